@@ -18,8 +18,8 @@ import (
 // api are the packages whose API is promised.
 var api = []string{"btf", "decode", "corerelo", "bpftest", "bpftest/ebpfspec"}
 
-// TestPackagesSayWhetherTheyAreAPI: docs/api.md lists the packages with a promise; every other one that can be imported says in
-// its comment that it has none.
+// TestPackagesSayWhetherTheyAreAPI: docs/api.md lists the packages with a promise; every other one
+// that can be imported says in its comment that it has none.
 func TestPackagesSayWhetherTheyAreAPI(t *testing.T) {
 	page, err := os.ReadFile("docs/api.md")
 	require.NoError(t, err)

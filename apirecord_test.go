@@ -20,9 +20,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
-// TestTheAPIIsAsRecorded: testdata/api has the exported declarations of each promised package, one a line, so that a change of the
-// API is a line of a review. -update records them; it refuses to drop or change one that CHANGELOG.md does not name among the
-// unreleased changes.
+// TestTheAPIIsAsRecorded: testdata/api has the exported declarations of each promised package, one
+// a line, so that a change of the API is a line of a review. -update records them; it refuses to
+// drop or change one that CHANGELOG.md does not name among the unreleased changes.
 func TestTheAPIIsAsRecorded(t *testing.T) {
 	log, err := os.ReadFile("CHANGELOG.md")
 	require.NoError(t, err)
@@ -87,8 +87,8 @@ func TestDroppedDeclarationsNeedALineOfTheChangelog(t *testing.T) {
 	assert.Equal(t, old[2:3], unnamed(old, []string{old[0], old[1], "func Parse(r io.Reader) (*Spec, error)", old[3]}, ""), "another signature is a change")
 }
 
-// declarations lists what a package exports, sorted: functions and methods with their signatures, types, their exported fields and
-// methods, constants and variables.
+// declarations lists what a package exports, sorted: functions and methods with their signatures,
+// types, their exported fields and methods, constants and variables.
 func declarations(t *testing.T, pkg string) []string {
 	entries, err := os.ReadDir(pkg)
 	require.NoError(t, err)

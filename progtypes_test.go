@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// namesTypes are the files and directories outside uapi and progtype that may name a program or attach type, and why.
+// namesTypes are the files and directories outside uapi and progtype that may name a program or
+// attach type, and why.
 var namesTypes = map[string]string{
 	"internal/kernel/hook": "makes the contexts, one function for each type",
 	"helpers/proto":        "which programs may call what, by the kernel's tables",
@@ -29,7 +30,8 @@ var namesTypes = map[string]string{
 	"cmd/bpfrun/bench.go":  "raw instructions are measured as the type without rules for its context",
 }
 
-// TestProgramTypesAreNamedInOnePlace: what depends on the program type is asked of package progtype.
+// TestProgramTypesAreNamedInOnePlace: what depends on the program type is asked of package
+// progtype.
 func TestProgramTypesAreNamedInOnePlace(t *testing.T) {
 	used := map[string]bool{}
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
@@ -84,8 +86,9 @@ func namesType(name string) bool {
 	return strings.HasPrefix(name, "ProgType") || strings.HasPrefix(name, "Attach")
 }
 
-// TestAProgramTypeTouchesFewFiles: a program type is its row, the function that makes its context and the line that calls it, and who may call
-// which helper. The verifier and bpf(2) have rules of their own for some types, as the kernel has, and are not counted.
+// TestAProgramTypeTouchesFewFiles: a program type is its row, the function that makes its context
+// and the line that calls it, and who may call which helper. The verifier and bpf(2) have rules of
+// their own for some types, as the kernel has, and are not counted.
 func TestAProgramTypeTouchesFewFiles(t *testing.T) {
 	const most = 4
 	more := map[string]string{

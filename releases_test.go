@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// releaseLookups are the files that compare releases because they look something up in a table with a column of releases,
-// or compare what a user gave.
+// releaseLookups are the files that compare releases because they look something up in a table with
+// a column of releases, or compare what a user gave.
 var releaseLookups = map[string]string{
 	"bpftest/target.go":                    "asks for a version that a test names",
 	"helpers/proto/helper.go":              "looks up prototypes",
@@ -32,8 +32,8 @@ var releaseLookups = map[string]string{
 	"internal/scenario/prepare.go":         "asks for a version that a scenario names",
 }
 
-// TestReleasesAreAskedByRule: what a release changed is a row of internal/uapi/since, and code asks for the row. Nothing else
-// compares releases; R makes columns of tables.
+// TestReleasesAreAskedByRule: what a release changed is a row of internal/uapi/since, and code asks
+// for the row. Nothing else compares releases; R makes columns of tables.
 func TestReleasesAreAskedByRule(t *testing.T) {
 	used := map[string]bool{}
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
@@ -68,8 +68,8 @@ func TestReleasesAreAskedByRule(t *testing.T) {
 	}
 }
 
-// releaseComparisons finds calls of R and VersionCode outside of composite literals, and comparisons with something that
-// is named as a release.
+// releaseComparisons finds calls of R and VersionCode outside of composite literals, and
+// comparisons with something that is named as a release.
 func releaseComparisons(file string) (found []string, err error) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, file, nil, 0)

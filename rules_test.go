@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The table of CONFORMANCE.md that maps rules to tests names tests and scripts that exist, a few for each rule, and no rule is missing.
+// The table of CONFORMANCE.md that maps rules to tests names tests and scripts that exist, a few
+// for each rule, and no rule is missing.
 func TestRulesHaveTests(t *testing.T) {
 	text, err := os.ReadFile("CONFORMANCE.md")
 	require.NoError(t, err)
@@ -57,7 +58,8 @@ func testExists(t *testing.T, name string) bool {
 	return false
 }
 
-// Names reach the terminal through internal/visible only: what these packages write with it cannot be forged by a name.
+// Names reach the terminal through internal/visible only: what these packages write with it cannot
+// be forged by a name.
 func TestTextIsWrittenVisibly(t *testing.T) {
 	raw := regexp.MustCompile(`\bfmt\.Fprint|\bjson\.NewEncoder\((?:w|\w+\.std\w+|os\.Std\w+)\)`)
 	allowed := map[string]string{

@@ -75,7 +75,8 @@ type event struct {
 	Filename               [64]byte
 }
 
-// TestTracingProgramOnKernels: tasks, arguments, records and maps on kernels whose struct task_struct differ.
+// TestTracingProgramOnKernels: tasks, arguments, records and maps on kernels whose struct
+// task_struct differ.
 func TestTracingProgramOnKernels(t *testing.T) {
 	bpftest.Matrix(t, []string{oldKernel, newKernel, "embedded"}, func(t *testing.T, k *bpftest.Target) {
 		t.Parallel()
@@ -163,7 +164,8 @@ func TestFaults(t *testing.T) {
 	assert.False(t, errors.Is(f, bpftest.ErrRefused))
 }
 
-// TestVerifies: a program that no kernel loads fails its test, unless the test says otherwise. What the verifier knows to be dead does not count.
+// TestVerifies: a program that no kernel loads fails its test, unless the test says otherwise. What
+// the verifier knows to be dead does not count.
 func TestVerifies(t *testing.T) {
 	for name, refused := range map[string]bool{"err_null_lookup": true, "err_map_value_end": true, "ok_map_value_last": false} {
 		_, err := bpftest.New(t).Load(faultsObject).Program(name).TryRun()
@@ -175,7 +177,8 @@ func TestVerifies(t *testing.T) {
 	}
 }
 
-// TestFailuresComeWithTheDebugger: a fault fails the test with a command line whose scenario shows the same fault.
+// TestFailuresComeWithTheDebugger: a fault fails the test with a command line whose scenario shows
+// the same fault.
 func TestFailuresComeWithTheDebugger(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("TMP", os.Getenv("TMPDIR"))

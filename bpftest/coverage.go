@@ -6,12 +6,14 @@ import (
 	"strings"
 )
 
-// Coverage records which parts of a program were executed, over all of its runs since the object was loaded.
+// Coverage records which parts of a program were executed, over all of its runs since the object
+// was loaded.
 type Coverage struct {
-	// Reachable is the number of instructions that can run on this kernel, Executed the number that did.
+	// Reachable is the number of instructions that can run on this kernel, Executed the number that
+	// did.
 	Reachable, Executed int
-	// Lines are the source lines with reachable instructions, by file and line number. Objects without line information
-	// have none.
+	// Lines are the source lines with reachable instructions, by file and line number. Objects
+	// without line information have none.
 	Lines []Line
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocsShowRealCode: every Go block of the documentation is part of an example that is compiled and run.
+// TestDocsShowRealCode: every Go block of the documentation is part of an example that is compiled
+// and run.
 func TestDocsShowRealCode(t *testing.T) {
 	page, err := os.ReadFile("../docs/bpftest.md")
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ type Record struct {
 	o *Object
 }
 
-// Into decodes the record into out, as [Map.Lookup] does with values. A perf buffer's record may be up to seven bytes
-// longer than the struct that was sent, because the kernel pads it.
+// Into decodes the record into out, as [Map.Lookup] does with values. A perf buffer's record may be
+// up to seven bytes longer than the struct that was sent, because the kernel pads it.
 func (r Record) Into(out any) error {
 	what := "record of " + r.Map
 	data := r.Data
@@ -28,7 +28,8 @@ func (r Record) perf() bool {
 	return ok && isPerf(m)
 }
 
-// Records decodes the records that a run sent through one buffer, in order. A record whose size differs from T's ends the test.
+// Records decodes the records that a run sent through one buffer, in order. A record whose size
+// differs from T's ends the test.
 func Records[T any](res *Result, buffer string) []T {
 	res.o.t.Helper()
 	res.o.Map(buffer) // fails the test if there is no such map

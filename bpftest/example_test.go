@@ -40,7 +40,8 @@ func Example() {
 	// eth/ipv6/udp XDP_PASS
 }
 
-// A tracing program gets a task and the arguments of its hook; what it sends comes back as Go structs.
+// A tracing program gets a task and the arguments of its hook; what it sends comes back as Go
+// structs.
 func ExampleRecords() {
 	obj := bpftest.New(t).Load("../examples/exec/exec.bpf.o")
 	shell := obj.Task(bpftest.Fields{"pid": 800, "tgid": 800, "comm": "bash"})

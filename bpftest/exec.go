@@ -21,10 +21,12 @@ func init() { exec.Child(os.Args[1:]) }
 type Tool struct {
 	// Args is the tool with its arguments.
 	Args []string
-	// Events are what happens in the simulated kernel while the tool runs, in the notation of bpfrun exec --events (docs/exec.md). "auto" invents one event for
-	// each hook that the tool attaches. Without events the tool must end by itself, or by the timeout.
+	// Events are what happens in the simulated kernel while the tool runs, in the notation of
+	// bpfrun exec --events (docs/exec.md). "auto" invents one event for each hook that the tool
+	// attaches. Without events the tool must end by itself, or by the timeout.
 	Events string
-	// Timeout ends a tool that never waits, so long after the last event. The default is 10 seconds; a negative one means none.
+	// Timeout ends a tool that never waits, so long after the last event. The default is 10
+	// seconds; a negative one means none.
 	Timeout time.Duration
 	// Root makes the tool believe that it runs as root.
 	Root bool
@@ -37,7 +39,8 @@ type Tool struct {
 // Output is what a tool did.
 type Output struct {
 	Stdout, Stderr string
-	// Code is the exit status, 128 plus the signal's number when a signal ended the tool: 130 is SIGINT, which a tool gets that waits after the last event.
+	// Code is the exit status, 128 plus the signal's number when a signal ended the tool: 130 is
+	// SIGINT, which a tool gets that waits after the last event.
 	Code int
 	// Notes are what bpfrun exec says: events without programs, lost records, findings.
 	Notes []string
@@ -65,8 +68,9 @@ func (o *Output) Ran(program string) int {
 	return n
 }
 
-// Exec runs a tool to its end on a simulated kernel and returns what it printed and which of its programs ran. No root and no BPF of the host's kernel is needed, only
-// Linux 5.14 or later on amd64 or arm64. The test ends if the tool cannot be run. Tests may run tools at the same time.
+// Exec runs a tool to its end on a simulated kernel and returns what it printed and which of its
+// programs ran. No root and no BPF of the host's kernel is needed, only Linux 5.14 or later on
+// amd64 or arm64. The test ends if the tool cannot be run. Tests may run tools at the same time.
 //
 //	out := bpftest.Exec(t, bpftest.Tool{Args: []string{"opensnoop"}, Events: "syscall/openat filename=/etc/motd ret=3"}, bpftest.Kernel("6.12"))
 func Exec(t TB, tool Tool, opts ...Option) *Output {
@@ -78,7 +82,8 @@ func Exec(t TB, tool Tool, opts ...Option) *Output {
 	return out
 }
 
-// TryExec is [Exec] for callers that decide themselves what an error means. [ErrUnsupported] is one.
+// TryExec is [Exec] for callers that decide themselves what an error means. [ErrUnsupported] is
+// one.
 func TryExec(tool Tool, opts ...Option) (*Output, error) {
 	k, err := Open(nil, opts...)
 	if err != nil {

@@ -39,7 +39,8 @@ func TestExecReturnsWhatAToolDid(t *testing.T) {
 	assert.Empty(t, out.Fired)
 }
 
-// TestExecReturnsTheProgramsThatRan: a tool that waits gets its events, and each run of its programs is known.
+// TestExecReturnsTheProgramsThatRan: a tool that waits gets its events, and each run of its
+// programs is known.
 func TestExecReturnsTheProgramsThatRan(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)

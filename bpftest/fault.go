@@ -8,18 +8,20 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Fault is the error of a program that was stopped, with the reason and the place. Either the program did something
-// that the kernel forbids, or it used something that is not simulated.
+// Fault is the error of a program that was stopped, with the reason and the place. Either the
+// program did something that the kernel forbids, or it used something that is not simulated.
 type Fault struct {
-	// Kind is one of the kinds that expect.fault accepts in scenario files: null-pointer, out-of-bounds,
-	// use-after-free, leaked-reference, bad-return, not-simulated, ...
+	// Kind is one of the kinds that expect.fault accepts in scenario files: null-pointer,
+	// out-of-bounds, use-after-free, leaked-reference, bad-return, not-simulated, ...
 	Kind string
 	// Kernel is the target's name; Program and Function are where the program was stopped.
 	Kernel, Program, Function string
-	// Instruction is the instruction's number, counted as in the kernel's log; Text is the disassembled instruction.
+	// Instruction is the instruction's number, counted as in the kernel's log; Text is the
+	// disassembled instruction.
 	Instruction int
 	Text        string
-	// Source is "file:line:column" and Line the source line; both are empty for objects without line information.
+	// Source is "file:line:column" and Line the source line; both are empty for objects without
+	// line information.
 	Source, Line string
 	// Message describes what happened, Hint what to do about it; Hint may be empty.
 	Message, Hint string
@@ -51,7 +53,8 @@ func kindOf(f *vm.Fault) string {
 	return f.Kind.String()
 }
 
-// Error describes the fault in a few lines: what happened, the source line, the instruction, and what to do.
+// Error describes the fault in a few lines: what happened, the source line, the instruction, and
+// what to do.
 func (f *Fault) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", f.Kind, f.Message)
@@ -65,8 +68,8 @@ func (f *Fault) Error() string {
 	return b.String()
 }
 
-// Is makes errors.Is(fault, ErrNotSimulated) and errors.Is(fault, ErrRefused) work. A program that reaches a poisoned
-// CO-RE instruction counts as refused, because it would not be loaded.
+// Is makes errors.Is(fault, ErrNotSimulated) and errors.Is(fault, ErrRefused) work. A program that
+// reaches a poisoned CO-RE instruction counts as refused, because it would not be loaded.
 func (f *Fault) Is(target error) bool {
 	switch target {
 	case ErrNotSimulated:

@@ -8,16 +8,18 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// Fuzz lets go test -fuzz, and services that run such tests, search inputs of a program: packets, arguments of its hook, results and failures of
-// helpers. Each run begins with the object as it is now. The test fails with an input with which the program faults or has a finding, such as
-// a packet whose checksum it breaks; check, if given, may fail it for other reasons.
+// Fuzz lets go test -fuzz, and services that run such tests, search inputs of a program: packets,
+// arguments of its hook, results and failures of helpers. Each run begins with the object as it is
+// now. The test fails with an input with which the program faults or has a finding, such as a
+// packet whose checksum it breaks; check, if given, may fail it for other reasons.
 //
 //	func FuzzFilter(f *testing.F) {
 //		obj := bpftest.New(f).Load("filter.bpf.o")
 //		bpftest.Fuzz(f, obj.Program("filter"))
 //	}
 //
-// The engine sees which branches of the program a run took. bpfrun fuzz knows more of programs: it solves their comparisons and is faster.
+// The engine sees which branches of the program a run took. bpfrun fuzz knows more of programs: it
+// solves their comparisons and is faster.
 func Fuzz(f *testing.F, p *Program, check ...func(t *testing.T, res *Result)) {
 	f.Helper()
 	if err := p.Err(); err != nil {
@@ -104,7 +106,8 @@ func (h *harness) try(packet, more []byte) (res *Result, problems []string, err 
 	return res, problems, nil
 }
 
-// tell tells the engine what a run executed: it counts blocks of Go code, so that each block of the program is one.
+// tell tells the engine what a run executed: it counts blocks of Go code, so that each block of the
+// program is one.
 func tell(covered []machine.InsnCoverage) {
 	before := false
 	for pc, c := range covered {

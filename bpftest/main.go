@@ -16,14 +16,16 @@ const servedVariable = "BPFTEST_SERVED"
 // ErrUnsupported means that [Main] cannot run tests on this system.
 var ErrUnsupported = exec.ErrUnsupported
 
-// Main runs the tests of a package, unchanged, against the bpf(2) of a simulated kernel: tests that use ebpf.NewCollection,
-// link.Kprobe or ringbuf.NewReader of github.com/cilium/ebpf need no change and no root. Call it from TestMain instead of m.Run:
+// Main runs the tests of a package, unchanged, against the bpf(2) of a simulated kernel: tests that
+// use ebpf.NewCollection, link.Kprobe or ringbuf.NewReader of github.com/cilium/ebpf need no change
+// and no root. Call it from TestMain instead of m.Run:
 //
 //	func TestMain(m *testing.M) { bpftest.Main(m, bpftest.Kernel("6.12")) }
 //
-// Main restarts the test binary under the supervisor of bpfrun exec, which needs Linux 5.14 or later on amd64 or arm64,
-// and exits with its status. On other systems the tests fail. bpfrun exec --btf 6.12 -- does the same for binaries that
-// cannot be changed. Objects created with [New] work in such tests, too.
+// Main restarts the test binary under the supervisor of bpfrun exec, which needs Linux 5.14 or
+// later on amd64 or arm64, and exits with its status. On other systems the tests fail. bpfrun exec
+// --btf 6.12 -- does the same for binaries that cannot be changed. Objects created with [New] work
+// in such tests, too.
 func Main(m interface{ Run() int }, opts ...Option) {
 	exec.Child(os.Args[1:]) // does not return in the restarted process
 	if os.Getenv(servedVariable) != "" {

@@ -77,7 +77,8 @@ func loadAndAttach() error {
 	return nil
 }
 
-// TestMainServesTests: tests with cilium/ebpf run as they are on the simulated kernel, and their exit status is the process's.
+// TestMainServesTests: tests with cilium/ebpf run as they are on the simulated kernel, and their
+// exit status is the process's.
 func TestMainServesTests(t *testing.T) {
 	run := func(test, kernel string) (string, int) {
 		self, err := os.Executable()

@@ -66,7 +66,8 @@ func (e *ReadOnlyError) Error() string {
 // Unwrap returns ErrReadOnly.
 func (e *ReadOnlyError) Unwrap() error { return ErrReadOnly }
 
-// Map returns a map by name. If the object has no such map, or the map is not simulated, the test ends.
+// Map returns a map by name. If the object has no such map, or the map is not simulated, the test
+// ends.
 func (o *Object) Map(name string) *Map {
 	o.t.Helper()
 	m, err := o.findMap(name)
@@ -126,10 +127,11 @@ func (m *Map) key(key any) ([]byte, error) {
 	return marshal("key of map "+m.def.Name, key, m.KeySize(), m.o.order())
 }
 
-// Lookup reads the value of a key into out, as BPF_MAP_LOOKUP_ELEM does. out points to an integer of fixed width, an array, a
-// struct of these (with or without C's padding), a []byte or a string, or is an encoding.BinaryUnmarshaler. For per-CPU maps out
-// points to a slice, which gets one value for each CPU. For queues and stacks the key is nil. A missing key is [ErrKeyNotExist],
-// a value of another size [ErrSize].
+// Lookup reads the value of a key into out, as BPF_MAP_LOOKUP_ELEM does. out points to an integer
+// of fixed width, an array, a struct of these (with or without C's padding), a []byte or a string,
+// or is an encoding.BinaryUnmarshaler. For per-CPU maps out points to a slice, which gets one value
+// for each CPU. For queues and stacks the key is nil. A missing key is [ErrKeyNotExist], a value of
+// another size [ErrSize].
 func (m *Map) Lookup(key, out any) error {
 	k, err := m.key(key)
 	if err != nil {
@@ -175,9 +177,10 @@ func (m *Map) decode(v []byte, out any) error {
 // Put stores a value, whether or not its key exists: [Map.Update] with [Any].
 func (m *Map) Put(key, value any) error { return m.Update(key, value, Any) }
 
-// Update stores a value as BPF_MAP_UPDATE_ELEM does. Keys and values are Go values as for [Map.Lookup]. For per-CPU maps the
-// value is a slice with one element for each CPU, or a single value for all; for program arrays a [*Program] of the object, for
-// maps of maps a [*Map], for sockmaps a [*Struct]. For queues and stacks the key is nil.
+// Update stores a value as BPF_MAP_UPDATE_ELEM does. Keys and values are Go values as for
+// [Map.Lookup]. For per-CPU maps the value is a slice with one element for each CPU, or a single
+// value for all; for program arrays a [*Program] of the object, for maps of maps a [*Map], for
+// sockmaps a [*Struct]. For queues and stacks the key is nil.
 func (m *Map) Update(key, value any, flags UpdateFlags) error {
 	k, err := m.key(key)
 	if err != nil {
@@ -277,7 +280,8 @@ func (m *Map) Delete(key any) error {
 	return m.errno("delete", bpfmaps.UserDelete(m.m, k))
 }
 
-// LookupAndDelete reads and removes an element. For queues and stacks the key is nil, and it takes the next element.
+// LookupAndDelete reads and removes an element. For queues and stacks the key is nil, and it takes
+// the next element.
 func (m *Map) LookupAndDelete(key, out any) error {
 	k, err := m.key(key)
 	if err != nil {
@@ -336,7 +340,8 @@ func (it *Iterator) Next(key, value any) bool {
 // Err returns the error that ended the walk, or nil if it reached the end of the map.
 func (it *Iterator) Err() error { return it.err }
 
-// Elements reads a whole map. If K or V has the wrong size, the test ends. For per-CPU maps V is a slice.
+// Elements reads a whole map. If K or V has the wrong size, the test ends. For per-CPU maps V is a
+// slice.
 func Elements[K comparable, V any](m *Map) map[K]V {
 	m.o.t.Helper()
 	out := map[K]V{}
@@ -353,7 +358,8 @@ func Elements[K comparable, V any](m *Map) map[K]V {
 	return out
 }
 
-// Value reads the value of a key. A missing key ends the test; use [Map.Lookup] to get an error instead.
+// Value reads the value of a key. A missing key ends the test; use [Map.Lookup] to get an error
+// instead.
 func Value[V any](m *Map, key any) V {
 	m.o.t.Helper()
 	var v V

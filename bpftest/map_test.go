@@ -180,7 +180,8 @@ func TestPerfRecords(t *testing.T) {
 	assert.Empty(t, res.From("started"))
 }
 
-// TestTimersAndAnswers: callbacks run when time passes, or within the run; helpers answer what the test says.
+// TestTimersAndAnswers: callbacks run when time passes, or within the run; helpers answer what the
+// test says.
 func TestTimersAndAnswers(t *testing.T) {
 	obj := bpftest.New(t).Load(execObject)
 	prog := obj.Program("on_exec")

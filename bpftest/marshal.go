@@ -11,11 +11,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// ErrSize means that a Go value's size differs from that of the map's key or value, the variable or the record.
+// ErrSize means that a Go value's size differs from that of the map's key or value, the variable or
+// the record.
 var ErrSize = errors.New("wrong size")
 
-// layout computes the offsets of a Go type's fields. There are two layouts: packed, as in encoding/binary, and aligned,
-// as in C on 64-bit machines. A Go struct may thus be written with or without the padding of its C counterpart.
+// layout computes the offsets of a Go type's fields. There are two layouts: packed, as in
+// encoding/binary, and aligned, as in C on 64-bit machines. A Go struct may thus be written with or
+// without the padding of its C counterpart.
 type layout bool
 
 const (
@@ -23,7 +25,8 @@ const (
 	aligned layout = true
 )
 
-// extent returns the size and alignment of a type in bytes; ok is false for types without a fixed size.
+// extent returns the size and alignment of a type in bytes; ok is false for types without a fixed
+// size.
 func (l layout) extent(t reflect.Type) (size, align int, ok bool) {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int8, reflect.Uint8, reflect.Int16, reflect.Uint16, reflect.Int32, reflect.Uint32, reflect.Float32, reflect.Int64, reflect.Uint64, reflect.Float64:
@@ -73,8 +76,9 @@ func fitting(what string, t reflect.Type, size int) (layout, error) {
 	return packed, fmt.Errorf("%s has %d bytes, %v has %s: %w", what, size, t, text, ErrSize)
 }
 
-// marshal encodes a Go value in size bytes: []byte and string as they are (a string may be shorter, the rest is zero),
-// encoding.BinaryMarshaler as it marshals itself, other types as their fields in order.
+// marshal encodes a Go value in size bytes: []byte and string as they are (a string may be shorter,
+// the rest is zero), encoding.BinaryMarshaler as it marshals itself, other types as their fields in
+// order.
 func marshal(what string, v any, size int, order binary.ByteOrder) ([]byte, error) {
 	exact := func(b []byte) ([]byte, error) {
 		if len(b) != size {
@@ -201,7 +205,8 @@ func unexported(t reflect.Type) string {
 	return ""
 }
 
-// CString returns the text before the first NUL, for C strings in fixed arrays such as comm[16] in a record.
+// CString returns the text before the first NUL, for C strings in fixed arrays such as comm[16] in
+// a record.
 func CString(b []byte) string {
 	for i, c := range b {
 		if c == 0 {
@@ -218,7 +223,8 @@ type cursor struct {
 	l     layout
 }
 
-// fields calls do for the parts of an array or a struct, with their offsets; it returns the end offset.
+// fields calls do for the parts of an array or a struct, with their offsets; it returns the end
+// offset.
 func (c *cursor) fields(off int, r reflect.Value, do func(off int, part reflect.Value) int) int {
 	if r.Kind() == reflect.Array {
 		for i := range r.Len() {

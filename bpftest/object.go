@@ -17,8 +17,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Object is a BPF object loaded for a kernel, on a simulated machine of its own: programs, maps, global variables, a clock and
-// kernel objects. Its methods must not be called concurrently; the objects of parallel tests are independent.
+// Object is a BPF object loaded for a kernel, on a simulated machine of its own: programs, maps,
+// global variables, a clock and kernel objects. Its methods must not be called concurrently; the
+// objects of parallel tests are independent.
 type Object struct {
 	k    *Target
 	t    TB
@@ -31,19 +32,22 @@ type Object struct {
 	texts   []string
 }
 
-// Source is an object in memory. Package ebpfspec converts a CollectionSpec of github.com/cilium/ebpf into a Source.
+// Source is an object in memory. Package ebpfspec converts a CollectionSpec of
+// github.com/cilium/ebpf into a Source.
 type Source interface {
 	// Object returns a name for messages and the bytes of an ELF object.
 	Object() (name string, elf []byte, err error)
 }
 
-// Configured is a [Source] with load options of its own. They apply before the options of [Target.Load].
+// Configured is a [Source] with load options of its own. They apply before the options of
+// [Target.Load].
 type Configured interface {
 	Source
 	Options() []LoadOption
 }
 
-// Filled is a [Source] with contents that an object file cannot hold, such as map elements. Fill is called after the object is loaded.
+// Filled is a [Source] with contents that an object file cannot hold, such as map elements. Fill is
+// called after the object is loaded.
 type Filled interface {
 	Source
 	Fill(*Object) error
@@ -68,8 +72,8 @@ type loadOptions struct {
 // LoadOption changes an object before it is loaded, as a loader in user space does.
 type LoadOption func(*loadOptions)
 
-// Set sets a global variable before loading. Constants (.rodata) can be set too; the code they disable is then dead. The value is
-// a Go value of the variable's size.
+// Set sets a global variable before loading. Constants (.rodata) can be set too; the code they
+// disable is then dead. The value is a Go value of the variable's size.
 func Set(variable string, value any) LoadOption {
 	return func(o *loadOptions) { o.globals[variable] = value }
 }
@@ -79,7 +83,8 @@ func MapSize(name string, entries uint32) LoadOption {
 	return func(o *loadOptions) { o.load.MapSizes[name] = entries }
 }
 
-// Attach attaches a program to this function, tracepoint or hook instead of the one in its section name.
+// Attach attaches a program to this function, tracepoint or hook instead of the one in its section
+// name.
 func Attach(program, to string) LoadOption {
 	return func(o *loadOptions) { o.load.Attach[program] = to }
 }
@@ -98,8 +103,9 @@ func Without(programs ...string) LoadOption {
 	}
 }
 
-// Load loads an object for the kernel, from a path or a [Source]. Its memory is released when the test ends. An object that
-// cannot be loaded ends the test. A program that the kernel would refuse does not; see [Program.Err].
+// Load loads an object for the kernel, from a path or a [Source]. Its memory is released when the
+// test ends. An object that cannot be loaded ends the test. A program that the kernel would refuse
+// does not; see [Program.Err].
 func (k *Target) Load(object any, opts ...LoadOption) *Object {
 	k.t.Helper()
 	o, err := k.TryLoad(object, opts...)
@@ -232,11 +238,12 @@ func (o *Object) Target() *Target { return o.k }
 // Programs returns the names of all programs, in the order of the file.
 func (o *Object) Programs() []string { return o.m.Names() }
 
-// Now returns the simulated monotonic time, the clock of bpf_ktime_get_ns. Each helper call that reads the clock advances it.
+// Now returns the simulated monotonic time, the clock of bpf_ktime_get_ns. Each helper call that
+// reads the clock advances it.
 func (o *Object) Now() time.Duration { return time.Duration(o.m.Kernel().Clock().Mono()) }
 
-// file returns the path of the object for a command line. An object that exists only in memory is first written to the
-// directory for temporary files.
+// file returns the path of the object for a command line. An object that exists only in memory is
+// first written to the directory for temporary files.
 func (o *Object) file() string {
 	if o.path != "" {
 		if abs, err := filepath.Abs(o.path); err == nil {

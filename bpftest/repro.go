@@ -22,8 +22,8 @@ type definition struct {
 	own, fields Fields // keys of the builder, and fields
 }
 
-// debugLine returns the command that opens the debugger at the start of a run. It writes a scenario file with the run's
-// input to the directory for temporary files.
+// debugLine returns the command that opens the debugger at the start of a run. It writes a scenario
+// file with the run's input to the directory for temporary files.
 func (o *Object) debugLine(p *Program, in Input) string {
 	line := []string{"bpfrun", "debug", o.file()}
 	path := filepath.Join(os.TempDir(), "bpftest-"+fileName(o.t.Name())+"-"+fileName(p.name)+".yaml")
@@ -187,8 +187,8 @@ func (a Answer) yaml() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// dedent removes the common leading white space of all lines, so that the text may be indented like the Go code around
-// it.
+// dedent removes the common leading white space of all lines, so that the text may be indented like
+// the Go code around it.
 func dedent(text string) []string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	common, first := "", true

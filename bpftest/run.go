@@ -34,7 +34,8 @@ func (o *Object) Program(name string) *Program {
 // Name returns the program's name.
 func (p *Program) Name() string { return p.name }
 
-// Reasons why a program cannot run, for [errors.Is] on the errors of [Program.Err] and [Program.TryRun].
+// Reasons why a program cannot run, for [errors.Is] on the errors of [Program.Err] and
+// [Program.TryRun].
 var (
 	// ErrAbsent: the kernel does not have the program's hook.
 	ErrAbsent = errors.New("the kernel does not have the program's hook")
@@ -42,7 +43,8 @@ var (
 	ErrRefused = errors.New("the kernel would not load it")
 	// ErrNotSimulated: the program needs something that is not simulated.
 	ErrNotSimulated = errors.New("not simulated")
-	// ErrDisabled: the program was not loaded, because it is optional or excluded by [Without] or [Only].
+	// ErrDisabled: the program was not loaded, because it is optional or excluded by [Without] or
+	// [Only].
 	ErrDisabled = errors.New("not loaded")
 )
 
@@ -71,8 +73,8 @@ func (e *NotRunError) Error() string {
 // Unwrap returns the reason and the details.
 func (e *NotRunError) Unwrap() []error { return []error{e.Reason, e.Err} }
 
-// Err returns nil if the program can run on this kernel, else a [*NotRunError]. A test that runs on several kernels may
-// skip those without the hook:
+// Err returns nil if the program can run on this kernel, else a [*NotRunError]. A test that runs on
+// several kernels may skip those without the hook:
 //
 //	if errors.Is(prog.Err(), bpftest.ErrAbsent) {
 //		t.Skip(prog.Err())
@@ -91,17 +93,19 @@ func (p *Program) notRun(status machine.Status, err error) error {
 
 // Input is the input of a run. The zero value gives the default context of the program's type.
 type Input struct {
-	// Packet is the packet for XDP, tc and other networking programs, starting with its Ethernet header (for
-	// cgroup_skb, with its IP header). [Object.Packet] builds one.
+	// Packet is the packet for XDP, tc and other networking programs, starting with its Ethernet
+	// header (for cgroup_skb, with its IP header). [Object.Packet] builds one.
 	Packet []byte
-	// Args are arguments of the traced function, system call or hook, or fields of the tracepoint's record, by name;
-	// ret is the return value in exit probes. Values are as for [Fields]: []byte and strings for pointers are placed in
-	// memory, and Fields create a struct for a pointer to one.
+	// Args are arguments of the traced function, system call or hook, or fields of the tracepoint's
+	// record, by name; ret is the return value in exit probes. Values are as for [Fields]: []byte
+	// and strings for pointers are placed in memory, and Fields create a struct for a pointer to
+	// one.
 	Args Fields
-	// Context is the context of a syscall program, as a Go value or bytes, or the ctx_in of a networking program in the
-	// form BPF_PROG_TEST_RUN accepts.
+	// Context is the context of a syscall program, as a Go value or bytes, or the ctx_in of a
+	// networking program in the form BPF_PROG_TEST_RUN accepts.
 	Context any
-	// Fields are fields of the context of networking and cgroup programs, such as mark or user_port, by name.
+	// Fields are fields of the context of networking and cgroup programs, such as mark or
+	// user_port, by name.
 	Fields map[string]uint64
 	// Current is the task the program runs in; nil means a default task.
 	Current *Struct
@@ -114,8 +118,8 @@ type Input struct {
 	Cookie uint64
 	// Helpers overrides calls of helpers and kfuncs, by name.
 	Helpers map[string]Answer
-	// Settle is simulated time that passes after the program has returned. Callbacks of timers and work queues that
-	// become due belong to the run.
+	// Settle is simulated time that passes after the program has returned. Callbacks of timers and
+	// work queues that become due belong to the run.
 	Settle time.Duration
 }
 
@@ -135,7 +139,8 @@ func Returns(values ...int64) Answer {
 	return a
 }
 
-// Fails answers calls with an error by its Linux name, such as "ENOENT": the helper returns the negative number.
+// Fails answers calls with an error by its Linux name, such as "ENOENT": the helper returns the
+// negative number.
 func Fails(errno string) Answer { return Answer{errno: errno} }
 
 // At answers one call of the run only, counted from 1; all others are executed.
@@ -158,9 +163,10 @@ func (a Answer) override() (machine.Override, error) {
 	return machine.Override{FailAt: a.at, Returns: a.values}, nil
 }
 
-// Packet builds a packet from an expression such as "eth/ip(src=10.0.0.1)/tcp(dport=80,flags=S)/'GET /'", from hex digits, or
-// from @FILE with a packet or a capture (@capture.pcap#3). Lengths and checksums are filled in. docs/packets.md describes the
-// expressions.
+// Packet builds a packet from an expression such as
+// "eth/ip(src=10.0.0.1)/tcp(dport=80,flags=S)/'GET /'", from hex digits, or from @FILE with a
+// packet or a capture (@capture.pcap#3). Lengths and checksums are filled in. docs/packets.md
+// describes the expressions.
 func (o *Object) Packet(expression string) []byte {
 	o.t.Helper()
 	b, err := packet.Load(expression, "")
@@ -188,15 +194,18 @@ type Result struct {
 	Trace []string
 	// Output is what an iterator wrote.
 	Output string
-	// Effects are the program's effects outside its maps, in order: signals, redirects, overridden return values.
+	// Effects are the program's effects outside its maps, in order: signals, redirects, overridden
+	// return values.
 	Effects []Effect
 	// Calls counts the calls of helpers and kfuncs by name.
 	Calls map[string]int
 	// Instructions is the number of instructions executed.
 	Instructions uint64
-	// Warnings are possible problems: fields that were read but never set, calls whose result was assumed.
+	// Warnings are possible problems: fields that were read but never set, calls whose result was
+	// assumed.
 	Warnings []string
-	// Findings are what is wrong whatever the program is meant to do, such as a checksum that it broke ("packet: ip.csum is wrong ...").
+	// Findings are what is wrong whatever the program is meant to do, such as a checksum that it
+	// broke ("packet: ip.csum is wrong ...").
 	Findings []string
 	// Fault is the reason why the program was stopped, or nil if it returned.
 	Fault *Fault
@@ -207,14 +216,16 @@ type Result struct {
 
 // Effect is one effect of a program outside its maps.
 type Effect struct {
-	// Kind is one word: signal, redirect, override-return and others; see effects in docs/scenarios.md.
+	// Kind is one word: signal, redirect, override-return and others; see effects in
+	// docs/scenarios.md.
 	Kind string
 	// Number is the signal, the interface index or the return value.
 	Number uint64
 	Detail string
 }
 
-// Verdict returns the name of the return value, such as XDP_DROP, or the number if the program's type has no names.
+// Verdict returns the name of the return value, such as XDP_DROP, or the number if the program's
+// type has no names.
 func (r *Result) Verdict() string {
 	if name := progtype.VerdictName(r.typ, r.Ret); name != "" {
 		return name
@@ -222,9 +233,9 @@ func (r *Result) Verdict() string {
 	return fmt.Sprint(r.Ret)
 }
 
-// Run runs the program once. Without input the program gets the default context of its type. A fault, or a program that
-// cannot run, fails the test with the source line and the command that opens the debugger there. Input that does not
-// fit the program ends the test.
+// Run runs the program once. Without input the program gets the default context of its type. A
+// fault, or a program that cannot run, fails the test with the source line and the command that
+// opens the debugger there. Input that does not fit the program ends the test.
 func (p *Program) Run(in ...Input) *Result {
 	p.o.t.Helper()
 	res, err := p.TryRun(in...)
@@ -237,9 +248,9 @@ func (p *Program) Run(in ...Input) *Result {
 	return res
 }
 
-// TryRun is [Program.Run] for tests that expect a failure. The error is a [*Fault], with the result up to the fault, or
-// a [*NotRunError], with an empty result. For input that does not fit the program it is another error, and the result
-// is nil.
+// TryRun is [Program.Run] for tests that expect a failure. The error is a [*Fault], with the result
+// up to the fault, or a [*NotRunError], with an empty result. For input that does not fit the
+// program it is another error, and the result is nil.
 func (p *Program) TryRun(in ...Input) (*Result, error) {
 	var one Input
 	switch len(in) {
@@ -274,8 +285,8 @@ func (p *Program) TryRun(in ...Input) (*Result, error) {
 	return out, nil
 }
 
-// Advance advances simulated time and runs the callbacks of timers and work queues that become due. The result contains
-// what was sent to user space meanwhile. A fault in a callback fails the test.
+// Advance advances simulated time and runs the callbacks of timers and work queues that become due.
+// The result contains what was sent to user space meanwhile. A fault in a callback fails the test.
 func (o *Object) Advance(d time.Duration) *Result {
 	o.t.Helper()
 	res, err := o.m.Settle(context.Background(), d)

@@ -10,11 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
-// Fields are members of a kernel struct by name or path ("cred.uid.val", "real_parent->tgid", "comm"). Values are Go
-// integers and bools, names of enumerators, strings and []byte for arrays (a string also for a char pointer), [*Struct]
-// or nil for pointers, [User] addresses, []any for arrays, and Fields for structs and for pointers to structs (which
-// get a new struct). Members without a value have the one a real kernel would give them if the simulation knows it,
-// else 0.
+// Fields are members of a kernel struct by name or path ("cred.uid.val", "real_parent->tgid",
+// "comm"). Values are Go integers and bools, names of enumerators, strings and []byte for arrays (a
+// string also for a char pointer), [*Struct] or nil for pointers, [User] addresses, []any for
+// arrays, and Fields for structs and for pointers to structs (which get a new struct). Members
+// without a value have the one a real kernel would give them if the simulation knows it, else 0.
 type Fields map[string]any
 
 // Struct is an object of the simulated kernel: a task, a file, any type of the kernel's BTF.
@@ -27,14 +27,15 @@ type Struct struct {
 // User is an address in user memory; see [Object.User].
 type User uint64
 
-// Struct creates a kernel object of the given type. If the kernel has no such type or field, the test ends.
+// Struct creates a kernel object of the given type. If the kernel has no such type or field, the
+// test ends.
 func (o *Object) Struct(typ string, f Fields) *Struct {
 	o.t.Helper()
 	return o.build("object", f, "", Fields{"type": typ}, func(role string) (*kernel.Object, error) { return o.m.Kernel().NewObjectNamed(role, typ) })
 }
 
-// Task creates a task with what every task has: ids, credentials, an address space, files, a cgroup. Use it as [Input.Current],
-// as an argument, or in the Fields of other objects.
+// Task creates a task with what every task has: ids, credentials, an address space, files, a
+// cgroup. Use it as [Input.Current], as an argument, or in the Fields of other objects.
 func (o *Object) Task(f Fields) *Struct {
 	o.t.Helper()
 	return o.build("task", f, "!task", nil, o.m.Kernel().NewTask)
@@ -63,8 +64,9 @@ func (o *Object) build(what string, f Fields, tag string, own Fields, build func
 	return s
 }
 
-// Objects creates kernel objects, by name, from the text of a scenario file's objects: section, with all of its builders (!task,
-// !file, !sock, !mm, ...) and with references between objects ($name). Sockets are found by programs that look them up.
+// Objects creates kernel objects, by name, from the text of a scenario file's objects: section,
+// with all of its builders (!task, !file, !sock, !mm, ...) and with references between objects
+// ($name). Sockets are found by programs that look them up.
 func (o *Object) Objects(yaml string) map[string]*Struct {
 	o.t.Helper()
 	objects, err := scenario.BuildObjects(o.m.Kernel(), "objects", []byte(strings.Join(dedent(yaml), "\n")))
@@ -77,8 +79,8 @@ func (o *Object) Objects(yaml string) map[string]*Struct {
 	return out
 }
 
-// User places bytes in user memory and returns their address. Programs read them with bpf_probe_read_user. End the
-// bytes of a C string with a NUL.
+// User places bytes in user memory and returns their address. Programs read them with
+// bpf_probe_read_user. End the bytes of a C string with a NUL.
 func (o *Object) User(data []byte) User { return User(o.m.Kernel().UserAlloc(data)) }
 
 // Current returns the task that programs run in when [Input.Current] is nil.

@@ -16,8 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TB is the part of testing.TB that this package needs. [*testing.T], [*testing.B] and [*testing.F] implement it, as do the
-// equivalents of other frameworks.
+// TB is the part of testing.TB that this package needs. [*testing.T], [*testing.B] and [*testing.F]
+// implement it, as do the equivalents of other frameworks.
 type TB interface {
 	Helper()
 	Name() string
@@ -27,7 +27,8 @@ type TB interface {
 	Cleanup(func())
 }
 
-// Target is a kernel that objects are loaded for. Create it with [New]. It is as safe for concurrent use as its test is.
+// Target is a kernel that objects are loaded for. Create it with [New]. It is as safe for
+// concurrent use as its test is.
 type Target struct {
 	t    TB
 	o    options
@@ -51,20 +52,20 @@ type options struct {
 // Option chooses the kernel a test runs on and how it is simulated.
 type Option func(*options)
 
-// Kernel chooses the kernel to simulate: a release ("6.12", "6.12-arm64", "debian-6.12.107") listed by bpfrun kernels
-// list, the path of a file with BTF (raw BTF, vmlinux, vmlinuz, compressed), "embedded" for the kernel types built into
-// this package, or "host" for the running kernel. The default is the embedded kernel, so that a test gives the same
-// result everywhere.
+// Kernel chooses the kernel to simulate: a release ("6.12", "6.12-arm64", "debian-6.12.107") listed
+// by bpfrun kernels list, the path of a file with BTF (raw BTF, vmlinux, vmlinuz, compressed),
+// "embedded" for the kernel types built into this package, or "host" for the running kernel. The
+// default is the embedded kernel, so that a test gives the same result everywhere.
 func Kernel(name string) Option { return func(o *options) { o.name, o.raw = name, nil } }
 
-// KernelBytes takes the kernel's BTF as the contents of a file, for example one that go:embed read. The name should
-// contain the release.
+// KernelBytes takes the kernel's BTF as the contents of a file, for example one that go:embed read.
+// The name should contain the release.
 func KernelBytes(name string, data []byte) Option {
 	return func(o *options) { o.name, o.raw = name, append([]byte{}, data...) }
 }
 
-// Seed determines every simulated value that the test does not set: another seed gives other process ids, addresses and
-// random numbers. The default is 1.
+// Seed determines every simulated value that the test does not set: another seed gives other
+// process ids, addresses and random numbers. The default is 1.
 func Seed(seed uint64) Option { return func(o *options) { o.machine.Seed = seed } }
 
 // CPUs sets the number of possible CPUs. The default is 2.
@@ -79,8 +80,8 @@ func Strict() Option { return func(o *options) { o.machine.Strict = true } }
 // MaxInstructions limits the instructions of one run. The default is 100 million.
 func MaxInstructions(n uint64) Option { return func(o *options) { o.machine.MaxInsns = n } }
 
-// NoVerify runs programs even if the verifier of the kernel's release would refuse them. By default a run of such a program fails with
-// [ErrRefused].
+// NoVerify runs programs even if the verifier of the kernel's release would refuse them. By default
+// a run of such a program fails with [ErrRefused].
 func NoVerify() Option { return func(o *options) { o.unverified = true } }
 
 // Version sets the kernel's version (6.1, 5.10.3) if its name does not contain it.
@@ -142,8 +143,8 @@ type found struct {
 	verdicts   *verifier.Cache
 }
 
-// opened caches the BTF of kernels by path, with the verdicts, for all tests of a process: reading it takes longer than most tests, and it
-// never changes.
+// opened caches the BTF of kernels by path, with the verdicts, for all tests of a process: reading
+// it takes longer than most tests, and it never changes.
 var opened sync.Map // of func() (found, error)
 
 // find reads the BTF of the chosen kernel.
@@ -180,7 +181,8 @@ func (k *Target) Name() string { return k.tgt.Name }
 // Version returns the kernel's version, such as 6.12.107.
 func (k *Target) Version() string { return k.tgt.VersionString() }
 
-// Arch returns the kernel's architecture as BPF programs name it (x86, arm64), or "" if the BTF does not show it.
+// Arch returns the kernel's architecture as BPF programs name it (x86, arm64), or "" if the BTF
+// does not show it.
 func (k *Target) Arch() string { return k.tgt.Arch }
 
 // AtLeast reports whether the kernel is of this release or a later one.
@@ -188,8 +190,8 @@ func (k *Target) AtLeast(major, minor int) bool {
 	return k.tgt.Version >= uint32(major)<<16|uint32(minor)<<8
 }
 
-// Matrix runs a test on several kernels, each in a subtest with the kernel's name. Options apply to all of them. A kernel that is
-// not found fails its subtest.
+// Matrix runs a test on several kernels, each in a subtest with the kernel's name. Options apply to
+// all of them. A kernel that is not found fails its subtest.
 func Matrix(t *testing.T, names []string, test func(t *testing.T, k *Target), opts ...Option) {
 	t.Helper()
 	if len(names) == 0 {

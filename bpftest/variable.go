@@ -38,7 +38,8 @@ func (v *Variable) Get(out any) error {
 	return unmarshal("variable "+v.name, b, out, v.o.order())
 }
 
-// Set changes the variable between runs. For constants it returns [ErrReadOnly]: set them before loading, with the option [Set].
+// Set changes the variable between runs. For constants it returns [ErrReadOnly]: set them before
+// loading, with the option [Set].
 func (v *Variable) Set(value any) error {
 	if v.frozen {
 		return &ReadOnlyError{v.name}
@@ -50,7 +51,8 @@ func (v *Variable) Set(value any) error {
 	return v.o.m.WriteVariable(v.name, b)
 }
 
-// Get reads a global variable as a Go value. If the variable is missing or has another size, the test ends.
+// Get reads a global variable as a Go value. If the variable is missing or has another size, the
+// test ends.
 func Get[T any](o *Object, name string) T {
 	o.t.Helper()
 	var v T

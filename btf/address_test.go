@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAddressesInNetworkOrder: what the kernel calls __be32 takes an IPv4 address, whose bytes come in order on every machine.
+// TestAddressesInNetworkOrder: what the kernel calls __be32 takes an IPv4 address, whose bytes come
+// in order on every machine.
 func TestAddressesInNetworkOrder(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		b := NewBuilder(nil)
@@ -63,7 +64,8 @@ func TestPortsInNetworkOrder(t *testing.T) {
 	}
 }
 
-// TestIPv6Addresses: a struct in6_addr is shown as the address and takes it, as do four words; its members are still there.
+// TestIPv6Addresses: a struct in6_addr is shown as the address and takes it, as do four words; its
+// members are still there.
 func TestIPv6Addresses(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		b := NewBuilder(nil)

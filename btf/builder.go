@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Builder builds BTF type by type. The zero value is not usable; start with [NewBuilder]. It is not safe for concurrent
-// use.
+// Builder builds BTF type by type. The zero value is not usable; start with [NewBuilder]. It is not
+// safe for concurrent use.
 type Builder struct {
 	base  *Spec
 	first ID
@@ -26,8 +26,8 @@ func NewBuilder(base *Spec) *Builder {
 // NextID returns the id that the next call of Add will return.
 func (b *Builder) NextID() ID { return b.first + ID(len(b.types)) }
 
-// Add appends a type and returns its id; t.ID is ignored. References may name types that are added later: nothing is
-// checked before Marshal.
+// Add appends a type and returns its id; t.ID is ignored. References may name types that are added
+// later: nothing is checked before Marshal.
 func (b *Builder) Add(t Type) ID {
 	id := b.NextID()
 	t.ID = id
@@ -35,7 +35,8 @@ func (b *Builder) Add(t Type) ID {
 	return id
 }
 
-// AddSpec appends a copy of every type of s but not of its base. With the same base the types keep their ids.
+// AddSpec appends a copy of every type of s but not of its base. With the same base the types keep
+// their ids.
 func (b *Builder) AddSpec(s *Spec) {
 	for i, off := range s.offs {
 		b.Add(*s.decode(s.first+ID(i), off))
@@ -104,9 +105,10 @@ func (st *strTable) add(s string) uint32 {
 	return off
 }
 
-// Marshal returns raw BTF in the given byte order; split BTF must use that of its base. Each string is stored once, in
-// the order of first use. The error is an *[Error]: ErrInvalid for what BTF cannot encode, ErrBadID for a reference to
-// a type that does not exist, ErrBadString for a name that contains a zero byte.
+// Marshal returns raw BTF in the given byte order; split BTF must use that of its base. Each string
+// is stored once, in the order of first use. The error is an *[Error]: ErrInvalid for what BTF
+// cannot encode, ErrBadID for a reference to a type that does not exist, ErrBadString for a name
+// that contains a zero byte.
 func (b *Builder) Marshal(bo binary.ByteOrder) ([]byte, error) {
 	st := &strTable{offs: make(map[string]uint32)}
 	if b.base != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestContained: types that no compiler makes, and damage, are refused with a name for what is wrong, or bounded where they are used.
+// TestContained: types that no compiler makes, and damage, are refused with a name for what is
+// wrong, or bounded where they are used.
 func TestContained(t *testing.T) {
 	s, _ := buildSample(t, binary.LittleEndian)
 	raw := s.Raw()
@@ -42,7 +43,8 @@ func TestContained(t *testing.T) {
 	}
 }
 
-// TestTypedefCycles: chains of typedefs and modifiers that lead back to themselves end everywhere they are followed.
+// TestTypedefCycles: chains of typedefs and modifiers that lead back to themselves end everywhere
+// they are followed.
 func TestTypedefCycles(t *testing.T) {
 	b := NewBuilder(nil)
 	i := b.Int("int", 4, IntSigned)

@@ -1,7 +1,7 @@
 package btf
 
-// decode returns the Type of one of the Spec's own ids. The scan has already checked that all bytes, names and ids
-// exist.
+// decode returns the Type of one of the Spec's own ids. The scan has already checked that all
+// bytes, names and ids exist.
 func (s *Spec) decode(id ID, off uint32) *Type {
 	b := s.types[off:]
 	info, third := Info(u32(b[4:])), u32(b[8:])

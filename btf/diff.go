@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ChangeKind is the kind of a difference between two BTFs: in a type, or in a member, parameter or enumerator of it.
+// ChangeKind is the kind of a difference between two BTFs: in a type, or in a member, parameter or
+// enumerator of it.
 type ChangeKind uint8
 
 // The kinds of changes.
@@ -68,8 +69,8 @@ func kindTitle(k Kind) string {
 // diffKinds are the kinds of named types that Diff compares. ENUM includes ENUM64.
 var diffKinds = []Kind{KindStruct, KindUnion, KindEnum, KindTypedef, KindFunc, KindVar, KindInt, KindFloat}
 
-// Diff compares all named types of two BTFs and returns those that differ, sorted by kind and name. If several types
-// share a name, equal ones are paired first, then the rest in order.
+// Diff compares all named types of two BTFs and returns those that differ, sorted by kind and name.
+// If several types share a name, equal ones are paired first, then the rest in order.
 func Diff(a, b *Spec) []TypeDiff {
 	x, y := indexForDiff(a), indexForDiff(b)
 	names := map[diffKey]bool{}
@@ -92,8 +93,8 @@ func Diff(a, b *Spec) []TypeDiff {
 	return out
 }
 
-// DiffNamed compares the types named text. The name may be preceded by a kind: "struct sock". The error is a
-// *[PathError] if neither BTF has such a type.
+// DiffNamed compares the types named text. The name may be preceded by a kind: "struct sock". The
+// error is a *[PathError] if neither BTF has such a type.
 func DiffNamed(a, b *Spec, text string) ([]TypeDiff, error) {
 	name, kinds := strings.TrimSpace(text), diffKinds
 	if word, rest, ok := strings.Cut(name, " "); ok && lookupWords[word] != nil {

@@ -1,7 +1,8 @@
 package btf
 
-// Distill extracts from the base of split BTF what [Relocate] needs to find the same types in another base: the content
-// of .BTF.base (btf.rst 4.4). It returns this small base, and the split types on top of it. It follows libbpf's
+// Distill extracts from the base of split BTF what [Relocate] needs to find the same types in
+// another base: the content of .BTF.base (btf.rst 4.4). It returns this small base, and the split
+// types on top of it. It follows libbpf's
 // btf__distill_base:
 //
 //   - the small base contains INT, FLOAT and FWD unchanged, STRUCT and UNION by name and size, and enums by name and size
@@ -9,7 +10,8 @@ package btf
 //   - all other types that the split types refer to can be identified only by their content and are copied into the split
 //     BTF: unnamed types, pointers, arrays, typedefs, modifiers and prototypes.
 //
-// Split types cannot refer to functions, variables or sections of the base; that is an *[Error] with ErrInvalid.
+// Split types cannot refer to functions, variables or sections of the base; that is an *[Error]
+// with ErrInvalid.
 func Distill(split *Spec) (base, distilled *Spec, err error) {
 	old := split.base
 	if old == nil {
@@ -66,8 +68,8 @@ func Distill(split *Spec) (base, distilled *Spec, err error) {
 	return base, distilled, nil
 }
 
-// neededOfBase marks the types of the base that the own types reach, directly or through others. It does not follow the
-// members of named structs and unions.
+// neededOfBase marks the types of the base that the own types reach, directly or through others. It
+// does not follow the members of named structs and unions.
 func (s *Spec) neededOfBase() ([]bool, error) {
 	needed := make([]bool, s.first)
 	var work []ID

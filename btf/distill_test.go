@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// distillBase is a kernel with one type of each sort that a module can refer to, in the order of names.
+// distillBase is a kernel with one type of each sort that a module can refer to, in the order of
+// names.
 func distillBase(t *testing.T, bo binary.ByteOrder, names ...string) (*Spec, map[string]ID) {
 	b := NewBuilder(nil)
 	ids := map[string]ID{}
@@ -135,7 +136,8 @@ func TestDistillRefuses(t *testing.T) {
 	assert.ErrorIs(t, err, ErrInvalid, "a tag on a function of the base")
 }
 
-// TestDistillModules distills real modules and puts them back on their own kernel: types and layouts stay.
+// TestDistillModules distills real modules and puts them back on their own kernel: types and
+// layouts stay.
 func TestDistillModules(t *testing.T) {
 	for _, path := range corpus(t, "btf/modules/*.btf.xz") {
 		name := filepath.Base(path)
@@ -176,8 +178,9 @@ func TestDistillModules(t *testing.T) {
 	}
 }
 
-// asLibbpf compares with what testdata/tools/btf-distill.c had libbpf make of the same module, in the directory that BPFRUN_DISTILLED
-// names: the distilled base, the split types on it, and these on another kernel (7.2 for modules of amd64, the same for s390x).
+// asLibbpf compares with what testdata/tools/btf-distill.c had libbpf make of the same module, in
+// the directory that BPFRUN_DISTILLED names: the distilled base, the split types on it, and these
+// on another kernel (7.2 for modules of amd64, the same for s390x).
 func asLibbpf(t *testing.T, name string, small, distilled *Spec) {
 	dir := os.Getenv("BPFRUN_DISTILLED")
 	if dir == "" {

@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// DumpC writes a C header that declares the given types (all if ids is nil) and their dependencies: complete
-// definitions for types held by value, at least declarations for pointees. The header compiles as GNU C. With a
-// compiler for the same target its structs have exactly the layout of the BTF: padding, bitfields and the packed
-// attribute are added where plain declarations would differ.
+// DumpC writes a C header that declares the given types (all if ids is nil) and their dependencies:
+// complete definitions for types held by value, at least declarations for pointees. The header
+// compiles as GNU C. With a compiler for the same target its structs have exactly the layout of the
+// BTF: padding, bitfields and the packed attribute are added where plain declarations would differ.
 //
-// Names used twice get the suffixes ___2, ___3 and so on, which CO-RE ignores. In names that are not C identifiers
-// (Rust), other characters become '_'. FUNC, VAR, DATASEC and tags are left out. Types are wrapped for CO-RE
-// (preserve_access_index) as in bpftool's vmlinux.h.
+// Names used twice get the suffixes ___2, ___3 and so on, which CO-RE ignores. In names that are
+// not C identifiers (Rust), other characters become '_'. FUNC, VAR, DATASEC and tags are left out.
+// Types are wrapped for CO-RE (preserve_access_index) as in bpftool's vmlinux.h.
 func DumpC(w io.Writer, s *Spec, ids []ID) error { return DumpCWithKfuncs(w, s, ids, nil) }
 
-// DumpCWithKfuncs is [DumpC] followed by prototypes of the given FUNC types, as bpftool declares kfuncs in vmlinux.h:
-// weak kernel symbols, which BPF_NO_KFUNC_PROTOTYPES disables.
+// DumpCWithKfuncs is [DumpC] followed by prototypes of the given FUNC types, as bpftool declares
+// kfuncs in vmlinux.h: weak kernel symbols, which BPF_NO_KFUNC_PROTOTYPES disables.
 func DumpCWithKfuncs(w io.Writer, s *Spec, ids, kfuncs []ID) error {
 	d := newCDumper(w, s)
 	d.w.WriteString(cProlog)
@@ -174,7 +174,8 @@ func (d *cDumper) top(id ID) {
 	}
 }
 
-// order writes what a use of id needs before it: its definition if strong, else (for a pointer) a declaration.
+// order writes what a use of id needs before it: its definition if strong, else (for a pointer) a
+// declaration.
 func (d *cDumper) order(id ID, strong bool, depth int) {
 	if depth > 4*maxDepth {
 		d.fail(id, ErrCycle, "nested more than %d deep", 4*maxDepth)
@@ -217,8 +218,8 @@ func (d *cDumper) fail(id ID, kind error, format string, args ...any) {
 	}
 }
 
-// typedef writes a typedef before its target is complete, because members of a struct may use the typedef of that
-// struct.
+// typedef writes a typedef before its target is complete, because members of a struct may use the
+// typedef of that struct.
 func (d *cDumper) typedef(t *Type, strong bool, depth int) {
 	if st := d.state[t.ID]; st&(cDefined|cRunning) == 0 {
 		d.state[t.ID] |= cRunning
@@ -369,8 +370,8 @@ func (d *cDumper) baseName(t *Type, indent string) string {
 	return tagWord(t) + " " + d.name(t)
 }
 
-// intName returns the name of an INT. For names known only to one compiler or language (__Poly64_t, usize) it returns a
-// C type of the same size.
+// intName returns the name of an INT. For names known only to one compiler or language (__Poly64_t,
+// usize) it returns a C type of the same size.
 func intName(t *Type) string {
 	known := t.Name != ""
 	for _, word := range strings.Fields(t.Name) {
@@ -403,7 +404,8 @@ func intName(t *Type) string {
 	return name
 }
 
-// floatName returns a C type of the same size, because the compiler's own name (as kept by pahole) may be unknown to C.
+// floatName returns a C type of the same size, because the compiler's own name (as kept by pahole)
+// may be unknown to C.
 func floatName(t *Type) string {
 	switch {
 	case t.Name == "float", t.Name == "double", t.Name == "long double", t.Name == "_Float16", t.Name == "__fp16":

@@ -51,7 +51,8 @@ func TestDumpSample(t *testing.T) {
 	assert.ErrorIs(t, DumpC(&b, s, []ID{9999}), ErrBadID)
 }
 
-// TestDumpCQualifiesOnce: compilers qualify arrays and their elements, and C warns of a qualifier that is said twice.
+// TestDumpCQualifiesOnce: compilers qualify arrays and their elements, and C warns of a qualifier
+// that is said twice.
 func TestDumpCQualifiesOnce(t *testing.T) {
 	b := NewBuilder(nil)
 	num, char := b.Int("unsigned int", 4, 0), b.Int("char", 1, IntSigned)
@@ -75,8 +76,8 @@ var machines = map[string]string{
 	"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu", "armhf": "arm-linux-gnueabihf", "riscv64": "riscv64-linux-gnu", "s390x": "s390x-linux-gnu",
 }
 
-// checkC compiles a header for a machine, "" for the host, together with assertions on the size of every named
-// struct and union and the offset of every member that is not a bitfield.
+// checkC compiles a header for a machine, "" for the host, together with assertions on the size of
+// every named struct and union and the offset of every member that is not a bitfield.
 func checkC(t *testing.T, s *Spec, machine string) {
 	t.Helper()
 	var cc []string

@@ -64,8 +64,8 @@ func (d *cDumper) packed(t *Type, depth int) bool {
 	return uint64(t.Size)%widest != 0
 }
 
-// body writes "struct name { members }" with the layout of t; name may be empty. The number of members is bounded,
-// because anonymous members of malformed BTF can repeat endlessly.
+// body writes "struct name { members }" with the layout of t; name may be empty. The number of
+// members is bounded, because anonymous members of malformed BTF can repeat endlessly.
 func (d *cDumper) body(t *Type, name, indent string) string {
 	if d.err != nil {
 		return tagWord(t)
@@ -110,7 +110,8 @@ type cLayout struct {
 	pos    uint64 // next free bit
 }
 
-// fits reports whether the members can be declared one after another: they do not overlap and lie within the type.
+// fits reports whether the members can be declared one after another: they do not overlap and lie
+// within the type.
 func (l *cLayout) fits() bool {
 	end := uint64(0)
 	for i := range l.t.Members {
@@ -148,8 +149,8 @@ func (l *cLayout) padBytes(n uint64) {
 	fmt.Fprintf(&l.b, "%sunsigned char __pad%d[%d];\n", l.indent, l.d.pads, n)
 }
 
-// pad advances from l.pos to bit want, with unnamed bitfields that never cross a unit of the struct's own alignment, or
-// with bytes if that would take many.
+// pad advances from l.pos to bit want, with unnamed bitfields that never cross a unit of the
+// struct's own alignment, or with bytes if that would take many.
 func (l *cLayout) pad(want uint64) {
 	if want >= l.pos+1024 {
 		if l.pos%8 != 0 {
@@ -195,8 +196,8 @@ func (l *cLayout) member(m *Member) {
 		l.pad(want)
 	}
 	if in := l.d.s.SkipMods(m.Type); m.Name == "" && in.Kind.IsComposite() {
-		// The body is written even for a named type, whose bare declaration would declare nothing without
-		// -fms-extensions.
+		// The body is written even for a named type, whose bare declaration would declare nothing
+		// without -fms-extensions.
 		l.b.WriteString(l.indent + l.d.body(in, "", l.indent))
 	} else {
 		l.b.WriteString(l.indent + l.d.declareIn(m.Type, cIdent(m.Name), l.indent))

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// DumpRaw writes the types of s, without its base, byte for byte as `bpftool btf dump file X format raw` does.
+// DumpRaw writes the types of s, without its base, byte for byte as `bpftool btf dump file X format
+// raw` does.
 func DumpRaw(w io.Writer, s *Spec) error {
 	d := rawDumper{s: s, w: bufio.NewWriterSize(w, 1<<16)}
 	for i, off := range s.offs {

@@ -40,8 +40,8 @@ func (e *ValueError) Error() string {
 // Unwrap returns Err.
 func (e *ValueError) Unwrap() error { return e.Err }
 
-// EncodeValue writes v into dst, memory of type id, in the target's byte order. It reverses [Spec.DecodeValue] and
-// accepts its results and plain Go values:
+// EncodeValue writes v into dst, memory of type id, in the target's byte order. It reverses
+// [Spec.DecodeValue] and accepts its results and plain Go values:
 //
 //   - integers and bitfields: any Go integer, a bool, or a string: decimal, 0x, 0o, 0b, 'c', true, false, or the name of
 //     an enumerator; a value fits if its bits fit, signed or unsigned;
@@ -53,9 +53,9 @@ func (e *ValueError) Unwrap() error { return e.Err }
 //     other members stay unchanged;
 //   - struct in6_addr, and arrays of four 32-bit numbers: also the text of an IPv6 address.
 //
-// A FLOAT of 4 or 8 bytes can be written as a number, other sizes only as bytes. Any type can be written as bytes of
-// exactly its size. dst may be longer than the type. After an error, dst may have been written in part. The error is a
-// *[ValueError] or a *[PathError].
+// A FLOAT of 4 or 8 bytes can be written as a number, other sizes only as bytes. Any type can be
+// written as bytes of exactly its size. dst may be longer than the type. After an error, dst may
+// have been written in part. The error is a *[ValueError] or a *[PathError].
 func (s *Spec) EncodeValue(id ID, v any, dst []byte) error {
 	if _, err := s.Type(id); err != nil {
 		return err
@@ -73,8 +73,9 @@ func (s *Spec) EncodeField(f Field, v any, dst []byte) error {
 	return e.value(f, v, 0)
 }
 
-// EncodeText is [Spec.EncodeValue] for a value written as text: "42", "TASK_RUNNING", `bash`, `"bash"`, "[1, 2, 3]",
-// `{pid = 1, comm = "bash"}`; see [ParseValue]. A string for an array of char needs no quotes.
+// EncodeText is [Spec.EncodeValue] for a value written as text: "42", "TASK_RUNNING", `bash`,
+// `"bash"`, "[1, 2, 3]", `{pid = 1, comm = "bash"}`; see [ParseValue]. A string for an array of
+// char needs no quotes.
 func (s *Spec) EncodeText(id ID, text string, dst []byte) error {
 	if t := s.SkipMods(id); t.Kind == KindArray {
 		isText, _ := s.charArray(t)
@@ -276,8 +277,9 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 			return new(big.Int).SetUint64(n), nil
 		}
 	} else if n, bits, ok := ParseAnyNetwork(e.s.ByteOrder(), text); ok && t.Kind == KindInt && bits <= 8*t.Size {
-		// Programs also declare ports as __u16, and struct bpf_sock_addr declares user_port as __u32. A call such as htons says what is meant.
-		// An address does not: such a number may be in the order of the host.
+		// Programs also declare ports as __u16, and struct bpf_sock_addr declares user_port as
+		// __u32. A call such as htons says what is meant. An address does not: such a number may be
+		// in the order of the host.
 		if strings.Contains(text, "(") {
 			return new(big.Int).SetUint64(n), nil
 		}

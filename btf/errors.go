@@ -8,8 +8,8 @@ import (
 
 // Kinds of errors, for errors.Is.
 var (
-	// ErrNotBTF: the data does not start with the BTF magic 0xeb9f in either byte order and is no known container of
-	// BTF.
+	// ErrNotBTF: the data does not start with the BTF magic 0xeb9f in either byte order and is no
+	// known container of BTF.
 	ErrNotBTF = errors.New("not BTF")
 	// ErrNoBTF: an ELF file without a .BTF section, or an archive without BTF.
 	ErrNoBTF = errors.New("no BTF in the file")
@@ -19,7 +19,8 @@ var (
 	ErrTruncated = errors.New("truncated BTF")
 	// ErrHeader: header fields contradict each other.
 	ErrHeader = errors.New("malformed BTF header")
-	// ErrUnknownKind: a kind this package does not know. Types after it cannot be found, because its length is unknown.
+	// ErrUnknownKind: a kind this package does not know. Types after it cannot be found, because
+	// its length is unknown.
 	ErrUnknownKind = errors.New("unknown BTF kind")
 	// ErrStringTable: the string table does not start or end with a zero byte.
 	ErrStringTable = errors.New("malformed BTF string table")

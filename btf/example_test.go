@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 )
 
-// event makes the types of a small object: struct event { int pid; char comm[4]; unsigned state : 3; }.
+// event makes the types of a small object: struct event { int pid; char comm[4]; unsigned state :
+// 3; }.
 func event() (*btf.Spec, btf.ID) {
 	b := btf.NewBuilder(nil)
 	i := b.Int("int", 4, btf.IntSigned)

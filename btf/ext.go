@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Ext is a parsed .BTF.ext section (btf.rst 4.2): function, line and CO-RE records for the instructions of each ELF
-// section.
+// Ext is a parsed .BTF.ext section (btf.rst 4.2): function, line and CO-RE records for the
+// instructions of each ELF section.
 type Ext struct {
 	ByteOrder binary.ByteOrder
 	Funcs     []ExtSection[FuncInfo]
@@ -20,23 +20,23 @@ type ExtSection[T any] struct {
 	Records []T
 }
 
-// FuncInfo marks the first instruction of a function. InsnOff is in bytes from the start of the ELF section; TypeID is
-// a FUNC.
+// FuncInfo marks the first instruction of a function. InsnOff is in bytes from the start of the ELF
+// section; TypeID is a FUNC.
 type FuncInfo struct {
 	InsnOff uint32
 	TypeID  ID
 }
 
-// LineInfo maps instructions, starting at InsnOff (bytes from the start of the ELF section), to a source line. Line and
-// Col count from 1; 0 means unknown.
+// LineInfo maps instructions, starting at InsnOff (bytes from the start of the ELF section), to a
+// source line. Line and Col count from 1; 0 means unknown.
 type LineInfo struct {
 	InsnOff    uint32
 	File, Text string
 	Line, Col  uint32
 }
 
-// LineSection holds the line records of one ELF section, in file order. Line records are the bulk of most .BTF.ext
-// sections, and few are ever used, so they are decoded on demand.
+// LineSection holds the line records of one ELF section, in file order. Line records are the bulk
+// of most .BTF.ext sections, and few are ever used, so they are decoded on demand.
 type LineSection struct {
 	Name string
 
@@ -66,8 +66,8 @@ func (l *LineSection) All() []LineInfo {
 	return out
 }
 
-// CORERelo is a CO-RE relocation record. InsnOff is in bytes from the start of the ELF section, Access is the access
-// string, Kind a BPF_CORE_* number.
+// CORERelo is a CO-RE relocation record. InsnOff is in bytes from the start of the ELF section,
+// Access is the access string, Kind a BPF_CORE_* number.
 type CORERelo struct {
 	InsnOff uint32
 	TypeID  ID
@@ -75,10 +75,10 @@ type CORERelo struct {
 	Kind    uint32
 }
 
-// ParseExt parses a .BTF.ext section. spec is the .BTF of the same file, which holds the strings. The byte order is
-// that of the section's own magic. Accepted are headers without the CO-RE part, records longer than the known ones, and
-// empty parts without a record size (GCC). The error is an *[Error] with ErrExt, ErrTruncated, ErrBadString or
-// ErrBadID.
+// ParseExt parses a .BTF.ext section. spec is the .BTF of the same file, which holds the strings.
+// The byte order is that of the section's own magic. Accepted are headers without the CO-RE part,
+// records longer than the known ones, and empty parts without a record size (GCC). The error is an
+// *[Error] with ErrExt, ErrTruncated, ErrBadString or ErrBadID.
 func ParseExt(raw []byte, spec *Spec) (*Ext, error) {
 	bo, ok := byteOrderOf(raw)
 	switch {
@@ -180,8 +180,8 @@ func (r *extReader) coreRelo(b []byte) (CORERelo, error) {
 	return c, err
 }
 
-// readExt reads one part. field is the position in the header of its offset and length; minRec is the known record size
-// in bytes.
+// readExt reads one part. field is the position in the header of its offset and length; minRec is
+// the known record size in bytes.
 func readExt[T any](r *extReader, part string, field, minRec int, decode func([]byte) (T, error)) ([]ExtSection[T], error) {
 	var secs []ExtSection[T]
 	err := eachExt(r, part, field, minRec, func(name string, size int, data []byte) (i int, err error) {
@@ -200,8 +200,8 @@ func readExt[T any](r *extReader, part string, field, minRec int, decode func([]
 	return secs, nil
 }
 
-// eachExt calls f with the records of each section of a part, each size bytes long. Errors of f are wrapped with the
-// record's number.
+// eachExt calls f with the records of each section of a part, each size bytes long. Errors of f are
+// wrapped with the record's number.
 func eachExt(r *extReader, part string, field, minRec int, f func(name string, size int, data []byte) (int, error)) error {
 	fail := func(kind error, format string, args ...any) error {
 		return headerError(kind, ".BTF.ext %s: %s", part, fmt.Sprintf(format, args...))

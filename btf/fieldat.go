@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// FieldAt is the reverse of ResolvePath: it finds the innermost named field of root that holds the size bytes at byte
-// offset off. exact reports that the field consists of exactly these bytes. In a union the first member wins that has a
-// scalar of exactly these bytes, then the first whose field holds them, then the first that spreads them over several
-// fields. Of several bitfields within at most eight bytes the first wins. An empty path means that no single field
-// holds the range.
+// FieldAt is the reverse of ResolvePath: it finds the innermost named field of root that holds the
+// size bytes at byte offset off. exact reports that the field consists of exactly these bytes. In a
+// union the first member wins that has a scalar of exactly these bytes, then the first whose field
+// holds them, then the first that spreads them over several fields. Of several bitfields within at
+// most eight bytes the first wins. An empty path means that no single field holds the range.
 func (s *Spec) FieldAt(root ID, off uint32, size int) (path string, f Field, exact bool) {
 	w, ok := s.fieldWalk(off, size)
 	if !ok {
@@ -23,8 +23,8 @@ func (s *Spec) FieldAt(root ID, off uint32, size int) (path string, f Field, exa
 	return f.Path, f, w.lo == uint64(f.BitOffset) && w.hi == uint64(f.BitOffset)+width
 }
 
-// BitfieldsAt returns the bitfields of root that have a bit in the size bytes at byte offset off, in declaration order.
-// For a union it returns those of the first member that has any.
+// BitfieldsAt returns the bitfields of root that have a bit in the size bytes at byte offset off,
+// in declaration order. For a union it returns those of the first member that has any.
 func (s *Spec) BitfieldsAt(root ID, off uint32, size int) []Field {
 	w, ok := s.fieldWalk(off, size)
 	if !ok {
@@ -62,8 +62,8 @@ func (w *fieldWalk) enter(t *Type, depth int) bool {
 	return w.budget >= 0 && depth <= maxDepth
 }
 
-// find descends from f, which holds the range, for as long as a single field holds it; named is false for anonymous
-// members.
+// find descends from f, which holds the range, for as long as a single field holds it; named is
+// false for anonymous members.
 func (w *fieldWalk) find(f Field, named bool, depth int) (Field, fit) {
 	t := w.s.SkipMods(f.Type)
 	start := uint64(f.BitOffset)
@@ -118,7 +118,8 @@ func (w *fieldWalk) element(f Field, t *Type) (Field, bool) {
 	return Field{Path: f.Path + "[" + strconv.FormatUint(i, 10) + "]", Type: t.Ref, BitOffset: uint32(at), Parent: f.Parent}, true
 }
 
-// member returns the member of t, located at f, that best matches the range, or f itself if none does.
+// member returns the member of t, located at f, that best matches the range, or f itself if none
+// does.
 func (w *fieldWalk) member(f Field, t *Type, depth int) (Field, fit) {
 	best, quality := f, fitParts
 	for i := range t.Members {
@@ -140,7 +141,8 @@ func (w *fieldWalk) member(f Field, t *Type, depth int) (Field, fit) {
 	return best, quality
 }
 
-// covers returns member i of t, located at f, and whether it holds the range. A bitfield does if its bytes do.
+// covers returns member i of t, located at f, and whether it holds the range. A bitfield does if
+// its bytes do.
 func (w *fieldWalk) covers(f Field, t *Type, i int) (Field, bool) {
 	m := &t.Members[i]
 	off, bits := w.s.MemberBits(t, m)
@@ -158,7 +160,8 @@ func (w *fieldWalk) covers(f Field, t *Type, i int) (Field, bool) {
 	return in, at <= w.lo && (w.hi <= at+uint64(w.s.size(m.Type))*8 || w.flexible(t, i))
 }
 
-// bitfield returns the bitfield of t, located at f, that holds the range, else the first with a bit in it.
+// bitfield returns the bitfield of t, located at f, that holds the range, else the first with a bit
+// in it.
 func (w *fieldWalk) bitfield(f Field, t *Type) (best Field, ok bool) {
 	if w.hi-w.lo > 64 {
 		return Field{}, false

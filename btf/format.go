@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// FormatOptions controls how [Spec.Format] prints values. The zero value is what tables and events use.
+// FormatOptions controls how [Spec.Format] prints values. The zero value is what tables and events
+// use.
 type FormatOptions struct {
 	// Hex prints all integers in hexadecimal.
 	Hex bool
@@ -23,10 +24,11 @@ type FormatOptions struct {
 //
 //	{pid = 4242, comm = "bash", flags = 0x40, state = TASK_RUNNING}
 //
-// Integers are decimal, except members whose names end in "flags" or "mask" (hexadecimal), __be32 (IPv4 address) and
-// __be16 ("htons(53)"); a struct in6_addr is an IPv6 address. Pointers and byte arrays are hexadecimal, arrays of char are quoted strings up to the first
-// zero, enums are enumerator names. Runs of equal elements are counted: "0 <x 16>". Missing data prints as "<missing>".
-// [Spec.EncodeText] reads the text back.
+// Integers are decimal, except members whose names end in "flags" or "mask" (hexadecimal), __be32
+// (IPv4 address) and __be16 ("htons(53)"); a struct in6_addr is an IPv6 address. Pointers and byte
+// arrays are hexadecimal, arrays of char are quoted strings up to the first zero, enums are
+// enumerator names. Runs of equal elements are counted: "0 <x 16>". Missing data prints as
+// "<missing>". [Spec.EncodeText] reads the text back.
 func (s *Spec) Format(w io.Writer, id ID, data []byte, opt FormatOptions) error {
 	str, err := s.formatString(id, data, opt)
 	if err != nil {
@@ -36,7 +38,8 @@ func (s *Spec) Format(w io.Writer, id ID, data []byte, opt FormatOptions) error 
 	return err
 }
 
-// FormatString is [Spec.Format] with default options. For an invalid id it returns the error's text in angle brackets.
+// FormatString is [Spec.Format] with default options. For an invalid id it returns the error's text
+// in angle brackets.
 func (s *Spec) FormatString(id ID, data []byte) string {
 	str, err := s.formatString(id, data, FormatOptions{})
 	if err != nil {

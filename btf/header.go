@@ -36,8 +36,8 @@ func byteOrderOf(raw []byte) (binary.ByteOrder, bool) {
 	return nil, false
 }
 
-// parseHeader checks what libbpf's btf_parse_hdr checks: sections lie within the data, types are aligned, nothing
-// overlaps. The header may be longer than the known one.
+// parseHeader checks what libbpf's btf_parse_hdr checks: sections lie within the data, types are
+// aligned, nothing overlaps. The header may be longer than the known one.
 func parseHeader(raw []byte) (header, error) {
 	var h header
 	if len(raw) > MaxRaw {

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// EssentialName returns a name without its flavor: the part before the last "___" that has a character other than '_'
-// on both sides; "task_struct" for "task_struct___v5". A name without a flavor is returned unchanged (libbpf
-// bpf_core_essential_name_len).
+// EssentialName returns a name without its flavor: the part before the last "___" that has a
+// character other than '_' on both sides; "task_struct" for "task_struct___v5". A name without a
+// flavor is returned unchanged (libbpf bpf_core_essential_name_len).
 func EssentialName(s string) string {
 	if !strings.Contains(s, "___") {
 		return s
@@ -22,8 +22,8 @@ func EssentialName(s string) string {
 	return s
 }
 
-// nameIndex finds types by essential name. heads[hash] is 1 + the index of the first entry in that bucket; next chains
-// entries in ascending order.
+// nameIndex finds types by essential name. heads[hash] is 1 + the index of the first entry in that
+// bucket; next chains entries in ascending order.
 type nameIndex struct {
 	once    sync.Once
 	made    atomic.Bool
@@ -36,8 +36,8 @@ type nameIndex struct {
 	searches []*symbolSearch // the symbols looked up before it was made
 }
 
-// isSymbol reports whether names of kind k are symbols. They have an index of their own: a kernel has four times as
-// many symbols as named types, and CO-RE looks up only types.
+// isSymbol reports whether names of kind k are symbols. They have an index of their own: a kernel
+// has four times as many symbols as named types, and CO-RE looks up only types.
 func (k Kind) isSymbol() bool {
 	return k == KindFunc || k == KindVar || k == KindDatasec || k == KindDeclTag
 }
@@ -80,8 +80,8 @@ func (s *Spec) positions(want func(Kind) bool) []uint32 {
 	return out
 }
 
-// eachNamed calls f for the own types in the index of kind k with the given essential name, in ascending order, until f
-// returns false.
+// eachNamed calls f for the own types in the index of kind k with the given essential name, in
+// ascending order, until f returns false.
 func (s *Spec) eachNamed(k Kind, essential string, f func(id ID, k Kind, name string) bool) {
 	if essential == "" {
 		return
@@ -100,7 +100,8 @@ func (s *Spec) eachNamed(k Kind, essential string, f func(id ID, k Kind, name st
 	}
 }
 
-// named calls f for the type at a position if it has the given essential name. It returns false when f does.
+// named calls f for the type at a position if it has the given essential name. It returns false
+// when f does.
 func (s *Spec) named(position uint32, essential string, f func(id ID, k Kind, name string) bool) bool {
 	off := s.offs[position]
 	name := s.str(u32(s.types[off:]))
@@ -110,8 +111,8 @@ func (s *Spec) named(position uint32, essential string, f func(id ID, k Kind, na
 	return f(s.first+ID(position), s.kindAt(off), name)
 }
 
-// Candidates returns the ids of all types of kind k with the given essential name, ascending, the base's first. ENUM
-// and ENUM64 count as one kind (libbpf bpf_core_add_cands).
+// Candidates returns the ids of all types of kind k with the given essential name, ascending, the
+// base's first. ENUM and ENUM64 count as one kind (libbpf bpf_core_add_cands).
 func (s *Spec) Candidates(k Kind, essentialName string) []ID {
 	var ids []ID
 	if s.base != nil {
@@ -126,7 +127,8 @@ func (s *Spec) Candidates(k Kind, essentialName string) []ID {
 	return ids
 }
 
-// Named returns the ids of all types of any kind with the given essential name, ascending, the base's first.
+// Named returns the ids of all types of any kind with the given essential name, ascending, the
+// base's first.
 func (s *Spec) Named(essentialName string) []ID {
 	var ids []ID
 	if s.base != nil {

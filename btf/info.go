@@ -1,11 +1,12 @@
 package btf
 
-// MaxVlen is the most entries a type has: members, enumerators, parameters, variables of a section. Kernels before Linux 7.2 take 65,535
-// and refuse types with more.
+// MaxVlen is the most entries a type has: members, enumerators, parameters, variables of a section.
+// Kernels before Linux 7.2 take 65,535 and refuse types with more.
 const MaxVlen = 0xffffff
 
-// Info is the second word of a type: from the lowest bit 24 bits of vlen, 7 of kind and the kind_flag (struct btf_type of Linux 7.2).
-// Before Linux 7.2 vlen had 16 bits and kind 5, with the bits between required to be zero, so that BTF for older kernels reads the same.
+// Info is the second word of a type: from the lowest bit 24 bits of vlen, 7 of kind and the
+// kind_flag (struct btf_type of Linux 7.2). Before Linux 7.2 vlen had 16 bits and kind 5, with the
+// bits between required to be zero, so that BTF for older kernels reads the same.
 type Info uint32
 
 // MakeInfo returns the word with these parts; vlen is at most [MaxVlen].

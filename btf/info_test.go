@@ -50,7 +50,8 @@ func TestVlenMayBeWide(t *testing.T) {
 	}
 }
 
-// rawType is BTF with one type that claims vlen entries and has as many zero bytes after it as asked for.
+// rawType is BTF with one type that claims vlen entries and has as many zero bytes after it as
+// asked for.
 func rawType(info Info, body int) []byte {
 	le := binary.LittleEndian
 	out := make([]byte, headerSize+typeSize, headerSize+typeSize+body+1)

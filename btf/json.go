@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// FormatJSON returns the value of data in a form that encoding/json writes as follows: structs as objects with members
-// in order; integers of up to 53 bits as numbers; wider integers and pointers as hexadecimal strings, whatever their
-// value; enumerators, IPv6 addresses and arrays of char as strings; byte arrays as lower-case hex; missing data as null. It returns nil
-// for an invalid id.
+// FormatJSON returns the value of data in a form that encoding/json writes as follows: structs as
+// objects with members in order; integers of up to 53 bits as numbers; wider integers and pointers
+// as hexadecimal strings, whatever their value; enumerators, IPv6 addresses and arrays of char as
+// strings; byte arrays as lower-case hex; missing data as null. It returns nil for an invalid id.
 func (s *Spec) FormatJSON(id ID, data []byte) any {
 	v, err := s.DecodeValue(id, data, DecodeOptions{})
 	if err != nil {
@@ -22,7 +22,8 @@ func (s *Spec) FormatJSON(id ID, data []byte) any {
 	return JSONValue(v)
 }
 
-// JSONValue converts a value returned by [Spec.DecodeValue] to the form that [Spec.FormatJSON] returns.
+// JSONValue converts a value returned by [Spec.DecodeValue] to the form that [Spec.FormatJSON]
+// returns.
 func JSONValue(v any) any {
 	switch v := v.(type) {
 	case Int:

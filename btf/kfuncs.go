@@ -1,6 +1,7 @@
 package btf
 
-// Kfuncs returns the FUNC types marked as kfuncs by a bpf_kfunc decl tag (kernels from 6.10 on), ascending by id.
+// Kfuncs returns the FUNC types marked as kfuncs by a bpf_kfunc decl tag (kernels from 6.10 on),
+// ascending by id.
 func (s *Spec) Kfuncs() []ID { return s.tagged("bpf_kfunc") }
 
 // tagged returns the FUNC types with a decl tag, in the order of their tags.

@@ -2,7 +2,8 @@ package btf
 
 import "fmt"
 
-// ID is a type id. 0 is void; base BTF starts at 1, split BTF continues after the last id of its base.
+// ID is a type id. 0 is void; base BTF starts at 1, split BTF continues after the last id of its
+// base.
 type ID uint32
 
 // Kind is a BTF_KIND_* number.
@@ -39,7 +40,8 @@ var kindNames = [kindCount]string{
 	"RESTRICT", "FUNC", "FUNC_PROTO", "VAR", "DATASEC", "FLOAT", "DECL_TAG", "TYPE_TAG", "ENUM64",
 }
 
-// String returns the name bpftool prints: "STRUCT"; "VOID" for void and "KIND_n" for an unknown number.
+// String returns the name bpftool prints: "STRUCT"; "VOID" for void and "KIND_n" for an unknown
+// number.
 func (k Kind) String() string {
 	switch {
 	case k == KindVoid:
@@ -56,8 +58,8 @@ func (k Kind) IsComposite() bool { return k == KindStruct || k == KindUnion }
 // IsEnum reports whether k is ENUM or ENUM64.
 func (k Kind) IsEnum() bool { return k == KindEnum || k == KindEnum64 }
 
-// IsMod reports whether k is a modifier or typedef, which most lookups skip: CONST, VOLATILE, RESTRICT, TYPEDEF or
-// TYPE_TAG.
+// IsMod reports whether k is a modifier or typedef, which most lookups skip: CONST, VOLATILE,
+// RESTRICT, TYPEDEF or TYPE_TAG.
 func (k Kind) IsMod() bool {
 	switch k {
 	case KindConst, KindVolatile, KindRestrict, KindTypedef, KindTypeTag:
@@ -85,8 +87,8 @@ func (k Kind) hasSize() bool {
 	return false
 }
 
-// Body returns the number of bytes after the 12-byte type header: a fixed number, plus a number for each of the vlen
-// entries (struct btf_layout of Linux 7.2). Both are 0 for unknown kinds.
+// Body returns the number of bytes after the 12-byte type header: a fixed number, plus a number for
+// each of the vlen entries (struct btf_layout of Linux 7.2). Both are 0 for unknown kinds.
 func (k Kind) Body() (fixed, entry uint8) {
 	switch k {
 	case KindInt, KindVar, KindDeclTag:

@@ -2,12 +2,13 @@ package btf
 
 import "encoding/binary"
 
-// layoutHeader is the size of a header with the fields for the layout section (struct btf_header of Linux 7.2).
+// layoutHeader is the size of a header with the fields for the layout section (struct btf_header of
+// Linux 7.2).
 const layoutHeader = 32
 
-// WithLayout returns a copy of raw BTF with a layout section between types and strings, as libbpf 1.8 writes it: the
-// sizes of every kind of type, so that readers can skip kinds they do not know. Linux accepts it from 7.2 on. BTF whose
-// header is already longer is returned unchanged.
+// WithLayout returns a copy of raw BTF with a layout section between types and strings, as libbpf
+// 1.8 writes it: the sizes of every kind of type, so that readers can skip kinds they do not know.
+// Linux accepts it from 7.2 on. BTF whose header is already longer is returned unchanged.
 func WithLayout(raw []byte) ([]byte, error) {
 	h, err := parseHeader(raw)
 	if err != nil {

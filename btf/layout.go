@@ -19,22 +19,25 @@ type LayoutOptions struct {
 type Layout struct {
 	Size    int64 // bytes
 	Members int
-	// Holes counts gaps between members and SumHoles their bytes; BitHoles counts gaps between bitfields and
-	// SumBitHoles their bits.
+	// Holes counts gaps between members and SumHoles their bytes; BitHoles counts gaps between
+	// bitfields and SumBitHoles their bits.
 	Holes, BitHoles       int
 	SumHoles, SumBitHoles int64
-	// Sum counts the bytes of members that are no bitfields, SumBits the bits of bitfields; of a union nothing.
+	// Sum counts the bytes of members that are no bitfields, SumBits the bits of bitfields; of a
+	// union nothing.
 	Sum, SumBits int64
-	// Padding is bytes after the last member, BitPadding bits after it in its storage unit, when it is a bitfield.
+	// Padding is bytes after the last member, BitPadding bits after it in its storage unit, when it
+	// is a bitfield.
 	Padding, BitPadding int64
 	// Paddings are members that are structs with padding of their own, SumPaddings its bytes.
 	Paddings    int
 	SumPaddings int64
 }
 
-// WriteLayout writes the members of a STRUCT or UNION with offset and size, in the style of pahole(1): it marks holes,
-// bit holes and padding, and writes out anonymous members (with Expand also named ones). For other kinds it uses the
-// type that remains after modifiers; a type without members is written as a declaration.
+// WriteLayout writes the members of a STRUCT or UNION with offset and size, in the style of
+// pahole(1): it marks holes, bit holes and padding, and writes out anonymous members (with Expand
+// also named ones). For other kinds it uses the type that remains after modifiers; a type without
+// members is written as a declaration.
 func WriteLayout(w io.Writer, s *Spec, id ID, opt LayoutOptions) (Layout, error) {
 	t := s.SkipMods(id)
 	lw := layoutWriter{s: s, w: bufio.NewWriter(w), opt: opt}
@@ -84,7 +87,8 @@ func (lw *layoutWriter) line(indent, decl, comment string) {
 	fmt.Fprintf(lw.w, "%s%s/* %s */\n", text, strings.Repeat(" ", max(1, layoutColumn-width)), comment)
 }
 
-// members writes the members of t, located at byte base of the outermost type, and counts the gaps between them.
+// members writes the members of t, located at byte base of the outermost type, and counts the gaps
+// between them.
 func (lw *layoutWriter) members(t *Type, base uint32, indent string, depth int) Layout {
 	l := Layout{Size: int64(t.Size), Members: len(t.Members)}
 	end := uint64(0)  // bit after the last member

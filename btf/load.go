@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Load reads BTF from a file; see [LoadBytes]. Package btf/btffile also reads compressed files and archives.
+// Load reads BTF from a file; see [LoadBytes]. Package btf/btffile also reads compressed files and
+// archives.
 func Load(path string, base *Spec) (_ *Spec, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -43,9 +44,9 @@ func Load(path string, base *Spec) (_ *Spec, err error) {
 	return LoadBytes(path, data, base)
 }
 
-// readRest reads the rest of a file, at most one byte more than [MaxRaw] in all. The size is a hint, because files of
-// /sys and /proc report none. A buffer for a kernel's BTF is allocated once and not cleared, since clearing would take
-// longer than reading.
+// readRest reads the rest of a file, at most one byte more than [MaxRaw] in all. The size is a
+// hint, because files of /sys and /proc report none. A buffer for a kernel's BTF is allocated once
+// and not cleared, since clearing would take longer than reading.
 func readRest(f io.Reader, start []byte, size int64) ([]byte, error) {
 	data := make([]byte, max(int64(len(start)), min(size, MaxRaw)))
 	n := copy(data, start)
@@ -60,12 +61,12 @@ func readRest(f io.Reader, start []byte, size int64) ([]byte, error) {
 	return append(data, more...), err
 }
 
-// LoadBytes reads BTF from the content of a file, whose format it detects by content: raw BTF, or an ELF file with a
-// .BTF section (vmlinux, module, BPF object). base is the Spec that split BTF continues, else nil. name appears in
-// messages and as [Spec.SourceName].
+// LoadBytes reads BTF from the content of a file, whose format it detects by content: raw BTF, or
+// an ELF file with a .BTF section (vmlinux, module, BPF object). base is the Spec that split BTF
+// continues, else nil. name appears in messages and as [Spec.SourceName].
 //
-// For an ELF module with a .BTF.base section: if base is nil, the module's BTF is parsed on top of that section;
-// otherwise it is moved onto base by [Relocate].
+// For an ELF module with a .BTF.base section: if base is nil, the module's BTF is parsed on top of
+// that section; otherwise it is moved onto base by [Relocate].
 func LoadBytes(name string, data []byte, base *Spec) (*Spec, error) {
 	if bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
 		return LoadELF(name, bytes.NewReader(data), int64(len(data)), base)
@@ -78,7 +79,8 @@ func LoadBytes(name string, data []byte, base *Spec) (*Spec, error) {
 	return s, nil
 }
 
-// LoadELF is [LoadBytes] for an ELF file of size bytes that is read piecewise: only headers and the sections with BTF.
+// LoadELF is [LoadBytes] for an ELF file of size bytes that is read piecewise: only headers and the
+// sections with BTF.
 func LoadELF(name string, r io.ReaderAt, size int64, base *Spec) (*Spec, error) {
 	s, err := loadELF(r, size, base)
 	if err != nil {
@@ -125,8 +127,8 @@ func loadDistilled(split, distilled []byte, base *Spec) (*Spec, error) {
 	return Relocate(s, base)
 }
 
-// elfSections returns the content of the named sections, nil for missing ones, and the pointer size in bytes that the
-// ELF class implies.
+// elfSections returns the content of the named sections, nil for missing ones, and the pointer size
+// in bytes that the ELF class implies.
 func elfSections(r io.ReaderAt, size int64, names ...string) (secs [][]byte, ptrSize int, err error) {
 	defer func() {
 		// debug/elf may panic on malformed files; report that as an error.
@@ -160,10 +162,12 @@ func elfSections(r io.ReaderAt, size int64, names ...string) (secs [][]byte, ptr
 	return secs, 8, nil
 }
 
-// HostPath is where a running Linux kernel exposes its BTF; modules are in the same directory under their names.
+// HostPath is where a running Linux kernel exposes its BTF; modules are in the same directory under
+// their names.
 const HostPath = "/sys/kernel/btf/vmlinux"
 
-// LoadHost reads the BTF of the running kernel. The error wraps fs.ErrNotExist if the kernel has none.
+// LoadHost reads the BTF of the running kernel. The error wraps fs.ErrNotExist if the kernel has
+// none.
 func LoadHost() (*Spec, error) { return Load(HostPath, nil) }
 
 // LoadHostModule reads the BTF of a module of the running kernel, on top of vmlinux.

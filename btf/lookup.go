@@ -13,9 +13,10 @@ var lookupWords = map[string][]Kind{
 	"func": {KindFunc}, "var": {KindVar}, "fwd": {KindFwd},
 }
 
-// Lookup finds types by the names people use: "task_struct", "struct sock", "enum bpf_map_type", "func vfs_read" or
-// "[1234]", optionally followed by the path of a field: "task_struct.cred", "iphdr[2]". It returns all types of the
-// first kind that has any, and the path. The error is a *[PathError] with the nearest names.
+// Lookup finds types by the names people use: "task_struct", "struct sock", "enum bpf_map_type",
+// "func vfs_read" or "[1234]", optionally followed by the path of a field: "task_struct.cred",
+// "iphdr[2]". It returns all types of the first kind that has any, and the path. The error is a
+// *[PathError] with the nearest names.
 func (s *Spec) Lookup(text string) (ids []ID, path string, err error) {
 	name, kinds := strings.TrimSpace(text), lookupKinds
 	if word, rest, ok := strings.Cut(name, " "); ok {

@@ -33,8 +33,8 @@ func zeroBytes(w uint64) uint64 {
 	return ^((w&low + low) | w | low)
 }
 
-// hashEssential returns hashName(EssentialName(s.str(off))) in one pass over the string table, unless the name contains
-// "___".
+// hashEssential returns hashName(EssentialName(s.str(off))) in one pass over the string table,
+// unless the name contains "___".
 func (s *Spec) hashEssential(off uint32) uint32 {
 	start, table := off-s.strBase, s.strTable
 	h, before := uint64(0), uint64(0)

@@ -9,16 +9,18 @@ import (
 	"strings"
 )
 
-// Numbers in network byte order, as the kernel's types declare them: one notation, read and written everywhere.
+// Numbers in network byte order, as the kernel's types declare them: one notation, read and written
+// everywhere.
 
-// networkTypes are the kernel's typedefs of numbers in network byte order, with their widths in bits.
+// networkTypes are the kernel's typedefs of numbers in network byte order, with their widths in
+// bits.
 var networkTypes = map[string]uint32{"__be16": 16, "__be32": 32, "__be64": 64}
 
 // networkCalls are the functions that numbers of each width are written with.
 var networkCalls = map[uint32][]string{16: {"htons", "cpu_to_be16"}, 32: {"htonl", "cpu_to_be32"}, 64: {"cpu_to_be64", "htobe64", "htonll"}}
 
-// NetworkBits returns the width of a number that its type declares to be in network byte order (__be16, __be32, __be64 and typedefs
-// of them); 0 for other types.
+// NetworkBits returns the width of a number that its type declares to be in network byte order
+// (__be16, __be32, __be64 and typedefs of them); 0 for other types.
 func (s *Spec) NetworkBits(id ID) uint32 {
 	for range maxDepth {
 		t, err := s.Type(id)
@@ -36,8 +38,9 @@ func (s *Spec) NetworkBits(id ID) uint32 {
 	return 0
 }
 
-// FormatNetwork writes a number that is stored in network byte order: as an IPv4 address for 32 bits, else as the call that makes it
-// ("htons(53)"). A zero of other widths has no notation of its own: "".
+// FormatNetwork writes a number that is stored in network byte order: as an IPv4 address for 32
+// bits, else as the call that makes it ("htons(53)"). A zero of other widths has no notation of its
+// own: "".
 func FormatNetwork(order binary.ByteOrder, bits uint32, stored uint64) string {
 	meant := swapNetwork(order, bits, stored)
 	switch {
@@ -51,8 +54,8 @@ func FormatNetwork(order binary.ByteOrder, bits uint32, stored uint64) string {
 	return ""
 }
 
-// ParseNetwork reads a number in network byte order as [FormatNetwork] writes it, or as a call (htons, htonl, cpu_to_be64), and
-// returns what is stored.
+// ParseNetwork reads a number in network byte order as [FormatNetwork] writes it, or as a call
+// (htons, htonl, cpu_to_be64), and returns what is stored.
 func ParseNetwork(order binary.ByteOrder, bits uint32, text string) (stored uint64, ok bool) {
 	if bits == 32 {
 		if a, err := netip.ParseAddr(text); err == nil && a.Is4() {
@@ -97,8 +100,8 @@ func (s *Spec) fourWords(t *Type) bool {
 	return e != nil && e.Kind == KindInt && e.Size == 4
 }
 
-// ParseIPv6 reads an IPv6 address for a struct in6_addr or for four words, as user_ip6 of struct bpf_sock_addr has them. ok is false for
-// other types and for text that is not an IPv6 address.
+// ParseIPv6 reads an IPv6 address for a struct in6_addr or for four words, as user_ip6 of struct
+// bpf_sock_addr has them. ok is false for other types and for text that is not an IPv6 address.
 func (s *Spec) ParseIPv6(id ID, text string) (a IPv6, ok bool) {
 	if t := s.SkipMods(id); !isIPv6(t) && !s.fourWords(t) {
 		return a, false

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// ParseValue parses a value written as text, as [Spec.Format] prints it or as people type it, without knowing its type:
+// ParseValue parses a value written as text, as [Spec.Format] prints it or as people type it,
+// without knowing its type:
 //
 //	42  -1  0x2a  'c'  TASK_RUNNING  null     a word, returned as string
 //	"text"                                    a string

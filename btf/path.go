@@ -50,9 +50,10 @@ func (e *PathError) Error() string {
 // Unwrap returns Err.
 func (e *PathError) Unwrap() error { return e.Err }
 
-// ResolvePath finds a field by path: names separated by dots, array indexes in brackets: "cred.uid.val", "comm[3]",
-// "[2].x". Members of anonymous structs and unions, at any depth, are found by their own names, as are the variables of
-// a DATASEC. Pointers are not followed. The empty path is the root. The error is a *[PathError].
+// ResolvePath finds a field by path: names separated by dots, array indexes in brackets:
+// "cred.uid.val", "comm[3]", "[2].x". Members of anonymous structs and unions, at any depth, are
+// found by their own names, as are the variables of a DATASEC. Pointers are not followed. The empty
+// path is the root. The error is a *[PathError].
 func (s *Spec) ResolvePath(root ID, path string) (Field, error) {
 	f, rest, err := s.ResolveToPointer(root, path)
 	if err == nil && rest != "" {
@@ -66,8 +67,9 @@ func (s *Spec) ResolvePath(root ID, path string) (Field, error) {
 	return f, nil
 }
 
-// ResolveToPointer is [Spec.ResolvePath] up to and including the first pointer that has steps after it, separated by a
-// dot or "->". rest is those steps without the separator; it is empty if the path crosses no pointer.
+// ResolveToPointer is [Spec.ResolvePath] up to and including the first pointer that has steps after
+// it, separated by a dot or "->". rest is those steps without the separator; it is empty if the
+// path crosses no pointer.
 func (s *Spec) ResolveToPointer(root ID, path string) (f Field, rest string, err error) {
 	w := pathWalk{s: s, root: root, path: path, at: path, f: Field{Type: root}}
 	for w.at != "" {
@@ -91,7 +93,8 @@ func (s *Spec) ResolveToPointer(root ID, path string) (f Field, rest string, err
 	return w.f, "", nil
 }
 
-// cutStep cuts the first step off a path: a name, or an index in brackets. An index without its ] takes the whole path.
+// cutStep cuts the first step off a path: a name, or an index in brackets. An index without its ]
+// takes the whole path.
 func cutStep(path string) (step, rest string) {
 	if strings.HasPrefix(path, "[") {
 		if end := strings.IndexByte(path, ']'); end >= 0 {
@@ -109,7 +112,8 @@ func cutStep(path string) (step, rest string) {
 	return path[:end], path[end:]
 }
 
-// pathWalk is the state of resolving a path: f is the field reached so far, at is the unresolved rest.
+// pathWalk is the state of resolving a path: f is the field reached so far, at is the unresolved
+// rest.
 type pathWalk struct {
 	s        *Spec
 	root     ID
@@ -184,8 +188,8 @@ func (w *pathWalk) member(t *Type, name string) error {
 	return nil
 }
 
-// FindMember finds a member by name in a STRUCT or UNION (after modifiers) and in its anonymous members, in declaration
-// order, or a variable in a DATASEC.
+// FindMember finds a member by name in a STRUCT or UNION (after modifiers) and in its anonymous
+// members, in declaration order, or a variable in a DATASEC.
 func (s *Spec) FindMember(id ID, name string) (Field, bool) {
 	if name == "" {
 		return Field{}, false
@@ -194,8 +198,8 @@ func (s *Spec) FindMember(id ID, name string) (Field, bool) {
 	return s.findMember(s.SkipMods(id), name, &budget)
 }
 
-// maxSteps limits the members visited in one search: anonymous members of malformed BTF can hold the same type again
-// and again.
+// maxSteps limits the members visited in one search: anonymous members of malformed BTF can hold
+// the same type again and again.
 const maxSteps = 1 << 17
 
 func (s *Spec) findMember(t *Type, name string, budget *int) (Field, bool) {

@@ -2,9 +2,9 @@ package btf
 
 import "bytes"
 
-// RawSection returns BTF without parsing it: raw BTF as it is, or the .BTF section of an ELF file. ptrSize is the
-// pointer size in bytes that the ELF class implies, 8 for raw BTF. The errors are ErrNotBTF, ErrNoBTF and those of a
-// malformed ELF file.
+// RawSection returns BTF without parsing it: raw BTF as it is, or the .BTF section of an ELF file.
+// ptrSize is the pointer size in bytes that the ELF class implies, 8 for raw BTF. The errors are
+// ErrNotBTF, ErrNoBTF and those of a malformed ELF file.
 func RawSection(data []byte) (raw []byte, ptrSize int, err error) {
 	if !bytes.HasPrefix(data, []byte("\x7fELF")) {
 		if _, ok := byteOrderOf(data); !ok {

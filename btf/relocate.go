@@ -12,7 +12,8 @@ package btf
 //     flag of the type found, where it means bitfields, instead of the flag of the FWD; the kernel does the same, so what
 //     it refuses is refused here too.
 //
-// The error is an *[Error] with ErrRelocate that names the type of the old base that has no counterpart, or several.
+// The error is an *[Error] with ErrRelocate that names the type of the old base that has no
+// counterpart, or several.
 func Relocate(split, newBase *Spec) (*Spec, error) {
 	old := split.base
 	if old == nil {

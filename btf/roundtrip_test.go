@@ -28,8 +28,9 @@ func clangOf(t *testing.T) string {
 	return path
 }
 
-// roundTrip dumps the types with these names, all for none, as C, has clang compile a variable of each for BPF of the same byte order, and returns the BTF that clang
-// made of them, with the names that the dump gave to types.
+// roundTrip dumps the types with these names, all for none, as C, has clang compile a variable of
+// each for BPF of the same byte order, and returns the BTF that clang made of them, with the names
+// that the dump gave to types.
 func roundTrip(t *testing.T, clang string, s *Spec, roots ...string) (*Spec, *cDumper) {
 	var src bytes.Buffer
 	d := newCDumper(&src, s)
@@ -72,8 +73,9 @@ func roundTrip(t *testing.T, clang string, s *Spec, roots ...string) (*Spec, *cD
 	return back, d
 }
 
-// compareLayouts compares every named struct, union and enum of s with what came back: size, members in order, their places in bits,
-// widths and types; enumerators. It returns how many types it compared.
+// compareLayouts compares every named struct, union and enum of s with what came back: size,
+// members in order, their places in bits, widths and types; enumerators. It returns how many types
+// it compared.
 func compareLayouts(t *testing.T, s, back *Spec, d *cDumper) (types, members int) {
 	c := comparer{a: s, b: back, name: func(typ *Type) string { return d.name(typ) }}
 	for id := ID(1); int(id) < s.NumTypes(); id++ {
@@ -157,15 +159,16 @@ func (c *comparer) whole(x, y *Type, depth int) string {
 	return ""
 }
 
-// same compares types: those with names by name, others by content; qualifiers and typedefs are skipped, integers are compared by
-// size and sign, since compilers call them by different names.
+// same compares types: those with names by name, others by content; qualifiers and typedefs are
+// skipped, integers are compared by size and sign, since compilers call them by different names.
 func (c *comparer) same(a, b ID, depth int) string {
 	if depth > 24 {
 		return ""
 	}
 	x, y := c.a.SkipMods(a), c.b.SkipMods(b)
 	if x.Kind == KindFwd || y.Kind == KindFwd {
-		// Behind a pointer clang may leave a struct undescribed, and a struct of the kernel be unknown.
+		// Behind a pointer clang may leave a struct undescribed, and a struct of the kernel be
+		// unknown.
 		if (x.Kind == KindFwd || x.Kind.IsComposite()) && (y.Kind == KindFwd || y.Kind.IsComposite()) {
 			return ""
 		}
@@ -175,7 +178,8 @@ func (c *comparer) same(a, b ID, depth int) string {
 	}
 	switch x.Kind {
 	case KindInt:
-		// An old clang calls an __int128 by its size only; characters may be signed or not by target.
+		// An old clang calls an __int128 by its size only; characters may be signed or not by
+		// target.
 		if x.Size != y.Size || x.Size > 1 && x.Int.Encoding&IntSigned != y.Int.Encoding&IntSigned {
 			return fmt.Sprintf("%s, %s came back", c.a.TypeString(a), c.b.TypeString(b))
 		}
@@ -214,8 +218,8 @@ func (c *comparer) same(a, b ID, depth int) string {
 	return ""
 }
 
-// TestDumpCRoundTrip sends the types of kernels through C and clang and compares what comes back, bitfields and the types of
-// members included.
+// TestDumpCRoundTrip sends the types of kernels through C and clang and compares what comes back,
+// bitfields and the types of members included.
 func TestDumpCRoundTrip(t *testing.T) {
 	clang := clangOf(t)
 	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" {

@@ -7,8 +7,9 @@ import (
 
 func utoa(n int) string { return strconv.Itoa(n) }
 
-// scanRule describes, for one kind, the data after the type header and which of its words are string offsets and type
-// ids. It is a table and not a switch because kinds follow each other in an order that no branch predictor can learn.
+// scanRule describes, for one kind, the data after the type header and which of its words are
+// string offsets and type ids. It is a table and not a switch because kinds follow each other in an
+// order that no branch predictor can learn.
 type scanRule struct {
 	fixed, stride uint32 // bytes after the header: fixed + vlen * stride
 	third         uint32 // all ones if the third word is a type id
@@ -38,9 +39,9 @@ var scanRules = func() (rules [kindCount]scanRule) {
 	return rules
 }()
 
-// scan makes the single pass over the type section: it records where each type starts and checks that every string
-// offset and type id exists. The largest offset and id are compared once at the end; only if one is too large is the
-// section searched for the culprit.
+// scan makes the single pass over the type section: it records where each type starts and checks
+// that every string offset and type id exists. The largest offset and id are compared once at the
+// end; only if one is too large is the section searched for the culprit.
 func (s *Spec) scan() error {
 	b := s.types
 	offs := make([]uint32, 0, len(b)/24+1)
@@ -113,7 +114,8 @@ func (s *Spec) scanError(n, off int, k Kind, kind error, format string, args ...
 		Detail: fmt.Sprintf(format, args...), Err: kind}
 }
 
-// findCulprit names the first type with a string offset or type id that does not exist, or that refers to itself.
+// findCulprit names the first type with a string offset or type id that does not exist, or that
+// refers to itself.
 func (s *Spec) findCulprit() error {
 	limit := uint64(s.NumTypes())
 	for i, o := range s.offs {
@@ -168,8 +170,8 @@ func (s *Spec) findCulprit() error {
 	return nil
 }
 
-// isLong reports whether a name is a spelling of long or unsigned long, whose size is that of a pointer (libbpf btf.c
-// determine_ptr_size).
+// isLong reports whether a name is a spelling of long or unsigned long, whose size is that of a
+// pointer (libbpf btf.c determine_ptr_size).
 func isLong(name string) bool {
 	switch name {
 	case "long", "long int", "int long", "unsigned long", "long unsigned", "unsigned long int",

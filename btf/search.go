@@ -6,11 +6,13 @@ import (
 	"sync"
 )
 
-// fewLookups is the number of symbols that are searched; then the index is made, which takes as long as seven searches.
+// fewLookups is the number of symbols that are searched; then the index is made, which takes as
+// long as seven searches.
 const fewLookups = 6
 
-// symbolSearch is a search for the symbols of one essential name: what it found so far, and where it goes on. A name is
-// often looked up again: programs share hooks, and the loader and the machine both look for them.
+// symbolSearch is a search for the symbols of one essential name: what it found so far, and where
+// it goes on. A name is often looked up again: programs share hooks, and the loader and the machine
+// both look for them.
 type symbolSearch struct {
 	name        string
 	first, mask uint64 // the first 8 bytes of the name, or fewer
@@ -20,7 +22,8 @@ type symbolSearch struct {
 	next  int      // the position after the last one compared
 }
 
-// search returns the search for a symbol, or nil if others were looked up before and the index is to be made.
+// search returns the search for a symbol, or nil if others were looked up before and the index is
+// to be made.
 func (x *nameIndex) search(essential string) *symbolSearch {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -50,8 +53,9 @@ func (s *Spec) searchSymbols(q *symbolSearch, f func(id ID, k Kind, name string)
 	}
 }
 
-// foundSymbol returns the position of the i-th symbol that a search finds, where those before are known. It compares the
-// beginning of every name; kinds are compared after names, since no branch predictor can learn their order.
+// foundSymbol returns the position of the i-th symbol that a search finds, where those before are
+// known. It compares the beginning of every name; kinds are compared after names, since no branch
+// predictor can learn their order.
 func (s *Spec) foundSymbol(q *symbolSearch, i int) (position uint32, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

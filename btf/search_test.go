@@ -29,7 +29,8 @@ func found(t *testing.T, s *Spec, k Kind, name string, index bool) (ids []ID) {
 	return ids
 }
 
-// TestSearchFindsWhatTheIndexHas: lookups before the index is made have the same results in the same order.
+// TestSearchFindsWhatTheIndexHas: lookups before the index is made have the same results in the
+// same order.
 func TestSearchFindsWhatTheIndexHas(t *testing.T) {
 	raw := kernelBTF(t, benchKernel)
 	searched, err := Parse(raw, nil)
@@ -53,7 +54,8 @@ func TestSearchFindsWhatTheIndexHas(t *testing.T) {
 	assert.True(t, searched.symbolNames.made.Load(), "lookups of many symbols make the index")
 }
 
-// TestSearchGoesOn: a lookup that stopped at the first symbol does not hide the others, and many may look at once.
+// TestSearchGoesOn: a lookup that stopped at the first symbol does not hide the others, and many
+// may look at once.
 func TestSearchGoesOn(t *testing.T) {
 	b := NewBuilder(nil)
 	proto := b.Add(Type{Kind: KindFuncProto, Ref: b.Int("int", 4, IntSigned)})
@@ -78,7 +80,8 @@ func TestSearchGoesOn(t *testing.T) {
 	assert.False(t, s.symbolNames.made.Load())
 }
 
-// TestSearchSpellings: flavors, names inside of others, strings that end others, and names in the base's table.
+// TestSearchSpellings: flavors, names inside of others, strings that end others, and names in the
+// base's table.
 func TestSearchSpellings(t *testing.T) {
 	b := NewBuilder(nil)
 	i := b.Int("int", 4, IntSigned)

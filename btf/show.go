@@ -25,7 +25,8 @@ const (
 
 // A ShowSource provides the memory that [Spec.Show] prints and receives the text.
 type ShowSource interface {
-	// ReadShown copies len(p) bytes at addr. Its error is the result of the whole call unless a later copy succeeds.
+	// ReadShown copies len(p) bytes at addr. Its error is the result of the whole call unless a
+	// later copy succeeds.
 	ReadShown(addr uint64, p []byte) error
 	// PointerShown returns the number printed for an address without ShowPtrRaw.
 	PointerShown(addr uint64) uint64
@@ -40,19 +41,20 @@ var ErrShow = errors.New("value cannot be shown")
 const (
 	maxShowDepth = 200
 	maxShowSteps = 1 << 22
-	// showChunk is how many bytes of an object the kernel copies at a time; showBase is how many of them the next value
-	// must have.
+	// showChunk is how many bytes of an object the kernel copies at a time; showBase is how many of
+	// them the next value must have.
 	showChunk, showBase = 32, 16
 	maxShowName         = 79
 	maxShowChain        = 10
 	maxShowIndent       = 32
 )
 
-// Show prints the object of type id at addr in the form of bpf_snprintf_btf (kernel/bpf/btf.c btf_type_show).
+// Show prints the object of type id at addr in the form of bpf_snprintf_btf (kernel/bpf/btf.c
+// btf_type_show).
 //
-// The kernel prints while it walks the type, and its output depends on state that survives from one value to the next:
-// for example, members of structs in an array have no names until a nested array ends. This implementation keeps the
-// same state.
+// The kernel prints while it walks the type, and its output depends on state that survives from one
+// value to the next: for example, members of structs in an array have no names until a nested array
+// ends. This implementation keeps the same state.
 //
 // The error is one of src's, ErrUnsized for a type without a size, or ErrShow.
 func (s *Spec) Show(id ID, addr uint64, flags ShowFlags, src ShowSource) error {
@@ -74,9 +76,9 @@ type shower struct {
 	src   ShowSource
 	flags ShowFlags
 
-	// depth is the depth of the current value. checking is nonzero while an aggregate is walked only to find out
-	// whether it has anything to print: it is then the depth of its members. found is the depth of the deepest value
-	// that has.
+	// depth is the depth of the current value. checking is nonzero while an aggregate is walked
+	// only to find out whether it has anything to print: it is then the depth of its members. found
+	// is the depth of the deepest value that has.
 	depth, checking, found int
 	inArray                bool // the value is an array element, which has no name
 	ended                  bool // a NUL has ended the array of characters
@@ -101,8 +103,8 @@ func (w *shower) refuse(format string, args ...any) {
 	}
 }
 
-// begin makes a value the current one and returns its bytes, up to the end of the copied part. It fails if the value
-// has no size or cannot be read; status holds the reason.
+// begin makes a value the current one and returns its bytes, up to the end of the copied part. It
+// fails if the value has no size or cannot be read; status holds the reason.
 func (w *shower) begin(t *Type, id ID, addr uint64) ([]byte, bool) {
 	w.typ, w.id = t, id
 	size, ok := w.sizeof(t)
@@ -149,8 +151,8 @@ func (w *shower) sizeof(t *Type) (int64, bool) {
 
 func (w *shower) end() { w.typ, w.id = nil, 0 }
 
-// take returns the first n bytes of a value. For a packed enum at the end of a copy the kernel reads past it; those
-// bytes are unknown.
+// take returns the first n bytes of a value. For a packed enum at the end of a copy the kernel
+// reads past it; those bytes are unknown.
 func (w *shower) take(b []byte, n int) []byte {
 	if len(b) < n {
 		w.refuse("a kernel would read %s beyond its copy", w.spec.TypeString(w.id))

@@ -30,7 +30,8 @@ func (s *shownBytes) ReadShown(addr uint64, p []byte) error {
 func (s *shownBytes) PointerShown(addr uint64) uint64 { return addr & 0xff }
 func (s *shownBytes) PutShown(piece string)           { s.text.WriteString(piece) }
 
-// TestShow holds what recorded cases of kernels' own types do not have; the rest is in conformance/testdata/cases/showtypes.
+// TestShow holds what recorded cases of kernels' own types do not have; the rest is in
+// conformance/testdata/cases/showtypes.
 func TestShow(t *testing.T) {
 	b := NewBuilder(nil)
 	u8, s32, u64 := b.Int("u8", 1, 0), b.Int("int", 4, IntSigned), b.Int("u64", 8, 0)

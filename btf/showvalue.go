@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// show prints a value by its kind. bits is its first bit within the first byte, for bitfields in the older encoding.
+// show prints a value by its kind. bits is its first bit within the first byte, for bitfields in
+// the older encoding.
 func (w *shower) show(t *Type, id ID, addr uint64, bits uint32) {
 	if w.steps++; w.steps > maxShowSteps || w.depth > maxShowDepth {
 		w.refuse("%s has too many values or too deep ones", w.spec.TypeString(id))
@@ -123,8 +124,8 @@ func (w *shower) showPointer(t *Type, id ID, addr uint64) {
 	w.value(fmt.Sprintf("0x%0*x", 2*size, shown), v == 0)
 }
 
-// showEnum prints an enumerator's name, even for zero. The kernel reads four bytes of an enum and eight of an enum64,
-// whatever their size.
+// showEnum prints an enumerator's name, even for zero. The kernel reads four bytes of an enum and
+// eight of an enum64, whatever their size.
 func (w *shower) showEnum(t *Type, id ID, addr uint64) {
 	data, ok := w.begin(t, id, addr)
 	if !ok {
@@ -153,8 +154,8 @@ func (w *shower) showEnum(t *Type, id ID, addr uint64) {
 	}
 }
 
-// showAggregate prints a struct, union or array. A nested one is first walked without printing, and left out if it has
-// nothing to print.
+// showAggregate prints a struct, union or array. A nested one is first walked without printing, and
+// left out if it has nothing to print.
 func (w *shower) showAggregate(t *Type, id ID, addr uint64, bits uint32) {
 	each := w.showMembers
 	if t.Kind == KindArray {

@@ -13,8 +13,9 @@ const pageTypes = 128
 
 type typePage [pageTypes]atomic.Pointer[Type]
 
-// Spec is one parsed BTF: that of a kernel, of a module on top of its kernel (split BTF), or of a BPF object. [Parse],
-// [Load] and [LoadBytes] return one. It is immutable and safe for concurrent use.
+// Spec is one parsed BTF: that of a kernel, of a module on top of its kernel (split BTF), or of a
+// BPF object. [Parse], [Load] and [LoadBytes] return one. It is immutable and safe for concurrent
+// use.
 type Spec struct {
 	name    string
 	raw     []byte
@@ -42,11 +43,13 @@ type Spec struct {
 
 var voidType = &Type{Kind: KindVoid}
 
-// Parse parses raw BTF, the bytes of a .BTF section or of /sys/kernel/btf/vmlinux, in either byte order. For split BTF,
-// base is the Spec it continues, else nil. The Spec keeps a reference to raw, which must not change.
+// Parse parses raw BTF, the bytes of a .BTF section or of /sys/kernel/btf/vmlinux, in either byte
+// order. For split BTF, base is the Spec it continues, else nil. The Spec keeps a reference to raw,
+// which must not change.
 //
-// Parse checks all headers, string offsets and type ids, so that following a reference of a decoded type never fails.
-// Semantic errors (sizes, cycles) are reported by the methods that depend on them. The error is an *[Error].
+// Parse checks all headers, string offsets and type ids, so that following a reference of a decoded
+// type never fails. Semantic errors (sizes, cycles) are reported by the methods that depend on
+// them. The error is an *[Error].
 func Parse(raw []byte, base *Spec) (*Spec, error) {
 	h, err := parseHeader(raw)
 	if err != nil {
@@ -89,8 +92,8 @@ func orderName(big bool) string {
 	return "little endian"
 }
 
-// checkStrings checks that the string table ends with a zero byte. A base table must also start with one; split BTF
-// continues another table and may be empty.
+// checkStrings checks that the string table ends with a zero byte. A base table must also start
+// with one; split BTF continues another table and may be empty.
 func (s *Spec) checkStrings() error {
 	n := len(s.strs)
 	switch {
@@ -108,8 +111,8 @@ func (s *Spec) checkStrings() error {
 
 func u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
-// swapWords returns a copy with the bytes of each 32-bit word reversed; a type section consists of such words only.
-// Trailing bytes stay as they are.
+// swapWords returns a copy with the bytes of each 32-bit word reversed; a type section consists of
+// such words only. Trailing bytes stay as they are.
 func swapWords(b []byte) []byte {
 	out := append([]byte(nil), b...)
 	for w := out; len(w) >= 4; w = w[4:] {
@@ -127,19 +130,21 @@ func (s *Spec) SourceName() string { return s.name }
 // ByteOrder returns the byte order of the BTF and of its target.
 func (s *Spec) ByteOrder() binary.ByteOrder { return s.hdr.order }
 
-// PointerSize returns the size of a target pointer in bytes, 4 or 8. It follows from the class of the ELF file, else
-// from the size of the first INT with a spelling of "long", else it is 8. Split BTF has its base's.
+// PointerSize returns the size of a target pointer in bytes, 4 or 8. It follows from the class of
+// the ELF file, else from the size of the first INT with a spelling of "long", else it is 8. Split
+// BTF has its base's.
 func (s *Spec) PointerSize() int { return s.ptrSize }
 
 // Base returns the BTF that split BTF continues, or nil.
 func (s *Spec) Base() *Spec { return s.base }
 
-// StandsAlone reports whether BTF that was parsed on top of a base does not look like split BTF: writers (libbpf) put
-// the empty string only into the table of the base. Its names and references would be looked up in the wrong BTF.
+// StandsAlone reports whether BTF that was parsed on top of a base does not look like split BTF:
+// writers (libbpf) put the empty string only into the table of the base. Its names and references
+// would be looked up in the wrong BTF.
 func (s *Spec) StandsAlone() bool { return s.base != nil && s.strs != "" && s.strs[0] == 0 }
 
-// DistilledBase returns the .BTF.base of the ELF file (btf.rst 4.4), or nil. The Spec's ids refer to that base until
-// [Relocate] moves it onto a kernel's BTF.
+// DistilledBase returns the .BTF.base of the ELF file (btf.rst 4.4), or nil. The Spec's ids refer
+// to that base until [Relocate] moves it onto a kernel's BTF.
 func (s *Spec) DistilledBase() *Spec { return s.distilled }
 
 // FirstID returns the first id after those of the base: 1 without a base.
@@ -151,8 +156,8 @@ func (s *Spec) NumTypes() int { return int(s.first) + len(s.offs) }
 // Raw returns the bytes that the Spec was parsed from.
 func (s *Spec) Raw() []byte { return s.raw }
 
-// owner returns the Spec that holds id, and the offset of the type header in its type section. ok is false for void and
-// ids out of range.
+// owner returns the Spec that holds id, and the offset of the type header in its type section. ok
+// is false for void and ids out of range.
 func (s *Spec) owner(id ID) (o *Spec, off uint32, ok bool) {
 	for o = s; o != nil; o = o.base {
 		if id >= o.first {
@@ -178,7 +183,8 @@ func (s *Spec) kindAt(off uint32) Kind {
 	return Kind(s.types[off+7] & 0x7f)
 }
 
-// Name returns the name of a type without decoding it, or "" for anonymous types, void and ids out of range.
+// Name returns the name of a type without decoding it, or "" for anonymous types, void and ids out
+// of range.
 func (s *Spec) Name(id ID) string {
 	o, off, ok := s.owner(id)
 	if !ok {
@@ -202,8 +208,8 @@ func (s *Spec) str(off uint32) string {
 	return rest
 }
 
-// String returns the string at an offset; offsets of split BTF continue those of its base. ok is false if it is out of
-// range.
+// String returns the string at an offset; offsets of split BTF continue those of its base. ok is
+// false if it is out of range.
 func (s *Spec) String(off uint32) (str string, ok bool) {
 	if !s.hasString(off) {
 		return "", false
@@ -244,7 +250,8 @@ func (s *Spec) Type(id ID) (*Type, error) {
 	return t, nil
 }
 
-// MustType is [Spec.Type] for an id known to be valid, like every id in a decoded type. It panics for others.
+// MustType is [Spec.Type] for an id known to be valid, like every id in a decoded type. It panics
+// for others.
 func (s *Spec) MustType(id ID) *Type {
 	t, err := s.Type(id)
 	if err != nil {

@@ -2,8 +2,8 @@ package btf
 
 import "strings"
 
-// StringsSize returns the size of the string table in bytes, including those of all bases. It is the offset at which
-// the strings of split BTF on top of s start.
+// StringsSize returns the size of the string table in bytes, including those of all bases. It is
+// the offset at which the strings of split BTF on top of s start.
 func (s *Spec) StringsSize() uint32 { return s.strBase + uint32(len(s.strs)) }
 
 // EachString calls f with every string and its offset, those of the base first.

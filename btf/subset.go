@@ -2,8 +2,8 @@ package btf
 
 import "slices"
 
-// Subset selects types of a Spec and builds a smaller BTF of them that keeps their names, sizes and offsets. It is not
-// safe for concurrent use.
+// Subset selects types of a Spec and builds a smaller BTF of them that keeps their names, sizes and
+// offsets. It is not safe for concurrent use.
 type Subset struct {
 	s       *Spec
 	keep    map[ID]bool
@@ -12,8 +12,8 @@ type Subset struct {
 	deep    map[ID]bool         // pointees are selected too
 }
 
-// NewSubset returns an empty selection. The Spec must not have a base: a part of split BTF would need parts of its
-// base.
+// NewSubset returns an empty selection. The Spec must not have a base: a part of split BTF would
+// need parts of its base.
 func NewSubset(s *Spec) (*Subset, error) {
 	if s.base != nil {
 		return nil, headerError(ErrInvalid, "a subset of split BTF is not supported")
@@ -21,8 +21,9 @@ func NewSubset(s *Spec) (*Subset, error) {
 	return &Subset{s: s, keep: map[ID]bool{}, members: map[ID]map[int]bool{}, whole: map[ID]bool{}, deep: map[ID]bool{}}, nil
 }
 
-// Keep selects a type and what its size depends on: the targets of typedefs and modifiers, array elements, and
-// parameters of prototypes. Structs and unions are kept without members; pointees are kept only if pointees is set.
+// Keep selects a type and what its size depends on: the targets of typedefs and modifiers, array
+// elements, and parameters of prototypes. Structs and unions are kept without members; pointees are
+// kept only if pointees is set.
 func (x *Subset) Keep(id ID, pointees bool) {
 	work := []ID{id}
 	for len(work) > 0 {
@@ -68,7 +69,8 @@ func (x *Subset) KeepMember(id ID, n int) {
 	x.Keep(t.Members[n].Type, false)
 }
 
-// KeepWhole selects a type with all members and everything they hold by value. Pointees are selected without members.
+// KeepWhole selects a type with all members and everything they hold by value. Pointees are
+// selected without members.
 func (x *Subset) KeepWhole(id ID) {
 	work := []ID{id}
 	for len(work) > 0 {
@@ -95,8 +97,8 @@ func (x *Subset) KeepWhole(id ID) {
 // Len returns the number of selected types.
 func (x *Subset) Len() int { return len(x.keep) }
 
-// Spec builds the smaller BTF, in the same byte order, and returns the map from old to new ids. References to types
-// that were not selected become void.
+// Spec builds the smaller BTF, in the same byte order, and returns the map from old to new ids.
+// References to types that were not selected become void.
 func (x *Subset) Spec() (*Spec, map[ID]ID, error) {
 	x.keepPointerSize()
 	old := make([]ID, 0, len(x.keep))

@@ -19,13 +19,13 @@ type Type struct {
 	ID   ID
 	Kind Kind
 	Name string
-	// Flag is the kind_flag: it marks bitfield encoding in STRUCT and UNION, signed ENUM and ENUM64, a union FWD, and
-	// attributes in DECL_TAG and TYPE_TAG.
+	// Flag is the kind_flag: it marks bitfield encoding in STRUCT and UNION, signed ENUM and
+	// ENUM64, a union FWD, and attributes in DECL_TAG and TYPE_TAG.
 	Flag bool
 	// Size in bytes of an INT, STRUCT, UNION, ENUM, ENUM64, FLOAT or DATASEC.
 	Size uint32
-	// Ref is the pointee, the array element, the aliased or qualified type, the return type of a FUNC_PROTO, the
-	// FUNC_PROTO of a FUNC, the type of a VAR, or the tagged type.
+	// Ref is the pointee, the array element, the aliased or qualified type, the return type of a
+	// FUNC_PROTO, the FUNC_PROTO of a FUNC, the type of a VAR, or the tagged type.
 	Ref     ID
 	Int     IntInfo
 	Array   ArrayInfo
@@ -52,8 +52,9 @@ type ArrayInfo struct {
 	Nelems uint32
 }
 
-// Member is a member of a STRUCT or UNION as encoded: BitfieldSize is 0 unless the type's kind_flag is set.
-// [Spec.MemberBits] also handles the older encoding, in which the member's INT holds the width.
+// Member is a member of a STRUCT or UNION as encoded: BitfieldSize is 0 unless the type's kind_flag
+// is set. [Spec.MemberBits] also handles the older encoding, in which the member's INT holds the
+// width.
 type Member struct {
 	Name         string
 	Type         ID
@@ -61,13 +62,15 @@ type Member struct {
 	BitfieldSize uint32
 }
 
-// Enumerator is one value of an ENUM or ENUM64, extended to 64 bits according to the enum's signedness.
+// Enumerator is one value of an ENUM or ENUM64, extended to 64 bits according to the enum's
+// signedness.
 type Enumerator struct {
 	Name  string
 	Value uint64
 }
 
-// Param is a parameter of a FUNC_PROTO. A last one with no name and type 0 is the "..." of variable arguments.
+// Param is a parameter of a FUNC_PROTO. A last one with no name and type 0 is the "..." of variable
+// arguments.
 type Param struct {
 	Name string
 	Type ID

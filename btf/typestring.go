@@ -5,11 +5,13 @@ import (
 	"strings"
 )
 
-// TypeString returns a type in C syntax without a name: "const struct task_struct *", "int (*)(void *, u64)",
-// "char[16]". Anonymous structs and enums print as "struct {...}"; a FUNC or VAR as its declaration.
+// TypeString returns a type in C syntax without a name: "const struct task_struct *", "int (*)(void
+// *, u64)", "char[16]". Anonymous structs and enums print as "struct {...}"; a FUNC or VAR as its
+// declaration.
 func (s *Spec) TypeString(id ID) string { return s.Declare(id, "") }
 
-// Declare returns the C declaration of name with type id, without a semicolon: "int (*handler)(void *, u64)".
+// Declare returns the C declaration of name with type id, without a semicolon: "int (*handler)(void
+// *, u64)".
 func (s *Spec) Declare(id ID, name string) string {
 	var b declarator
 	b.spec = s
@@ -28,8 +30,8 @@ type declarator struct {
 	steps int
 }
 
-// maxDeclSteps limits the types in one declaration: in malformed BTF a prototype can have itself as a parameter,
-// several times.
+// maxDeclSteps limits the types in one declaration: in malformed BTF a prototype can have itself as
+// a parameter, several times.
 const maxDeclSteps = 2000
 
 // declare returns the declaration of inner, the part already built around the name.
@@ -73,8 +75,8 @@ func (d *declarator) declare(id ID, inner string, depth int) string {
 	return joinWords(d.spec.baseName(t), inner)
 }
 
-// qualify puts a qualifier of a pointer after its '*', any other before the type. Compilers qualify both a constant
-// array and its elements; C writes that once.
+// qualify puts a qualifier of a pointer after its '*', any other before the type. Compilers qualify
+// both a constant array and its elements; C writes that once.
 func (d *declarator) qualify(word string, t *Type, inner string, depth int) string {
 	if d.spec.elementHas(t.Ref, t.Kind) {
 		return d.declare(t.Ref, inner, depth+1)
@@ -151,7 +153,8 @@ func (d *declarator) paramList(t *Type, depth int) string {
 	return b.String()
 }
 
-// Signature returns the C prototype of a FUNC with parameter names: "int do_unlinkat(int dfd, struct filename *name)".
+// Signature returns the C prototype of a FUNC with parameter names: "int do_unlinkat(int dfd,
+// struct filename *name)".
 func (s *Spec) Signature(id ID) string {
 	d := declarator{spec: s, params: true}
 	return d.declare(id, "", 0)

@@ -10,16 +10,17 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// The types of values that [Spec.DecodeValue] returns, besides bool, string (an array of char), float64 and *big.Int
-// (more than 64 bits).
+// The types of values that [Spec.DecodeValue] returns, besides bool, string (an array of char),
+// float64 and *big.Int (more than 64 bits).
 type (
 	// Int is an integer or an integer bitfield. V is sign-extended if Signed.
 	Int struct {
 		V      uint64
 		Bits   uint32
 		Signed bool
-		// Network is the notation for a number in network byte order, as declared by its type's name: the IPv4 address
-		// of a __be32, "htons(53)" for a __be16, "cpu_to_be64(1)" for a __be64; "" for others.
+		// Network is the notation for a number in network byte order, as declared by its type's
+		// name: the IPv4 address of a __be32, "htons(53)" for a __be16, "cpu_to_be64(1)" for a
+		// __be64; "" for others.
 		Network string
 	}
 	// Enum is a value of an ENUM or ENUM64. Name is "" if no enumerator has the value.
@@ -33,7 +34,8 @@ type (
 	Bytes []byte
 	// List is an array. If MaxElems cut it off, the last element is a More.
 	List []any
-	// Object is a struct, union or section with its members in order, including those of anonymous members.
+	// Object is a struct, union or section with its members in order, including those of anonymous
+	// members.
 	Object []Entry
 	// Entry is a member of an Object.
 	Entry struct {
@@ -71,16 +73,18 @@ func (o Object) Get(name string) any {
 
 // DecodeOptions limits what [Spec.DecodeValue] decodes.
 type DecodeOptions struct {
-	// MaxElems is the number of elements decoded of each array that is neither a string nor bytes; 0 means all.
+	// MaxElems is the number of elements decoded of each array that is neither a string nor bytes;
+	// 0 means all.
 	MaxElems int
 }
 
-// maxNodes limits the values decoded from data: members of unions and anonymous members of malformed BTF can decode the
-// same bytes again and again.
+// maxNodes limits the values decoded from data: members of unions and anonymous members of
+// malformed BTF can decode the same bytes again and again.
 func maxNodes(data []byte) int { return 4096 + 16*len(data) }
 
-// DecodeValue decodes data as a value of type id. Byte order and pointer size are those of the BTF. Short data is not
-// an error: what is not there becomes [Missing]. The error is that of an invalid id.
+// DecodeValue decodes data as a value of type id. Byte order and pointer size are those of the BTF.
+// Short data is not an error: what is not there becomes [Missing]. The error is that of an invalid
+// id.
 func (s *Spec) DecodeValue(id ID, data []byte, opt DecodeOptions) (any, error) {
 	if _, err := s.Type(id); err != nil {
 		return nil, err
@@ -294,8 +298,9 @@ func (s *Spec) charArray(t *Type) (text, raw bool) {
 	return text, !text && !e.Signed()
 }
 
-// bits reads up to 64 bits. Bit offsets count from the least significant bit of a byte on little-endian targets and
-// from the most significant on big-endian ones, as compilers lay out bitfields.
+// bits reads up to 64 bits. Bit offsets count from the least significant bit of a byte on
+// little-endian targets and from the most significant on big-endian ones, as compilers lay out
+// bitfields.
 func (d *valueDecoder) bits(off uint64, width uint32) uint64 {
 	return endian.Bits(d.s.ByteOrder(), d.data, off, width)
 }

@@ -3,8 +3,8 @@ package btf
 // maxDepth limits every walk through types: longer chains are cycles or nonsense.
 const maxDepth = 64
 
-// SkipID skips CONST, VOLATILE, RESTRICT, TYPEDEF and TYPE_TAG and returns the id of the underlying type. It returns
-// void for a chain that never ends and for an id out of range.
+// SkipID skips CONST, VOLATILE, RESTRICT, TYPEDEF and TYPE_TAG and returns the id of the underlying
+// type. It returns void for a chain that never ends and for an id out of range.
 func (s *Spec) SkipID(id ID) ID {
 	for range maxDepth * 4 {
 		o, off, ok := s.owner(id)
@@ -28,9 +28,9 @@ func (s *Spec) SkipMods(id ID) *Type {
 	return t
 }
 
-// Sizeof returns the size of a type in bytes, as C's sizeof on the target would; for a VAR, the size of its type. The
-// error is ErrUnsized for void, forward declarations and functions, ErrCycle, ErrTooLarge for an array beyond 63 bits,
-// or ErrBadID.
+// Sizeof returns the size of a type in bytes, as C's sizeof on the target would; for a VAR, the
+// size of its type. The error is ErrUnsized for void, forward declarations and functions, ErrCycle,
+// ErrTooLarge for an array beyond 63 bits, or ErrBadID.
 func (s *Spec) Sizeof(id ID) (int64, error) {
 	n := int64(1)
 	start := id
@@ -79,7 +79,8 @@ func (s *Spec) size(id ID) int64 {
 	return n
 }
 
-// MemberBits returns the bit offset of a member from the start of its STRUCT or UNION, and the width of a bitfield or
+// MemberBits returns the bit offset of a member from the start of its STRUCT or UNION, and the
+// width of a bitfield or
 // 0. It handles both encodings of bitfields: the width in the member (kind_flag 1), and the width and an additional
 // offset in the INT (kind_flag 0; btf.rst 2.2.1, 2.2.5).
 func (s *Spec) MemberBits(t *Type, m *Member) (off, width uint32) {
@@ -111,8 +112,9 @@ type enumRef struct {
 	value uint64
 }
 
-// EnumValue returns the value of an enumerator, extended to 64 bits according to its enum's signedness. If enumName is
-// "", all enums are searched and the lowest id wins; the first such search of a Spec indexes all enumerators.
+// EnumValue returns the value of an enumerator, extended to 64 bits according to its enum's
+// signedness. If enumName is "", all enums are searched and the lowest id wins; the first such
+// search of a Spec indexes all enumerators.
 func (s *Spec) EnumValue(enumName, enumerator string) (uint64, bool) {
 	if enumName == "" {
 		_, v, ok := s.FindEnumerator(enumerator)

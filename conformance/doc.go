@@ -1,4 +1,5 @@
-// Package conformance runs objects and compares the results with those of real kernels, recorded with BPF_PROG_TEST_RUN ([Cases]).
+// Package conformance runs objects and compares the results with those of real kernels, recorded
+// with BPF_PROG_TEST_RUN ([Cases]).
 //
 // Package conformance/isa tests the instruction set.
 //

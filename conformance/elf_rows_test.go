@@ -30,8 +30,9 @@ func runOn(t *testing.T, o *loader.Object, program string, in machine.Input, set
 	return m, res
 }
 
-// TestLinkedByBpftool runs an object made of two by `bpftool gen object`: of a weak function in both one is left, and the CO-RE
-// records of the other, which belong to no function any more, are passed over.
+// TestLinkedByBpftool runs an object made of two by `bpftool gen object`: of a weak function in
+// both one is left, and the CO-RE records of the other, which belong to no function any more, are
+// passed over.
 func TestLinkedByBpftool(t *testing.T) {
 	o := object(t, fixtures+"objects/clang-22/linked.o")
 	outside := 0
@@ -52,7 +53,8 @@ func TestLinkedByBpftool(t *testing.T) {
 		require.NoError(t, m.Kernel().Current().Set("tgid", 100))
 	})
 	words := res.CtxOut
-	// in_b(41) + its own static of 10 + the other object's 300 + 1, and the function of the first object, which reads tgid.
+	// in_b(41) + its own static of 10 + the other object's 300 + 1, and the function of the first
+	// object, which reads tgid.
 	assert.EqualValues(t, 42+10+300+1, o.ByteOrder.Uint64(words))
 	assert.EqualValues(t, 201, o.ByteOrder.Uint64(words[8:]))
 	shared, ok := m.MapByName("shared")
@@ -61,7 +63,8 @@ func TestLinkedByBpftool(t *testing.T) {
 	assert.EqualValues(t, 20, shared.Entries()[0].Key[0], "the static of the second object")
 }
 
-// TestGCCObject runs what GCC made: its relocations, its CO-RE records, and a part of .BTF.ext without records or record size.
+// TestGCCObject runs what GCC made: its relocations, its CO-RE records, and a part of .BTF.ext
+// without records or record size.
 func TestGCCObject(t *testing.T) {
 	o := object(t, fixtures+"objects/gcc-16/gcc.o")
 	m, _ := runOn(t, o, "on_exit", machine.Input{}, func(m *machine.Machine) {
@@ -81,8 +84,8 @@ func TestGCCObject(t *testing.T) {
 	assert.Equal(t, []byte{16, 0, 0, 0, 0, 0, 0, 0}, counter, "4 + 12 by a static function")
 }
 
-// TestOldExtHeader gives an object the header of .BTF.ext that compilers wrote before CO-RE, which is 8 bytes shorter: offsets
-// count from its end.
+// TestOldExtHeader gives an object the header of .BTF.ext that compilers wrote before CO-RE, which
+// is 8 bytes shorter: offsets count from its end.
 func TestOldExtHeader(t *testing.T) {
 	path := fixtures + "objects/clang-14/subprog.o"
 	data, err := os.ReadFile(path)

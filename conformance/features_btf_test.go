@@ -256,8 +256,8 @@ func testExt(t *testing.T) {
 	assert.Empty(t, ext.CORE)
 }
 
-// testSplit is the document's example: a base of int and struct foo, split BTF with a pointer to foo, moved onto a base in which
-// foo has another id.
+// testSplit is the document's example: a base of int and struct foo, split BTF with a pointer to
+// foo, moved onto a base in which foo has another id.
 func testSplit(t *testing.T) {
 	base := func(extra bool) *btf.Spec {
 		b := btf.NewBuilder(nil)

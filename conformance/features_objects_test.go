@@ -23,7 +23,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// testDataRelocations: addresses in data of 64 and 32 bits, of functions and variables, are known with what they point to.
+// testDataRelocations: addresses in data of 64 and 32 bits, of functions and variables, are known
+// with what they point to.
 func testDataRelocations(t *testing.T) {
 	for _, compiler := range []string{"clang-22", "clang-22-eb"} {
 		o := object(t, fixtures+"objects/"+compiler+"/abs.o")
@@ -44,8 +45,8 @@ func testDataRelocations(t *testing.T) {
 	}
 }
 
-// testDWARF: the 32-bit relocations of DWARF are applied. Symbols of sections have the value 0, and fields hold the sum already, so
-// the test moves a symbol and the fields that refer to it.
+// testDWARF: the 32-bit relocations of DWARF are applied. Symbols of sections have the value 0, and
+// fields hold the sum already, so the test moves a symbol and the fields that refer to it.
 func testDWARF(t *testing.T) {
 	testDataRelocations(t)
 	path := "../internal/debug/testdata/locals-O2-dwarf5.o"
@@ -98,7 +99,8 @@ func testDWARF(t *testing.T) {
 	assert.Equal(t, want, locals(moved))
 }
 
-// testAddendRange: offsets in the instruction have 32 bits; a symbol or an addend beyond is refused, not cut.
+// testAddendRange: offsets in the instruction have 32 bits; a symbol or an addend beyond is
+// refused, not cut.
 func testAddendRange(t *testing.T) {
 	path := fixtures + "objects/clang-14/globals.o"
 	data, err := os.ReadFile(path)
@@ -129,8 +131,9 @@ func testAddendRange(t *testing.T) {
 	}
 }
 
-// testBitfieldAlgorithm reads bitfields by the five numbers that relocations give, as bpf_core_read.h does, from random
-// memory in both byte orders, and compares with what the target's types say of that memory.
+// testBitfieldAlgorithm reads bitfields by the five numbers that relocations give, as
+// bpf_core_read.h does, from random memory in both byte orders, and compares with what the target's
+// types say of that memory.
 func testBitfieldAlgorithm(t *testing.T) {
 	random := rand.New(rand.NewPCG(2026, 13))
 	for _, order := range []string{"", "-eb"} {
@@ -181,7 +184,8 @@ func testBitfieldAlgorithm(t *testing.T) {
 	}
 }
 
-// readBitfield: the word of BYTE_SIZE bytes at BYTE_OFFSET, shifted left, then right with or without sign.
+// readBitfield: the word of BYTE_SIZE bytes at BYTE_OFFSET, shifted left, then right with or
+// without sign.
 func readBitfield(n map[corerelo.Kind]uint64, memory []byte, order binary.ByteOrder) string {
 	p := memory[n[corerelo.FieldByteOffset]:]
 	var v uint64
@@ -202,10 +206,12 @@ func readBitfield(n map[corerelo.Kind]uint64, memory []byte, order binary.ByteOr
 	return fmt.Sprint(v >> n[corerelo.FieldRShiftU64])
 }
 
-// testTypeMatches is the relation of the document's notes, case by case, and the compiled probe on two targets.
+// testTypeMatches is the relation of the document's notes, case by case, and the compiled probe on
+// two targets.
 func testTypeMatches(t *testing.T) {
 	for target, want := range map[string]string{
-		// what differs: an int's size, a nested struct, nothing but what is behind a pointer, an enumerator, sign, length, arguments
+		// what differs: an int's size, a nested struct, nothing but what is behind a pointer, an
+		// enumerator, sign, length, arguments
 		"matches.different": "struct st=0 struct nested=0 struct behind=1 enum en=0 typedef td_int=0 typedef td_arr=0 typedef td_fn=0 typedef td_anon=0 union un=0",
 		// more members and enumerators in another order, other values, flavors
 		"matches.superset": "struct st=1 struct nested=1 struct behind=1 enum en=1 typedef td_int=1 typedef td_arr=1 typedef td_fn=1 typedef td_anon=1 union un=1",
@@ -225,7 +231,8 @@ func testTypeMatches(t *testing.T) {
 	}
 }
 
-// testRust: an object of rustc, its maps as aya defines them, its records from C linked in as bitcode, runs on old and new kernels.
+// testRust: an object of rustc, its maps as aya defines them, its records from C linked in as
+// bitcode, runs on old and new kernels.
 func testRust(t *testing.T) {
 	path := fixtures + "objects/rust-1.97/rust.o"
 	embed, err := embedded.Spec()

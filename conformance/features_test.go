@@ -26,8 +26,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// The features that the documents name on which BPF relocations, BTF and CO-RE rest: LLVM's and the kernel's BTF
-// documents, BTFGen's, the Rust pre-RFC on BTF relocations. Each row is shown here by a test of its name, or elsewhere says where.
+// The features that the documents name on which BPF relocations, BTF and CO-RE rest: LLVM's and the
+// kernel's BTF documents, BTFGen's, the Rust pre-RFC on BTF relocations. Each row is shown here by
+// a test of its name, or elsewhere says where.
 var features = []struct {
 	row, what string
 	test      func(t *testing.T)
@@ -171,7 +172,8 @@ func testRELRecords(t *testing.T) {
 	testLoadImm64(t)
 }
 
-// testTypeSectionRelocations turns the relocations of the type sections into R_BPF_NONE, then into nonsense: nothing changes.
+// testTypeSectionRelocations turns the relocations of the type sections into R_BPF_NONE, then into
+// nonsense: nothing changes.
 func testTypeSectionRelocations(t *testing.T) {
 	path := fixtures + "objects/clang-14/globals.o"
 	data, err := os.ReadFile(path)

@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// CaseFile is a file of cases recorded on a kernel, the input of `conformance kernel` (FORMATS section 3).
+// CaseFile is a file of cases recorded on a kernel, the input of `conformance kernel` (FORMATS
+// section 3).
 type CaseFile struct {
 	Object string `json:"object"`
 	// Kernel is the release of the recorded kernel.
@@ -29,14 +30,15 @@ type Case struct {
 	// Globals maps global variables to their initial values: bytes in hex, or "fill:5a".
 	Globals     map[string]string `json:"globals,omitempty"`
 	UserRingbuf []UserSample      `json:"user_ringbuf,omitempty"`
-	// Maps lists the elements that user space stores before the runs, in the format of BPF_MAP_UPDATE_ELEM: elements of per-CPU maps
-	// contain the values of all CPUs.
+	// Maps lists the elements that user space stores before the runs, in the format of
+	// BPF_MAP_UPDATE_ELEM: elements of per-CPU maps contain the values of all CPUs.
 	Maps map[string][]MapElement `json:"maps,omitempty"`
 	Runs []CaseRun               `json:"runs"`
-	// SettleMS is the simulated time after the runs, in milliseconds, in which timers and work queues finish.
+	// SettleMS is the simulated time after the runs, in milliseconds, in which timers and work
+	// queues finish.
 	SettleMS int `json:"settle_ms,omitempty"`
-	// EnvDependent lists the results that depend on the recording machine: "global:out", "check:name", "map:name",
-	// "ringbuf:name", "perf:name", "ret", "data_out", "ctx_out", "trace".
+	// EnvDependent lists the results that depend on the recording machine: "global:out",
+	// "check:name", "map:name", "ringbuf:name", "perf:name", "ret", "data_out", "ctx_out", "trace".
 	EnvDependent []string   `json:"env_dependent,omitempty"`
 	Expect       CaseExpect `json:"expect"`
 }
@@ -142,7 +144,8 @@ func (e *CaseErrno) UnmarshalJSON(b []byte) error {
 // MarshalJSON encodes the error's name.
 func (e CaseErrno) MarshalJSON() ([]byte, error) { return json.Marshal(uapi.Errno(e).Error()) }
 
-// GlobalWant is the expected value of a global variable: a number, a list of numbers, or bytes in hex. One field is set.
+// GlobalWant is the expected value of a global variable: a number, a list of numbers, or bytes in
+// hex. One field is set.
 type GlobalWant struct {
 	Number *json.Number
 	List   []json.Number
@@ -187,7 +190,8 @@ func (g GlobalWant) MarshalJSON() ([]byte, error) {
 // maxCaseFile limits the size of a file of cases in bytes.
 const maxCaseFile = 256 << 20
 
-// ReadCases reads a file of recorded cases, which may be compressed (.gz). The error is an [*InputError] or comes from the file system.
+// ReadCases reads a file of recorded cases, which may be compressed (.gz). The error is an
+// [*InputError] or comes from the file system.
 func ReadCases(path string) (*CaseFile, error) {
 	data, err := readFile(path)
 	if err != nil {

@@ -26,7 +26,8 @@ type caseJudge struct {
 	diffs []string
 }
 
-// skipped returns the set of keys to leave out of the comparison. The kind of a key may be singular or plural.
+// skipped returns the set of keys to leave out of the comparison. The kind of a key may be singular
+// or plural.
 func skipped(keys []string) map[string]bool {
 	m := map[string]bool{}
 	for _, k := range keys {
@@ -47,7 +48,8 @@ func (j *caseJudge) diff(format string, args ...any) {
 	j.diffs = append(j.diffs, fmt.Sprintf(format, args...))
 }
 
-// run compares one run. err is the error of the system call, or the reason why the program cannot run here.
+// run compares one run. err is the error of the system call, or the reason why the program cannot
+// run here.
 func (j *caseJudge) run(i int, res *machine.Result, err error, want *RunExpect) {
 	where := "run " + fmt.Sprint(i)
 	if len(j.c.Runs) == 1 {
@@ -244,7 +246,8 @@ func (j *caseJudge) global(m *machine.Machine, name string, want GlobalWant) {
 	}
 }
 
-// elementSize returns the size of the elements of an array variable in bytes, from its type, or else from its size and count.
+// elementSize returns the size of the elements of an array variable in bytes, from its type, or
+// else from its size and count.
 func elementSize(m *machine.Machine, name string, size, count int) int {
 	spec := m.Linked().Object.BTF
 	if _, v, ok := machine.Variable(m.Linked(), name); ok && spec != nil && v.Type != 0 {
@@ -317,8 +320,8 @@ func (j *caseJudge) contents(m *machine.Machine, name string, want []MapWant) {
 	}
 }
 
-// listHeads returns the list heads in a map's values. What user space reads from them are addresses in a temporary kernel buffer
-// (check_and_init_map_value), so they are not compared.
+// listHeads returns the list heads in a map's values. What user space reads from them are addresses
+// in a temporary kernel buffer (check_and_init_map_value), so they are not compared.
 func listHeads(spec *maps.Spec) []maps.Special {
 	fields, err := maps.FieldSpecials(spec)
 	if err != nil {
@@ -405,8 +408,9 @@ func entryText(e *maps.Entry) string {
 // same reports whether two ring buffer records are equal.
 func (h HexBytes) same(got HexBytes) bool { return bytes.Equal(h, got) }
 
-// samePadded reports whether two perf buffer records are equal. The kernel pads them so that size and data together are a multiple of
-// eight bytes (kernel/events/core.c perf_sample_save_raw_data); the contents of the padding are unspecified.
+// samePadded reports whether two perf buffer records are equal. The kernel pads them so that size
+// and data together are a multiple of eight bytes (kernel/events/core.c perf_sample_save_raw_data);
+// the contents of the padding are unspecified.
 func (h HexBytes) samePadded(got HexBytes) bool {
 	padded := (len(got)+4+7)&^7 - 4
 	return bytes.Equal(h, got) || len(h) == padded && bytes.HasPrefix(h, got)

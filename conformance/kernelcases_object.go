@@ -17,8 +17,8 @@ func JudgeCases(ctx context.Context, obj *loader.Object, target *loader.Target, 
 	return r.judgeAll(ctx, w)
 }
 
-// Replay runs a case and returns the outcome of each run in the format of a record. It fails if the case cannot be set up or a run does
-// not complete.
+// Replay runs a case and returns the outcome of each run in the format of a record. It fails if the
+// case cannot be set up or a run does not complete.
 func Replay(ctx context.Context, obj *loader.Object, target *loader.Target, file *CaseFile, c *Case) ([]RunExpect, error) {
 	r := &caseRunner{file: file, object: obj, target: target, types: kernel.NewTypes()}
 	m, err := r.machine(c)

@@ -22,13 +22,15 @@ import (
 
 // CasesConfig configures the replay of recorded cases.
 type CasesConfig struct {
-	// Objects is the directory that contains the objects, each perhaps compressed, with .gz after its name.
+	// Objects is the directory that contains the objects, each perhaps compressed, with .gz after
+	// its name.
 	Objects string
 	// Target returns the target for cases recorded on a kernel release ("6.18.44").
 	Target func(release string) (*loader.Target, error)
 	// Open opens an object; nil means [loader.Open].
 	Open func(path string) (*loader.Object, error)
-	// MaxInsns limits the number of instructions that a run executes; 0 means the machine's default.
+	// MaxInsns limits the number of instructions that a run executes; 0 means the machine's
+	// default.
 	MaxInsns uint64
 	Seed     uint64
 	// Engine, EagerLoops and OnDifference are passed to machine.Config.
@@ -49,8 +51,8 @@ type CasesResult struct {
 // recordedCPUs is the number of CPUs of the machines on which cases are recorded.
 const recordedCPUs = 2
 
-// Cases runs the cases of a file and writes a line to w for each difference. It returns an error if an input is unusable; failed cases
-// are counted in the result.
+// Cases runs the cases of a file and writes a line to w for each difference. It returns an error if
+// an input is unusable; failed cases are counted in the result.
 func Cases(ctx context.Context, path string, cfg CasesConfig, w io.Writer) (*CasesResult, error) {
 	file, err := ReadCases(path)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// caseKernels are the kernels with all types among the test data. Cases run on the types of the release that recorded them, or else on the first
-// that have the kfuncs of the object.
+// caseKernels are the kernels with all types among the test data. Cases run on the types of the
+// release that recorded them, or else on the first that have the kfuncs of the object.
 var caseKernels = sync.OnceValues(func() ([]*btf.Spec, error) {
 	newest, err := testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz")
 	if err != nil {
@@ -71,8 +71,8 @@ func casesConfig(t testing.TB, dir string) CasesConfig {
 	return cfg
 }
 
-// TestRecordedCases runs what kernels recorded, of the corpus too when it is there, on every engine, and on native code also as it runs
-// after long.
+// TestRecordedCases runs what kernels recorded, of the corpus too when it is there, on every
+// engine, and on native code also as it runs after long.
 func TestRecordedCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.json*")
 	require.NoError(t, err)
@@ -115,7 +115,8 @@ func TestRecordedCases(t *testing.T) {
 	}
 }
 
-// TestFactsHoldForEverySeed: what a kernel's objects have in common does not depend on the values that a seed chooses.
+// TestFactsHoldForEverySeed: what a kernel's objects have in common does not depend on the values
+// that a seed chooses.
 func TestFactsHoldForEverySeed(t *testing.T) {
 	const seeds = 64
 	files, err := filepath.Glob("testdata/cases/defaults*.json.gz")

@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// testRunErrno returns the error with which the system call refuses a context that is plain bytes and shorter than what the program accesses, or
+// testRunErrno returns the error with which the system call refuses a context that is plain bytes
+// and shorter than what the program accesses, or
 // 0. The context's maker (internal/kernel/hook) decides about all other contexts.
 func testRunErrno(p *loader.Program, run *CaseRun) uapi.Errno {
 	layout := progtype.Of(p.Type).Context.Layout
@@ -18,8 +19,9 @@ func testRunErrno(p *loader.Program, run *CaseRun) uapi.Errno {
 	return 0
 }
 
-// contextReach returns the number of context bytes that a program reads or writes (max_ctx_offset). It considers accesses through r1 and
-// its copies, as far as a linear pass over the instructions can follow them.
+// contextReach returns the number of context bytes that a program reads or writes (max_ctx_offset).
+// It considers accesses through r1 and its copies, as far as a linear pass over the instructions
+// can follow them.
 func contextReach(insns []decode.Insn) int {
 	var context [16]bool // by register number
 	context[1] = true

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestCompressedObjects: objects that are there only compressed are found, in whatever words the command reports missing files.
+// TestCompressedObjects: objects that are there only compressed are found, in whatever words the
+// command reports missing files.
 func TestCompressedObjects(t *testing.T) {
 	worded := errors.New("no such object")
 	open := func(path string) (*loader.Object, error) {

@@ -2,11 +2,13 @@ package corerelo
 
 import "math"
 
-// maxSpecLen limits the raw steps and accessors of a spec (libbpf relo_core.h BPF_CORE_SPEC_MAX_LEN).
+// maxSpecLen limits the raw steps and accessors of a spec (libbpf relo_core.h
+// BPF_CORE_SPEC_MAX_LEN).
 const maxSpecLen = 64
 
-// parseAccess splits an access string into indices as libbpf does with sscanf("%d"): it accepts white space and a plus
-// sign before a number, and requires a colon only where two numbers would run together.
+// parseAccess splits an access string into indices as libbpf does with sscanf("%d"): it accepts
+// white space and a plus sign before a number, and requires a colon only where two numbers would
+// run together.
 func parseAccess(s string) ([]int, *fault) {
 	if s == "" || s[0] == ':' {
 		return nil, faultf(ErrInvalidRecord, eINVAL, "access string %q", s)

@@ -2,7 +2,8 @@ package corerelo
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// maxLevel and maxDepth are libbpf's limits: recursion through function prototypes, and consecutive pointers or arrays.
+// maxLevel and maxDepth are libbpf's limits: recursion through function prototypes, and consecutive
+// pointers or arrays.
 const (
 	maxLevel = 32
 	// kernelLevel is the kernel's own limit (MAX_TYPES_ARE_COMPAT_DEPTH, MAX_TYPES_MATCH_DEPTH).
@@ -22,9 +23,10 @@ func (m *matcher) pair(local, target btf.ID) (l, t *btf.Type, f *fault) {
 	return l, t, nil
 }
 
-// fieldsCompatible reports whether a field of type target is compatible with one of type local (libbpf
-// bpf_core_fields_are_compat): any two composites; integers of any size and sign; pointers to anything; arrays with
-// compatible elements; enums and forward declarations with equal essential names, or if one of them has no name.
+// fieldsCompatible reports whether a field of type target is compatible with one of type local
+// (libbpf bpf_core_fields_are_compat): any two composites; integers of any size and sign; pointers
+// to anything; arrays with compatible elements; enums and forward declarations with equal essential
+// names, or if one of them has no name.
 func (m *matcher) fieldsCompatible(local, target btf.ID) (bool, *fault) {
 	for depth := 0; ; depth++ {
 		l, t, f := m.pair(local, target)
@@ -52,8 +54,8 @@ func (m *matcher) fieldsCompatible(local, target btf.ID) (bool, *fault) {
 	}
 }
 
-// typesCompatible reports whether two types have the same shape, for all type kinds except TypeMatches (libbpf
-// __bpf_core_types_are_compat). Names and sizes below the root do not matter.
+// typesCompatible reports whether two types have the same shape, for all type kinds except
+// TypeMatches (libbpf __bpf_core_types_are_compat). Names and sizes below the root do not matter.
 func (m *matcher) typesCompatible(local, target btf.ID, level int) (bool, *fault) {
 	if !sameKind(m.local.Kind(local), m.target.Kind(target)) {
 		return false, nil

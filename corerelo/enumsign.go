@@ -11,10 +11,11 @@ const (
 	unsigned
 )
 
-// extendEnums decides how 32-bit enumerators with the top bit set are extended to 64 bits. libbpf sign-extends all of
-// them, so it refuses objects that use an unsigned enumerator of 2^31 or more, and loads a wrong value for the target.
-// Here the enum's signedness decides. BTF of older compilers and kernels (LLVM before 15, Linux before 6.1) never
-// records it: then the other side's signedness is used, else what the instruction contains.
+// extendEnums decides how 32-bit enumerators with the top bit set are extended to 64 bits. libbpf
+// sign-extends all of them, so it refuses objects that use an unsigned enumerator of 2^31 or more,
+// and loads a wrong value for the target. Here the enum's signedness decides. BTF of older
+// compilers and kernels (LLVM before 15, Linux before 6.1) never records it: then the other side's
+// signedness is used, else what the instruction contains.
 func extendEnums(res *Result, local, target *Spec) {
 	if int64(res.Orig) >= 0 && int64(res.New) >= 0 {
 		return
@@ -41,8 +42,9 @@ func extend(s *Spec, v uint64, how sign) uint64 {
 	return v
 }
 
-// enumSign returns the signedness of the enum in s. A clear flag means unsigned only where it makes a difference (a
-// value of 2^31 or more) and where the producer of the BTF is known to write the flag.
+// enumSign returns the signedness of the enum in s. A clear flag means unsigned only where it makes
+// a difference (a value of 2^31 or more) and where the producer of the BTF is known to write the
+// flag.
 func enumSign(s *Spec) sign {
 	t, err := s.BTF.Type(s.Last().Type)
 	switch {
@@ -61,8 +63,8 @@ func enumSign(s *Spec) sign {
 	return signUnknown
 }
 
-// recordsEnumSign reports whether any enum of the BTF has the sign flag or is an ENUM64, which shows that its producer
-// writes the flag.
+// recordsEnumSign reports whether any enum of the BTF has the sign flag or is an ENUM64, which
+// shows that its producer writes the flag.
 func recordsEnumSign(spec *btf.Spec) bool {
 	for ; spec != nil; spec = spec.Base() {
 		for id := max(spec.FirstID(), 1); int(id) < spec.NumTypes(); id++ {

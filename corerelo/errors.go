@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Kinds of failures, for errors.Is. With each of them libbpf refuses the whole object. A field that merely does not
-// exist is not a failure: see Result.Poison.
+// Kinds of failures, for errors.Is. With each of them libbpf refuses the whole object. A field that
+// merely does not exist is not a failure: see Result.Poison.
 var (
 	// ErrInvalidRecord: the record does not match the object's own BTF.
 	ErrInvalidRecord = errors.New("invalid CO-RE record")
@@ -16,8 +16,8 @@ var (
 	ErrAnonymous = errors.New("root type is anonymous")
 	// ErrTooDeep: a path or a type nests deeper than libbpf follows.
 	ErrTooDeep = errors.New("nesting too deep")
-	// ErrTooComplex: matching took more steps than any real type needs. libbpf has no such limit and could run for
-	// hours.
+	// ErrTooComplex: matching took more steps than any real type needs. libbpf has no such limit
+	// and could run for hours.
 	ErrTooComplex = errors.New("types too complex to match")
 	// ErrUnsized: a relocation asks for the size of a type that has none.
 	ErrUnsized = errors.New("type has no size")
@@ -29,7 +29,8 @@ var (
 	ErrAmbiguous = errors.New("candidates disagree")
 	// ErrInsn: the instruction cannot carry a CO-RE relocation.
 	ErrInsn = errors.New("instruction can't be relocated")
-	// ErrUnexpectedValue: the instruction does not contain the value that the object's own BTF implies.
+	// ErrUnexpectedValue: the instruction does not contain the value that the object's own BTF
+	// implies.
 	ErrUnexpectedValue = errors.New("unexpected value in instruction")
 	// ErrRange: the new value does not fit the instruction.
 	ErrRange = errors.New("value out of range")

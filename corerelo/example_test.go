@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// object makes the BTF of an object that knows of task_struct only what it reads: pid at byte 0, and a member no kernel has.
+// object makes the BTF of an object that knows of task_struct only what it reads: pid at byte 0,
+// and a member no kernel has.
 func object() (*btf.Spec, btf.ID) {
 	b := btf.NewBuilder(nil)
 	i := b.Int("int", 4, btf.IntSigned)
@@ -65,8 +66,8 @@ func ExampleRelocation_Apply() {
 	// r0 = *(u32 *)(r1 + 2432)
 }
 
-// A field that the kernel does not have is not an error: the instruction is poisoned, and the kernel refuses a program that can
-// reach it.
+// A field that the kernel does not have is not an error: the instruction is poisoned, and the
+// kernel refuses a program that can reach it.
 func ExampleParsePoison() {
 	kernel, err := embedded.Spec()
 	if err != nil {

@@ -49,8 +49,8 @@ type Hint struct {
 // maxHints limits the hints for one relocation.
 const maxHints = 4
 
-// Explain explains a relocation's result in one or more lines: why each candidate was rejected, and what exists
-// instead. It returns "" if the relocation was resolved as intended.
+// Explain explains a relocation's result in one or more lines: why each candidate was rejected, and
+// what exists instead. It returns "" if the relocation was resolved as intended.
 func (r *Resolver) Explain(rel *Relocation) string {
 	var lines []string
 	switch {
@@ -83,8 +83,9 @@ func (rel *Relocation) explainMemSize() string {
 		rel.Target.Field(), res.NewSize, typeText(rel.Target.BTF, res.NewType), res.OrigSize, typeText(rel.Local.BTF, res.OrigType))
 }
 
-// Hints returns what the target offers instead of what the relocation asks for, best first, at most a few. It returns
-// nil if a candidate matches. It searches the whole target, so call it only for relocations to be reported.
+// Hints returns what the target offers instead of what the relocation asks for, best first, at most
+// a few. It returns nil if a candidate matches. It searches the whole target, so call it only for
+// relocations to be reported.
 func (r *Resolver) Hints(rel *Relocation) []Hint {
 	if rel.Err != nil || rel.Target != nil || rel.Kind == TypeIDLocal || rel.Local.BTF == nil {
 		return nil
@@ -221,8 +222,8 @@ func (r *Resolver) otherEnum(rel *Relocation) []Hint {
 	return nil
 }
 
-// changedHints handles a member that exists with a type of another kind. A member of the expected type elsewhere may be
-// what the program needs.
+// changedHints handles a member that exists with a type of another kind. A member of the expected
+// type elsewhere may be what the program needs.
 func changedHints(rel *Relocation, rej Rejection) []Hint {
 	acc := rel.Local.Path[rej.Step]
 	path := rej.Spec.Field() + "." + acc.Name

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInKernel: the kernel's own engine, which light skeletons use, differs from libbpf in what it drops and how deep it looks.
+// TestInKernel: the kernel's own engine, which light skeletons use, differs from libbpf in what it
+// drops and how deep it looks.
 func TestInKernel(t *testing.T) {
 	both := structure("foo", member("x", tInt), member("y", tInt))
 	halves := []*ty{structure("foo___a", member("x", tInt)), structure("foo___b", member("pad", tInt), member("y", tInt))}

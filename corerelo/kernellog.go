@@ -10,9 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
-// KernelLog returns the lines that a kernel writes to the verifier's log about a relocation that it applies itself (kernel/bpf/btf.c bpf_core_apply): num is the number
-// of the record, patch and err are the results of Apply, as for [Relocation.Log]. The resolver must resolve as a kernel does (Target.InKernel). The kernel does not know the
-// program's name there, writes kinds of types in capitals, and repeats the candidates for each record.
+// KernelLog returns the lines that a kernel writes to the verifier's log about a relocation that it
+// applies itself (kernel/bpf/btf.c bpf_core_apply): num is the number of the record, patch and err
+// are the results of Apply, as for [Relocation.Log]. The resolver must resolve as a kernel does
+// (Target.InKernel). The kernel does not know the program's name there, writes kinds of types in
+// capitals, and repeats the candidates for each record.
 func (rel *Relocation) KernelLog(num int, patch *Patch, err error) []string {
 	var lines []string
 	failed := new(Error)

@@ -2,8 +2,8 @@ package corerelo
 
 import "strconv"
 
-// Kind is the kind of a relocation: what it asks about a type (enum bpf_core_relo_kind in the kernel's
-// include/uapi/linux/bpf.h).
+// Kind is the kind of a relocation: what it asks about a type (enum bpf_core_relo_kind in the
+// kernel's include/uapi/linux/bpf.h).
 type Kind uint32
 
 // The relocation kinds, with the kernel's numbers.

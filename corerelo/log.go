@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Log returns the lines that libbpf writes to its debug log about this relocation, without log levels: spec, search,
-// candidates, and what Apply did or why it failed. prog is the name of the program or subprogram, num the number of the
-// record within its section of .BTF.ext. patch and err are the results of Apply; a nil patch means that Apply was not
-// called.
+// Log returns the lines that libbpf writes to its debug log about this relocation, without log
+// levels: spec, search, candidates, and what Apply did or why it failed. prog is the name of the
+// program or subprogram, num the number of the record within its section of .BTF.ext. patch and err
+// are the results of Apply; a nil patch means that Apply was not called.
 func (rel *Relocation) Log(prog string, num int, patch *Patch, err error) []string {
 	var lines []string
 	prefix := "prog '" + prog + "': relo #" + strconv.Itoa(num) + ": "
@@ -55,7 +55,8 @@ func (rel *Relocation) steps(prog, prefix string, patch *Patch, err error) []str
 	return lines
 }
 
-// logLines returns libbpf's warnings. Those that start with "relo " are prefixed with the program's name only.
+// logLines returns libbpf's warnings. Those that start with "relo " are prefixed with the program's
+// name only.
 func (e *Error) logLines(prog, prefix string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(e.log, "\n") {
@@ -120,8 +121,8 @@ func (rel *Relocation) patchLines(prefix string, p *Patch, err error) []string {
 	return lines
 }
 
-// FixupText returns the text with which libbpf replaces, in a verifier log, the refusal of the poison call at
-// instruction insn of the program.
+// FixupText returns the text with which libbpf replaces, in a verifier log, the refusal of the
+// poison call at instruction insn of the program.
 func (rel *Relocation) FixupText(insn int) string {
 	return fmt.Sprintf("%d: <%s>\nfailed to resolve CO-RE relocation %s\n", insn, PoisonCORE, rel.Local.String())
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// maxSteps limits the work of one match. The largest real types need some thousands of steps; a hostile graph of shared
-// anonymous members or function prototypes would otherwise take 2^32 and more.
+// maxSteps limits the work of one match. The largest real types need some thousands of steps; a
+// hostile graph of shared anonymous members or function prototypes would otherwise take 2^32 and
+// more.
 const maxSteps = 1 << 20
 
 // Reason classifies why a candidate does not match.
@@ -66,8 +67,8 @@ func (m *matcher) step() *fault {
 	return nil
 }
 
-// match expresses local in terms of the candidate. It returns the target spec, or a rejection if the candidate does not
-// match (libbpf bpf_core_spec_match).
+// match expresses local in terms of the candidate. It returns the target spec, or a rejection if
+// the candidate does not match (libbpf bpf_core_spec_match).
 func (m *matcher) match(local *Spec, cand Candidate) (Spec, *Rejection, *fault) {
 	switch {
 	case local.Kind.IsType():
@@ -155,8 +156,8 @@ type walk struct {
 	around []uint32 // offsets of the anonymous members that contain the last member found
 }
 
-// index selects element idx of an array t. The first index of a path (step 0) treats the root itself as the element
-// type and is not bounded.
+// index selects element idx of an array t. The first index of a path (step 0) treats the root
+// itself as the element type and is not bounded.
 func (w *walk) index(idx, step int, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	if step > 0 {
 		if t.Kind != btf.KindArray {
@@ -234,7 +235,8 @@ func (w *walk) member(acc Accessor, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	return hit.Type, nil, nil
 }
 
-// find searches depth first, in declaration order, through anonymous members. The first member with that name decides.
+// find searches depth first, in declaration order, through anonymous members. The first member with
+// that name decides.
 func (w *walk) find(name string, t *btf.Type) (*btf.Member, *fault) {
 	for i := range t.Members {
 		m := &t.Members[i]

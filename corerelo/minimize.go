@@ -4,9 +4,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Minimizer reduces a target's BTF to what the relocations of some objects need, like bpftool's "gen min_core_btf":
-// relocating the objects against the small BTF gives the same results as against the whole one, except for type ids. It
-// is not safe for concurrent use.
+// Minimizer reduces a target's BTF to what the relocations of some objects need, like bpftool's
+// "gen min_core_btf": relocating the objects against the small BTF gives the same results as
+// against the whole one, except for type ids. It is not safe for concurrent use.
 type Minimizer struct {
 	target *btf.Spec
 	subset *btf.Subset
@@ -21,14 +21,16 @@ func NewMinimizer(target *btf.Spec) (*Minimizer, error) {
 	return &Minimizer{target, subset}, nil
 }
 
-// Add selects what the records of one object need. They must be complete and in the order of .BTF.ext. For a record
-// that fails it selects all candidates, so that it fails against the small BTF as well.
+// Add selects what the records of one object need. They must be complete and in the order of
+// .BTF.ext. For a record that fails it selects all candidates, so that it fails against the small
+// BTF as well.
 func (m *Minimizer) Add(local *btf.Spec, records []Record) {
 	r := NewResolver(local, Target{BTF: m.target})
 	for _, rec := range records {
 		rel, err := r.Resolve(rec)
 		if list := r.lists[rec.TypeID]; err != nil && list != nil {
-			// A hard error must be preserved; finding out what exactly it depends on is not worth the effort.
+			// A hard error must be preserved; finding out what exactly it depends on is not worth
+			// the effort.
 			for _, c := range list.list {
 				m.subset.KeepWhole(c.ID)
 			}
@@ -86,7 +88,8 @@ func (m *Minimizer) keepPath(root btf.ID, raw []int) {
 func (m *Minimizer) keepRejected(rel *Relocation, r *Rejection) {
 	switch r.Reason {
 	case IncompatibleType:
-		// Without the member of the wrong type, one of the same name could be found at a deeper level.
+		// Without the member of the wrong type, one of the same name could be found at a deeper
+		// level.
 		if r.Step < len(rel.Local.Path) {
 			m.keepNamed(skip(m.target, r.at), rel.Local.Path[r.Step].Name, 0)
 		}

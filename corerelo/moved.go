@@ -40,8 +40,8 @@ func memberHints(rel *Relocation, rej Rejection) []Hint {
 	return hints
 }
 
-// flagHints finds enumerators whose names end in the member's name: bitfields have become bits of a flag word
-// (inet_sock.freebind, INET_FLAGS_FREEBIND).
+// flagHints finds enumerators whose names end in the member's name: bitfields have become bits of a
+// flag word (inet_sock.freebind, INET_FLAGS_FREEBIND).
 func flagHints(spec *btf.Spec, name string) []Hint {
 	if len(name) < 5 {
 		return nil
@@ -98,8 +98,8 @@ type place struct {
 	ptr   bool // reached through a pointer
 }
 
-// searchMembers looks for the member, by name and by type, in the structs within the type that lacks it and in those
-// one pointer away, breadth first.
+// searchMembers looks for the member, by name and by type, in the structs within the type that
+// lacks it and in those one pointer away, breadth first.
 func searchMembers(rel *Relocation, rej Rejection, acc Accessor) []Hint {
 	owner, err := rel.Local.BTF.Type(acc.Type)
 	if err != nil || acc.Index >= len(owner.Members) {
@@ -179,8 +179,8 @@ func (s *memberSearch) enter(p place, m *btf.Member, path string) {
 	s.queue = append(s.queue, next)
 }
 
-// structName returns the essential name of a struct, or of the struct a pointer points to with a star appended; "" for
-// other types.
+// structName returns the essential name of a struct, or of the struct a pointer points to with a
+// star appended; "" for other types.
 func structName(spec *btf.Spec, id btf.ID) string {
 	t := skip(spec, id)
 	star := ""

@@ -49,9 +49,9 @@ func (n *nearest) best(k int) []string {
 // maxNameLen limits the edit distance, whose cost is the product of the lengths.
 const maxNameLen = 128
 
-// likeness scores how similar two names are. Renames in the kernel mostly add underscores (state, __state), a prefix or
-// a suffix (i_ctime, __i_ctime, i_ctime_sec); other names are compared by edit distance. ok is false if they are not
-// similar.
+// likeness scores how similar two names are. Renames in the kernel mostly add underscores (state,
+// __state), a prefix or a suffix (i_ctime, __i_ctime, i_ctime_sec); other names are compared by
+// edit distance. ok is false if they are not similar.
 func likeness(want, name string) (score int, ok bool) {
 	if want == "" || len(want) > maxNameLen || len(name) > maxNameLen {
 		return 0, want == name
@@ -92,8 +92,9 @@ func abs(n int) int {
 	return n
 }
 
-// distance returns the number of inserted, deleted, replaced and swapped bytes (optimal string alignment). If it
-// exceeds limit, the result is some number above limit. Names are at most maxNameLen long.
+// distance returns the number of inserted, deleted, replaced and swapped bytes (optimal string
+// alignment). If it exceeds limit, the result is some number above limit. Names are at most
+// maxNameLen long.
 func distance(a, b string, limit int) int {
 	var rows [3][maxNameLen + 1]uint8 // holds distances up to maxNameLen
 	prev2, prev, cur := &rows[0], &rows[1], &rows[2]

@@ -205,8 +205,8 @@ func compareRecord(t *testing.T, want record, f fixture, deviates bool) {
 	assert.Equal(t, want.Log, got.Log, "libbpf's log")
 }
 
-// TestMoreRandomAgainstLibbpf compares graphs nobody has looked at, among them mutated ones: the target is the local
-// types' own graph with some of its parts exchanged.
+// TestMoreRandomAgainstLibbpf compares graphs nobody has looked at, among them mutated ones: the
+// target is the local types' own graph with some of its parts exchanged.
 func TestMoreRandomAgainstLibbpf(t *testing.T) {
 	count, _ := strconv.ParseUint(os.Getenv("BPFRUN_CORE_GRAPHS"), 10, 64)
 	if count == 0 || oraclePath == "" {

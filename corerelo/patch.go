@@ -34,11 +34,11 @@ type Patch struct {
 	Insn  int   // index in the slice passed to Apply
 	Slots int   // 2 for LD_IMM64, else 1
 	Field Field // what was changed
-	// Old and New are the values of the field, sign-extended to 64 bits if the field is narrower. For a poisoned
-	// instruction Old is the previous value of the field, and New is PoisonImm.
+	// Old and New are the values of the field, sign-extended to 64 bits if the field is narrower.
+	// For a poisoned instruction Old is the previous value of the field, and New is PoisonImm.
 	Old, New uint64
-	// OldSize and NewSize are the bytes that a load or store accesses, or 0 if the relocation does not concern the
-	// size.
+	// OldSize and NewSize are the bytes that a load or store accesses, or 0 if the relocation does
+	// not concern the size.
 	OldSize, NewSize int
 	Poisoned         bool
 	Before, After    decode.Insn // first slot
@@ -66,8 +66,9 @@ const (
 // memBytes is the access size in bytes, indexed by the size bits (W, H, B, DW).
 var memBytes = [4]uint32{4, 2, 1, 8}
 
-// Apply writes the result into insns[i] (libbpf bpf_core_patch_insn). Poison replaces the instruction, including both
-// slots of LD_IMM64. The error is an *[Error]; libbpf then refuses the object, and insns is unchanged.
+// Apply writes the result into insns[i] (libbpf bpf_core_patch_insn). Poison replaces the
+// instruction, including both slots of LD_IMM64. The error is an *[Error]; libbpf then refuses the
+// object, and insns is unchanged.
 func (rel *Relocation) Apply(insns []decode.Insn, i int) (Patch, error) {
 	if rel.Err != nil {
 		return Patch{Insn: i}, rel.Err
@@ -154,8 +155,8 @@ func plainSecond(in decode.Insn) bool {
 	return in.Code == 0 && in.Dst == 0 && in.Src == 0 && in.Off == 0
 }
 
-// patchMem changes offset and access size of a load or store. It checks in libbpf's order: an offset that is too large
-// is an error even if the access would be poisoned because of its size.
+// patchMem changes offset and access size of a load or store. It checks in libbpf's order: an
+// offset that is too large is an error even if the access would be poisoned because of its size.
 func (rel *Relocation) patchMem(p *Patch, insns []decode.Insn, i int) *fault {
 	res := &rel.Result
 	in := insns[i]

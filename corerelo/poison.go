@@ -2,12 +2,14 @@ package corerelo
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// Immediates of the calls with which libbpf replaces instructions that it could not resolve. No helper has these
-// numbers, so the kernel refuses the program if it can reach one, and its log contains the number.
+// Immediates of the calls with which libbpf replaces instructions that it could not resolve. No
+// helper has these numbers, so the kernel refuses the program if it can reach one, and its log
+// contains the number.
 const (
 	// PoisonImm marks an unresolved CO-RE relocation ("bad relo").
 	PoisonImm = 0xbad2310
-	// PoisonMapBase plus the map's index replaces both slots of an LD_IMM64 of a map that is not created.
+	// PoisonMapBase plus the map's index replaces both slots of an LD_IMM64 of a map that is not
+	// created.
 	PoisonMapBase = 2001000000
 	// PoisonKfuncBase plus the extern's index replaces the call of an
 	// unresolved weak kfunc.
@@ -43,8 +45,8 @@ func (k PoisonKind) String() string {
 	return "unknown"
 }
 
-// ParsePoison recognises a poisoned instruction and, for maps and kfuncs, returns the index it contains. An LD_IMM64 of
-// the CO-RE number is the form that cilium/ebpf writes.
+// ParsePoison recognises a poisoned instruction and, for maps and kfuncs, returns the index it
+// contains. An LD_IMM64 of the CO-RE number is the form that cilium/ebpf writes.
 func ParsePoison(in decode.Insn) (kind PoisonKind, index int, ok bool) {
 	if in.Code == opLdImm64 && in.Src == 0 && in.Imm == PoisonImm {
 		return PoisonCORE, 0, true

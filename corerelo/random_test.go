@@ -125,8 +125,8 @@ func randomRule(rng *rand.Rand) rule {
 	return out
 }
 
-// mutatedRule makes some local roots, and a target that has each of them once or twice with a few changes: of a kernel that moved
-// on, rather than of an unrelated one.
+// mutatedRule makes some local roots, and a target that has each of them once or twice with a few
+// changes: of a kernel that moved on, rather than of an unrelated one.
 func mutatedRule(rng *rand.Rand) rule {
 	r := types{rng}
 	var out rule

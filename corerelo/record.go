@@ -14,14 +14,14 @@ type Record struct {
 type Target struct {
 	// BTF of the kernel itself (vmlinux).
 	BTF *btf.Spec
-	// Modules holds split BTF on top of BTF. They are searched only for types without a candidate in BTF. Nil entries
-	// are skipped.
+	// Modules holds split BTF on top of BTF. They are searched only for types without a candidate
+	// in BTF. Nil entries are skipped.
 	Modules []*btf.Spec
 	// ModuleNames names Modules in messages; it may be shorter or nil.
 	ModuleNames []string
-	// InKernel resolves as the kernel itself does for records passed with the program, as light skeletons do
-	// (kernel/bpf/btf.c bpf_core_apply): candidates are never pruned, ENUM is not a candidate for ENUM64, and
-	// prototypes nest at most two levels.
+	// InKernel resolves as the kernel itself does for records passed with the program, as light
+	// skeletons do (kernel/bpf/btf.c bpf_core_apply): candidates are never pruned, ENUM is not a
+	// candidate for ENUM64, and prototypes nest at most two levels.
 	InKernel bool
 }
 

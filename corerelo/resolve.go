@@ -10,20 +10,20 @@ import (
 type Relocation struct {
 	Record
 	*Answer
-	// Found lists the candidates if this record was the first of its root type, which triggers the search; with
-	// Target.InKernel, always.
+	// Found lists the candidates if this record was the first of its root type, which triggers the
+	// search; with Target.InKernel, always.
 	Found []Candidate
 	// Err is the *Error that Resolve returned, or nil.
 	Err error
 }
 
-// Answer is the result for a record. Records with the same type, access string and kind share it: it must not be
-// modified.
+// Answer is the result for a record. Records with the same type, access string and kind share it:
+// it must not be modified.
 type Answer struct {
 	// Local is the record's access in terms of the object's BTF.
 	Local Spec
-	// Target is the same access in terms of the target, or nil if no candidate matches. If several match, it is the
-	// first.
+	// Target is the same access in terms of the target, or nil if no candidate matches. If several
+	// match, it is the first.
 	Target *Spec
 	// Targets are all matching candidates, in order. They have the same result.
 	Targets []Spec
@@ -39,10 +39,10 @@ type Answer struct {
 
 // Resolver resolves the records of one object for one target.
 //
-// It is stateful: as in libbpf, the candidates for a local type are searched once per object, and once at least one of
-// them has matched a record, only the matching ones stay. Pass all records in the order of .BTF.ext, except those that
-// libbpf skips (programs that are not loaded, code outside every function). A Resolver is not safe for concurrent use;
-// several may share their BTF.
+// It is stateful: as in libbpf, the candidates for a local type are searched once per object, and
+// once at least one of them has matched a record, only the matching ones stay. Pass all records in
+// the order of .BTF.ext, except those that libbpf skips (programs that are not loaded, code outside
+// every function). A Resolver is not safe for concurrent use; several may share their BTF.
 type Resolver struct {
 	local  *btf.Spec
 	target Target
@@ -82,8 +82,8 @@ func NewResolver(local *btf.Spec, target Target) *Resolver {
 	}
 }
 
-// Resolve resolves one record. The error is an *[Error], with which libbpf would refuse the object. The relocation is
-// never nil: after an error it holds what is known so far.
+// Resolve resolves one record. The error is an *[Error], with which libbpf would refuse the object.
+// The relocation is never nil: after an error it holds what is known so far.
 func (r *Resolver) Resolve(rec Record) (*Relocation, error) {
 	key := cacheKey{rec.TypeID, rec.Kind, rec.Access}
 	// A record that prunes candidates is resolved again the next time: it then sees fewer of them.
@@ -181,8 +181,8 @@ func (r *Resolver) candidates(rel *Relocation) (*candidates, *fault) {
 	return c, nil
 }
 
-// search lists the types with a kind and essential name in id order: those of the kernel, or if it has none, those of
-// the modules.
+// search lists the types with a kind and essential name in id order: those of the kernel, or if it
+// has none, those of the modules.
 func (t *Target) search(key searchKey) []Candidate {
 	var list []Candidate
 	add := func(spec *btf.Spec, first btf.ID, source string) {
@@ -263,8 +263,8 @@ func (r *Resolver) decide(rel *Relocation, list *candidates) error {
 	return nil
 }
 
-// disagree compares another match with the first: offsets for every kind, then poison and value. Offsets must be equal
-// even for FieldExists.
+// disagree compares another match with the first: offsets for every kind, then poison and value.
+// Offsets must be equal even for FieldExists.
 func disagree(spec *Spec, res Result, first *Spec, firstRes Result) *fault {
 	word := func(r Result) string {
 		if r.Poison {

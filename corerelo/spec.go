@@ -7,15 +7,16 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Accessor is one step of a Spec that has a meaning: the first index, a named member, or an array index.
+// Accessor is one step of a Spec that has a meaning: the first index, a named member, or an array
+// index.
 type Accessor struct {
 	Type  btf.ID // struct, union or enum that contains Name, or element type for an index
 	Index int    // number of the member, element or enumerator
 	Name  string // member or enumerator name; empty for an index
 }
 
-// Spec is an access in terms of one BTF: the object's (local) or the kernel's (target). Steps through anonymous structs
-// and unions appear only in Raw.
+// Spec is an access in terms of one BTF: the object's (local) or the kernel's (target). Steps
+// through anonymous structs and unions appear only in Raw.
 type Spec struct {
 	BTF       *btf.Spec
 	Root      btf.ID // type the path starts at, with typedefs
@@ -119,8 +120,8 @@ func (s *Spec) writeRaw(b *strings.Builder) {
 	}
 }
 
-// writeEnumerator writes "::NAME = value". For a candidate without the enumerator it writes the first one, as libbpf's
-// log does.
+// writeEnumerator writes "::NAME = value". For a candidate without the enumerator it writes the
+// first one, as libbpf's log does.
 func (s *Spec) writeEnumerator(b *strings.Builder) {
 	t := skip(s.BTF, s.Root)
 	if t == nil || !t.Kind.IsEnum() {
@@ -239,8 +240,8 @@ func (s *Spec) pushIndex(id btf.ID, idx int) *fault {
 	return nil
 }
 
-// isFlexible reports whether array, reached through prev, is a flexible array member: it has no elements and is the
-// last named member of its struct or union.
+// isFlexible reports whether array, reached through prev, is a flexible array member: it has no
+// elements and is the last named member of its struct or union.
 func isFlexible(spec *btf.Spec, prev Accessor, array *btf.Type) bool {
 	if prev.Name == "" || array.Array.Nelems > 0 {
 		return false

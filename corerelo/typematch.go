@@ -2,9 +2,9 @@ package corerelo
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// typesMatch implements TypeMatches (libbpf __bpf_core_types_match): names must agree at every level, as must sizes and
-// signs of integers, array lengths, and enumerators and members by name. Pointees that are structs or unions need only
-// have the same name and kind.
+// typesMatch implements TypeMatches (libbpf __bpf_core_types_match): names must agree at every
+// level, as must sizes and signs of integers, array lengths, and enumerators and members by name.
+// Pointees that are structs or unions need only have the same name and kind.
 func (m *matcher) typesMatch(local, target btf.ID, behindPtr bool, level int) (bool, *fault) {
 	if level <= 0 {
 		return false, tooDeep()
@@ -89,8 +89,8 @@ func enumsMatch(l, t *btf.Type) bool {
 	return true
 }
 
-// membersMatch requires, for every local member, a matching target member with the same essential name. Several
-// anonymous members may be tried.
+// membersMatch requires, for every local member, a matching target member with the same essential
+// name. Several anonymous members may be tried.
 func (m *matcher) membersMatch(l, t *btf.Type, level int) (bool, *fault) {
 	if len(l.Members) > len(t.Members) {
 		return false, nil

@@ -9,20 +9,22 @@ import (
 // Result holds the values of a relocation before and after.
 type Result struct {
 	Orig, New uint64
-	// Poison: the target has nothing that matches, so the instruction must not be reached. New has no meaning.
+	// Poison: the target has nothing that matches, so the instruction must not be reached. New has
+	// no meaning.
 	Poison bool
 	// Validate: the instruction must contain Orig before it is patched.
 	Validate bool
-	// OrigSize and NewSize are the bytes that a direct load or store of the field accesses. They are set only for
-	// FieldByteOffset of fields other than bitfields, else 0.
+	// OrigSize and NewSize are the bytes that a direct load or store of the field accesses. They
+	// are set only for FieldByteOffset of fields other than bitfields, else 0.
 	OrigSize, NewSize uint32
 	// OrigType and NewType are the field types with these sizes.
 	OrigType, NewType btf.ID
-	// FailMemSize: the sizes differ, and the types do not allow a load or store to be rewritten, so it will be
-	// poisoned. Other instructions are not affected.
+	// FailMemSize: the sizes differ, and the types do not allow a load or store to be rewritten, so
+	// it will be poisoned. Other instructions are not affected.
 	FailMemSize bool
-	// SignUnknown: Orig and New are 32-bit enumerators from BTF that does not record the signedness of enums. They are
-	// sign-extended here; Apply uses the extension that the compiler chose in the instruction.
+	// SignUnknown: Orig and New are 32-bit enumerators from BTF that does not record the signedness
+	// of enums. They are sign-extended here; Apply uses the extension that the compiler chose in
+	// the instruction.
 	SignUnknown bool
 }
 
@@ -35,8 +37,9 @@ type value struct {
 	validate bool
 }
 
-// compute fills a Result from the local and the target spec, which is nil if no candidate matches (libbpf
-// bpf_core_calc_relo). It computes the local side first, because errors there take precedence over poison.
+// compute fills a Result from the local and the target spec, which is nil if no candidate matches
+// (libbpf bpf_core_calc_relo). It computes the local side first, because errors there take
+// precedence over poison.
 func compute(rec Record, order binary.ByteOrder, local, target *Spec) (Result, *fault) {
 	calc := func(s *Spec) (value, *fault) {
 		switch {
@@ -69,8 +72,9 @@ func compute(rec Record, order binary.ByteOrder, local, target *Spec) (Result, *
 	return res, nil
 }
 
-// resizable reports whether a load or store of one type may become one of the other type with a different width:
-// pointers (a 32-bit kernel), and integers if neither is signed, because loads zero-extend.
+// resizable reports whether a load or store of one type may become one of the other type with a
+// different width: pointers (a 32-bit kernel), and integers if neither is signed, because loads
+// zero-extend.
 func resizable(local *btf.Spec, orig btf.ID, target *btf.Spec, now btf.ID) bool {
 	o, err := local.Type(orig)
 	if err != nil {
@@ -125,8 +129,8 @@ func elementValue(rec Record, s *Spec, acc Accessor) (value, *fault) {
 	return value{}, f
 }
 
-// memberValue returns the value of a path that ends in a member. Arithmetic is in 32 bits, as in libbpf: shifts for a
-// field wider than 8 bytes wrap.
+// memberValue returns the value of a path that ends in a member. Arithmetic is in 32 bits, as in
+// libbpf: shifts for a field wider than 8 bytes wrap.
 func memberValue(rec Record, order binary.ByteOrder, s *Spec, m *btf.Member) (value, *fault) {
 	mt := skip(s.BTF, m.Type)
 	if mt == nil {
@@ -162,7 +166,8 @@ func memberValue(rec Record, order binary.ByteOrder, s *Spec, m *btf.Member) (va
 		}
 		v.validate = true
 	case FieldLShiftU64:
-		// libbpf uses the byte order of its host; the code that shifts runs in the object's byte order.
+		// libbpf uses the byte order of its host; the code that shifts runs in the object's byte
+		// order.
 		start := s.BitOffset - byteOff*8
 		if order == binary.BigEndian {
 			v.val = uint64((8-byteSize)*8 + start)
@@ -176,7 +181,8 @@ func memberValue(rec Record, order binary.ByteOrder, s *Spec, m *btf.Member) (va
 	return v, f
 }
 
-// storageUnit finds the smallest aligned load, starting with the bitfield's declared type, that contains all its bits.
+// storageUnit finds the smallest aligned load, starting with the bitfield's declared type, that
+// contains all its bits.
 func storageUnit(rec Record, s *Spec, mt *btf.Type, bits uint32) (off, size uint32, f *fault) {
 	size = mt.Size
 	switch mt.Kind {
@@ -220,8 +226,8 @@ func typeValue(kind Kind, s *Spec) (value, *fault) {
 	return v, nil
 }
 
-// enumeratorValue returns a 32-bit enumerator sign-extended; extendEnums later corrects those that BTF marks as
-// unsigned.
+// enumeratorValue returns a 32-bit enumerator sign-extended; extendEnums later corrects those that
+// BTF marks as unsigned.
 func enumeratorValue(kind Kind, s *Spec) (value, *fault) {
 	v := value{validate: true}
 	switch kind {

@@ -16,21 +16,23 @@ type LogEntry struct {
 	Text string // the line without surrounding white space
 	// Program is named by an earlier line, or "".
 	Program string
-	// Insn is the instruction's index in the program as loaded, or -1 if the log does not contain it.
+	// Insn is the instruction's index in the program as loaded, or -1 if the log does not contain
+	// it.
 	Insn int
 	Kind PoisonKind
-	// Index is the number of the map or extern in the poison call, or -1 if the log names it instead.
+	// Index is the number of the map or extern in the poison call, or -1 if the log names it
+	// instead.
 	Index int
-	// Spec is the relocation in libbpf's notation, "<byte_off> [26] struct task_struct.state (0:7 @ offset 40)"; "" in
-	// the kernel's own log.
+	// Spec is the relocation in libbpf's notation, "<byte_off> [26] struct task_struct.state (0:7 @
+	// offset 40)"; "" in the kernel's own log.
 	Spec string
 	// Name is the map or kfunc, if libbpf names it.
 	Name string
 }
 
-// Patterns of log lines. The kernel prints "15: (85) call unknown#195896080" and "invalid func unknown#195896080";
-// libbpf from 1.0 on replaces them with "15: <invalid CO-RE relocation>"; cilium/ebpf poisons with "r10 = 0xbad2310 ll"
-// and names the program in its own way.
+// Patterns of log lines. The kernel prints "15: (85) call unknown#195896080" and "invalid func
+// unknown#195896080"; libbpf from 1.0 on replaces them with "15: <invalid CO-RE relocation>";
+// cilium/ebpf poisons with "r10 = 0xbad2310 ll" and names the program in its own way.
 var (
 	logProgram   = lazyre.New(`prog '([^']+)'|program "?([A-Za-z_][A-Za-z0-9_]*)"?: load`)
 	logCall      = lazyre.New(`(?:(\d+): \([0-9a-f]{2}\) call )?unknown#(\d+)`)

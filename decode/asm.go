@@ -22,14 +22,16 @@ func (e *AsmError) Error() string { return fmt.Sprintf("line %d: %s: %q", e.Line
 // Unwrap returns ErrSyntax.
 func (e *AsmError) Unwrap() error { return ErrSyntax }
 
-// Assemble translates assembly text, as Disassemble writes it, to instructions. Instructions are separated by newlines
-// or semicolons. `name:` defines a label, which goto, gotol, may_goto, if, call, call pc and func() can use as a
-// target. Comments begin with // and end with the line. Numbers are decimal, 0x, 0o or 0b, and may be written signed or
-// unsigned if they fit the field. The error is an *[AsmError].
+// Assemble translates assembly text, as Disassemble writes it, to instructions. Instructions are
+// separated by newlines or semicolons. `name:` defines a label, which goto, gotol, may_goto, if,
+// call, call pc and func() can use as a target. Comments begin with // and end with the line.
+// Numbers are decimal, 0x, 0o or 0b, and may be written signed or unsigned if they fit the field.
+// The error is an *[AsmError].
 //
-// It also accepts other common spellings: r and w registers interchangeably where the operation determines the width,
-// "goto pc+3", `r1 = 5 ll` with a hexadecimal number, skb[r1] without an immediate, the kernel's atomics (`r0 =
-// atomic64_cmpxchg((u64 *)(r1 +0), r0, r2)`), and verifier log lines that start with a slot number and "(b7)" opcode.
+// It also accepts other common spellings: r and w registers interchangeably where the operation
+// determines the width, "goto pc+3", `r1 = 5 ll` with a hexadecimal number, skb[r1] without an
+// immediate, the kernel's atomics (`r0 = atomic64_cmpxchg((u64 *)(r1 +0), r0, r2)`), and verifier
+// log lines that start with a slot number and "(b7)" opcode.
 //
 // Instructions are encoded as written; Check reports whether a kernel would accept them.
 func Assemble(text string) ([]Insn, error) {

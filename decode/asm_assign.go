@@ -272,8 +272,8 @@ func (p *parser) fetch(d uint8, word string) ([]Insn, error) {
 	return one(op, reg, s, off, 0), nil
 }
 
-// kernelAtomic splits the kernel's names: atomic64_fetch_add, atomic64_xchg, atomic_cmpxchg. LLVM's atomic_fetch_add,
-// whose size is in its pointer type, reads the same as the kernel's 32-bit one.
+// kernelAtomic splits the kernel's names: atomic64_fetch_add, atomic64_xchg, atomic_cmpxchg. LLVM's
+// atomic_fetch_add, whose size is in its pointer type, reads the same as the kernel's 32-bit one.
 func kernelAtomic(word string) (name string, bits uint8, ok bool) {
 	if rest, found := strings.CutPrefix(word, "atomic64_"); found {
 		return rest, 64, true

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// spelling is the key that finds an instruction of a form by its text, operand width and size. The map is built from
-// the instruction table, so the assembler always knows the same instructions.
+// spelling is the key that finds an instruction of a form by its text, operand width and size. The
+// map is built from the instruction table, so the assembler always knows the same instructions.
 type spelling struct {
 	form  Form
 	text  string
@@ -112,7 +112,8 @@ func (p *parser) raw() ([]Insn, error) {
 	return []Insn{{Code: uint8(v[0]), Dst: uint8(v[1]) & 0xf, Src: uint8(v[2]) & 0xf, Off: int16(v[3]), Imm: int32(v[4])}}, nil
 }
 
-// memType parses "u32 *)", after an opening parenthesis, and returns the type and its size in bytes.
+// memType parses "u32 *)", after an opening parenthesis, and returns the type and its size in
+// bytes.
 func (p *parser) memType() (string, uint8, error) {
 	t := p.peek(0)
 	size, ok := map[string]uint8{"u8": 1, "u16": 2, "u32": 4, "u64": 8, "s8": 1, "s16": 2, "s32": 4}[t.text]
@@ -250,7 +251,8 @@ func (p *parser) condition() ([]Insn, error) {
 	return one(op, d, s, int16(off), imm), err
 }
 
-// call parses the text after "call": a number or name#number (helper), pc+n or a label (local), kfunc [name]#n[, off].
+// call parses the text after "call": a number or name#number (helper), pc+n or a label (local),
+// kfunc [name]#n[, off].
 func (p *parser) call() ([]Insn, error) {
 	t := p.peek(0)
 	hash := func() (int32, error) {

@@ -138,7 +138,8 @@ func (p *parser) reg() (n uint8, width uint8, err error) {
 	return n, width, nil
 }
 
-// number parses an optionally signed integer that fits the given number of bits, signed or unsigned.
+// number parses an optionally signed integer that fits the given number of bits, signed or
+// unsigned.
 func (p *parser) number(bits int) (int64, error) {
 	neg := false
 	switch {

@@ -15,38 +15,43 @@ const (
 	tailCallHelper = 12      // BPF_FUNC_tail_call
 )
 
-// CheckConfig selects the rules that Check applies. The zero value stands for the newest known kernel.
+// CheckConfig selects the rules that Check applies. The zero value stands for the newest known
+// kernel.
 type CheckConfig struct {
 	// Kernel is the version that must know the instructions; zero is the newest.
 	Kernel Version
-	// Lenient accepts what the public conformance suite contains although the kernel refuses it: out-of-range immediate
-	// shifts, which are masked at run time, and callx.
+	// Lenient accepts what the public conformance suite contains although the kernel refuses it:
+	// out-of-range immediate shifts, which are masked at run time, and callx.
 	Lenient bool
-	// PrivateStack disables the limit on the stack of a call chain: from 6.13 on, eligible tracing programs have a
-	// stack per function.
+	// PrivateStack disables the limit on the stack of a call chain: from 6.13 on, eligible tracing
+	// programs have a stack per function.
 	PrivateStack bool
-	// Walked leaves to the verifier what the kernel checks only in instructions that its verifier reaches: immediates
-	// of shifts and divisions, accesses through r10, writes to r10, and the stack of call chains.
+	// Walked leaves to the verifier what the kernel checks only in instructions that its verifier
+	// reaches: immediates of shifts and divisions, accesses through r10, writes to r10, and the
+	// stack of call chains.
 	Walked bool
-	// Entries are the first slots of functions that are entered from outside, such as an exception callback.
+	// Entries are the first slots of functions that are entered from outside, such as an exception
+	// callback.
 	Entries []int
-	// JumpTargets are the slots that gotox may reach: the contents of the program's instruction arrays. If it is empty,
-	// a program with gotox may contain otherwise unreachable code.
+	// JumpTargets are the slots that gotox may reach: the contents of the program's instruction
+	// arrays. If it is empty, a program with gotox may contain otherwise unreachable code.
 	JumpTargets []int
-	// Helper reports whether a helper exists, Kfunc whether a kernel function does. A nil function disables the check,
-	// which suits object files: the kernel tolerates calls of unknown functions in code that its verifier proves dead.
+	// Helper reports whether a helper exists, Kfunc whether a kernel function does. A nil function
+	// disables the check, which suits object files: the kernel tolerates calls of unknown functions
+	// in code that its verifier proves dead.
 	Helper func(id int32) bool
 	Kfunc  func(in Insn) bool
 }
 
-// Check applies the kernel's structural rules, which do not depend on register contents: unknown opcodes, reserved
-// fields, register numbers, writes to r10, shifts, divisions, jumps, falling off the end, unreachable code, call
-// targets and depth, and direct stack accesses through r10. It returns nil, or a *CheckError for the first violation.
+// Check applies the kernel's structural rules, which do not depend on register contents: unknown
+// opcodes, reserved fields, register numbers, writes to r10, shifts, divisions, jumps, falling off
+// the end, unreachable code, call targets and depth, and direct stack accesses through r10. It
+// returns nil, or a *CheckError for the first violation.
 //
-// Uninitialised registers, bounds and everything else that needs types is not structural. Check differs from the kernel
-// in two ways by design: the kernel checks an instruction's fields only when its verifier reaches the instruction,
-// Check checks all of them (but see CheckConfig.Walked); and for a program with several errors the two may report
-// different ones first.
+// Uninitialised registers, bounds and everything else that needs types is not structural. Check
+// differs from the kernel in two ways by design: the kernel checks an instruction's fields only
+// when its verifier reaches the instruction, Check checks all of them (but see CheckConfig.Walked);
+// and for a program with several errors the two may report different ones first.
 func Check(insns []Insn, cfg CheckConfig) error {
 	c := checker{program: program{insns: insns}, cfg: cfg}
 	for _, step := range []func() *CheckError{c.size, c.opcodes, c.functions, c.jumps, c.flow, c.fields, c.calls} {
@@ -77,7 +82,8 @@ func (c *checker) size() *CheckError {
 	return nil
 }
 
-// opcodes checks that every instruction exists, and that LD_IMM64 has its second slot (resolve_pseudo_ldimm64).
+// opcodes checks that every instruction exists, and that LD_IMM64 has its second slot
+// (resolve_pseudo_ldimm64).
 func (c *checker) opcodes() *CheckError {
 	ops := make([]Op, len(c.insns))
 	for pc := 0; pc < len(c.insns); pc += c.insns[pc].Len() {
@@ -167,7 +173,8 @@ func (c *checker) end(i int) int {
 	return len(c.insns)
 }
 
-// jumps checks that jumps stay in their function and that functions end in an exit or jump (check_subprogs).
+// jumps checks that jumps stay in their function and that functions end in an exit or jump
+// (check_subprogs).
 func (c *checker) jumps() *CheckError {
 	for i, start := range c.starts {
 		end := c.end(i)
@@ -189,7 +196,8 @@ func (c *checker) jumps() *CheckError {
 	return nil
 }
 
-// flow checks that all code is reachable and no jump lands in the second slot of LD_IMM64 (check_cfg).
+// flow checks that all code is reachable and no jump lands in the second slot of LD_IMM64
+// (check_cfg).
 func (c *checker) flow() *CheckError {
 	seen := c.reachable(slices.Concat(c.cfg.Entries, c.cfg.JumpTargets))
 	anywhere := len(c.cfg.JumpTargets) == 0 && slices.Contains(c.ops, OpGotoX)

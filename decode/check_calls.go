@@ -7,8 +7,8 @@ import (
 
 func fieldText(name string, v int) string { return name + " " + strconv.Itoa(v) }
 
-// callGraph holds the functions of a program and the local calls between them. Callbacks are not edges: whether their
-// stack adds to the caller's depends on the helper that calls them.
+// callGraph holds the functions of a program and the local calls between them. Callbacks are not
+// edges: whether their stack adds to the caller's depends on the helper that calls them.
 type callGraph struct {
 	starts   []int
 	stack    []int // bytes used by each function, not rounded
@@ -113,9 +113,9 @@ func stackRounding(k Version) func(int) int {
 	return func(n int) int { return RoundStack(n, !coarse) }
 }
 
-// RoundStack rounds the n bytes of stack that a function uses up to the size of its frame: to a multiple of 32 bytes,
-// or of 16 where the kernel counts the frames of native code (byJIT, from 6.9 on; verifier.c round_up_stack_depth). A
-// function that uses no stack takes 32 or 0 bytes.
+// RoundStack rounds the n bytes of stack that a function uses up to the size of its frame: to a
+// multiple of 32 bytes, or of 16 where the kernel counts the frames of native code (byJIT, from 6.9
+// on; verifier.c round_up_stack_depth). A function that uses no stack takes 32 or 0 bytes.
 func RoundStack(n int, byJIT bool) int {
 	if byJIT {
 		return (n + 15) &^ 15

@@ -1,9 +1,11 @@
 package decode
 
-// codeAtomicDW is the opcode byte of 64-bit atomics, the only size in which every atomic operation exists.
+// codeAtomicDW is the opcode byte of 64-bit atomics, the only size in which every atomic operation
+// exists.
 const codeAtomicDW = 0xdb
 
-// fields checks each instruction on its own (check_alu_op, check_cond_jmp_op, check_atomic, check_reg_arg and others).
+// fields checks each instruction on its own (check_alu_op, check_cond_jmp_op, check_atomic,
+// check_reg_arg and others).
 func (c *checker) fields() *CheckError {
 	for pc := 0; pc < len(c.insns); pc += c.insns[pc].Len() {
 		in := c.insns[pc]
@@ -41,8 +43,8 @@ func reservedText(in Insn, f Field) string {
 	return fieldText("imm", int(in.Imm))
 }
 
-// registers checks register numbers and that nothing writes r10. With Walked the verifier checks r10 when it reaches
-// the instruction (check_reg_arg).
+// registers checks register numbers and that nothing writes r10. With Walked the verifier checks
+// r10 when it reaches the instruction (check_reg_arg).
 func (c *checker) registers(pc int, in Insn, info *Info) *CheckError {
 	f := info.Fields()
 	if f&FieldDst != 0 && in.Dst >= NumRegs {
@@ -84,8 +86,9 @@ func (c *checker) constant(pc int, in Insn, info *Info) *CheckError {
 	return nil
 }
 
-// stackAccess checks a direct access through r10: it must be aligned and within the 512 bytes below r10
-// (check_stack_access_within_bounds, check_ptr_alignment, which is always strict for the stack).
+// stackAccess checks a direct access through r10: it must be aligned and within the 512 bytes below
+// r10 (check_stack_access_within_bounds, check_ptr_alignment, which is always strict for the
+// stack).
 func stackAccess(pc int, in Insn, size int) *CheckError {
 	off := int(in.Off)
 	if off < -MaxStack || off+size > 0 {

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCorpus decodes all code of real objects: compilers emit defined instructions with clean fields only, and their text
-// assembles again. BPFRUN_CORPUS names a directory with an objects directory in it.
+// TestCorpus decodes all code of real objects: compilers emit defined instructions with clean
+// fields only, and their text assembles again. BPFRUN_CORPUS names a directory with an objects
+// directory in it.
 func TestCorpus(t *testing.T) {
 	dir := os.Getenv("BPFRUN_CORPUS")
 	if dir == "" {

@@ -10,13 +10,13 @@ import (
 type Symbols interface {
 	// HelperName returns the name of a helper: "bpf_map_lookup_elem" for 1.
 	HelperName(id int32) string
-	// RefName returns the name of the map, variable or function that the LD_IMM64, local call or kfunc call at slot pc
-	// refers to.
+	// RefName returns the name of the map, variable or function that the LD_IMM64, local call or
+	// kfunc call at slot pc refers to.
 	RefName(pc int) string
 }
 
-// Disassemble returns the instruction at slot i as pseudo-C, the syntax of LLVM's BPF assembler and of the kernel's
-// verifier log:
+// Disassemble returns the instruction at slot i as pseudo-C, the syntax of LLVM's BPF assembler and
+// of the kernel's verifier log:
 //
 //	r1 = *(u32 *)(r2 + 0)
 //	if r1 s> 5 goto +3
@@ -24,19 +24,20 @@ type Symbols interface {
 //	lock *(u64 *)(r1 + 8) += r2
 //	call bpf_map_lookup_elem#1
 //
-// Where the two differ, the text is LLVM's: atomics with a result (`r0 = cmpxchg_64(r1 + 0, r0, r2)`, the kernel's
-// atomic64_cmpxchg), targets without "pc", w registers for 32-bit atomics. Plain loads and stores of all sizes name r
-// registers, as in the kernel and in LLVM without alu32. 64-bit immediates that need more than 32 bits are hexadecimal,
-// as in llvm-objdump.
+// Where the two differ, the text is LLVM's: atomics with a result (`r0 = cmpxchg_64(r1 + 0, r0,
+// r2)`, the kernel's atomic64_cmpxchg), targets without "pc", w registers for 32-bit atomics. Plain
+// loads and stores of all sizes name r registers, as in the kernel and in LLVM without alu32.
+// 64-bit immediates that need more than 32 bits are hexadecimal, as in llvm-objdump.
 //
-// LLVM has no syntax for what the source field of LD_IMM64 and call selects. These are `r1 = map_fd(3)`, `r1 =
-// map_value(3, 16)`, `r1 = btf_id(7, 0)`, `r1 = func(+5)`, `r1 = map_idx(0)`, `r1 = map_idx_value(0, 16)`; `call pc+5`
-// is a local call, as in the kernel's log, and `call kfunc#7` or `call kfunc bpf_obj_new#7` calls a kernel function.
-// Names of maps and functions replace numbers (`r1 = map_fd(events)`, `call parse`); such text cannot be assembled.
+// LLVM has no syntax for what the source field of LD_IMM64 and call selects. These are `r1 =
+// map_fd(3)`, `r1 = map_value(3, 16)`, `r1 = btf_id(7, 0)`, `r1 = func(+5)`, `r1 = map_idx(0)`, `r1
+// = map_idx_value(0, 16)`; `call pc+5` is a local call, as in the kernel's log, and `call kfunc#7`
+// or `call kfunc bpf_obj_new#7` calls a kernel function. Names of maps and functions replace
+// numbers (`r1 = map_fd(events)`, `call parse`); such text cannot be assembled.
 //
-// LD_IMM64 covers slots i and i+1. Invalid instructions, and fields that the syntax cannot express, are written as
-// `.insn code, dst, src, off, imm`, so that Assemble reproduces every slot exactly. sym may be nil. For i outside insns
-// the result is "".
+// LD_IMM64 covers slots i and i+1. Invalid instructions, and fields that the syntax cannot express,
+// are written as `.insn code, dst, src, off, imm`, so that Assemble reproduces every slot exactly.
+// sym may be nil. For i outside insns the result is "".
 func Disassemble(insns []Insn, i int, sym Symbols) string {
 	if i < 0 || i >= len(insns) {
 		return ""
@@ -113,7 +114,8 @@ func DisassembleAll(insns []Insn, sym Symbols) string {
 	return b.String()
 }
 
-// TextLen returns the number of slots that the text of Disassemble covers: 2 for a well-formed LD_IMM64, else 1.
+// TextLen returns the number of slots that the text of Disassemble covers: 2 for a well-formed
+// LD_IMM64, else 1.
 func TextLen(insns []Insn, i int) int {
 	if insns[i].IsLdImm64() && writable(insns, i, insns[i].Info()) {
 		return 2

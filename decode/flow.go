@@ -18,9 +18,9 @@ func (p program) op(pc int) Op {
 
 func (p program) info(pc int) *Info { return p.op(pc).Info() }
 
-// Subprograms returns the first slots of all functions of a program, ascending: 0, every target of a local call and of a function
-// address, and extra entries (an exception callback, for example). Targets outside the program are left out; Check
-// refuses them.
+// Subprograms returns the first slots of all functions of a program, ascending: 0, every target of
+// a local call and of a function address, and extra entries (an exception callback, for example).
+// Targets outside the program are left out; Check refuses them.
 func Subprograms(insns []Insn, extra ...int) []int { return program{insns: insns}.subprograms(extra) }
 
 func (p program) subprograms(extra []int) []int {
@@ -50,8 +50,9 @@ func SubprogramAt(starts []int, pc int) int {
 	return i - 1
 }
 
-// Successors appends to next the slots that may be executed after the instruction at pc within its function: the fall-through
-// and the jump target. A call falls through; exit and gotox have none. Slots may lie outside the program.
+// Successors appends to next the slots that may be executed after the instruction at pc within its
+// function: the fall-through and the jump target. A call falls through; exit and gotox have none.
+// Slots may lie outside the program.
 func Successors(next []int, insns []Insn, pc int) []int {
 	in := insns[pc]
 	info := in.Info()
@@ -64,8 +65,8 @@ func Successors(next []int, insns []Insn, pc int) []int {
 	return next
 }
 
-// Leaders marks the slots that begin a basic block: function entries, jump targets, and slots after a jump, branch,
-// call or exit.
+// Leaders marks the slots that begin a basic block: function entries, jump targets, and slots after
+// a jump, branch, call or exit.
 func Leaders(insns []Insn, extra ...int) []bool {
 	leaders := make([]bool, len(insns))
 	mark := func(pc int) {
@@ -89,9 +90,10 @@ func Leaders(insns []Insn, extra ...int) []bool {
 	return leaders
 }
 
-// Reachable marks the slots that control flow reaches from slot 0 and the extra entries. Both sides of a branch count
-// as reachable, and calls and function addresses reach their function (kernel/bpf/cfg.c bpf_check_cfg). The second slot
-// of LD_IMM64 is not marked. The targets of gotox are not visible in the code: pass them as extra entries.
+// Reachable marks the slots that control flow reaches from slot 0 and the extra entries. Both sides
+// of a branch count as reachable, and calls and function addresses reach their function
+// (kernel/bpf/cfg.c bpf_check_cfg). The second slot of LD_IMM64 is not marked. The targets of gotox
+// are not visible in the code: pass them as extra entries.
 func Reachable(insns []Insn, extra ...int) []bool { return program{insns: insns}.reachable(extra) }
 
 func (p program) reachable(extra []int) []bool {
@@ -122,8 +124,8 @@ func (p program) reachable(extra []int) []bool {
 	return seen
 }
 
-// StackDepth returns how many bytes below r10 the slots from start to end access directly through r10, 0 if none. It is
-// a lower bound: accesses through copies of r10 are not counted.
+// StackDepth returns how many bytes below r10 the slots from start to end access directly through
+// r10, 0 if none. It is a lower bound: accesses through copies of r10 are not counted.
 func StackDepth(insns []Insn, start, end int) int {
 	return program{insns: insns}.stackDepth(start, end)
 }
@@ -139,7 +141,8 @@ func (p program) stackDepth(start, end int) int {
 	return depth
 }
 
-// memoryBase returns the register that holds the address of a load or store; mem is nil for other instructions.
+// memoryBase returns the register that holds the address of a load or store; mem is nil for other
+// instructions.
 func memoryBase(in Insn, info *Info) (base uint8, mem *Info) {
 	if info.Flags&(FlagLoad|FlagStore) == 0 || info.Flags&FlagPacket != 0 {
 		return 0, nil

@@ -127,8 +127,8 @@ const (
 // Group is a conformance group of RFC 9669 section 2.4.
 type Group uint8
 
-// Conformance groups. GroupBase64 includes GroupBase32; GroupAtomic64 and GroupDivMul64 include their 32-bit groups.
-// GroupKernel is not in the RFC: it holds Linux's additional instructions.
+// Conformance groups. GroupBase64 includes GroupBase32; GroupAtomic64 and GroupDivMul64 include
+// their 32-bit groups. GroupKernel is not in the RFC: it holds Linux's additional instructions.
 const (
 	GroupNone Group = iota
 	GroupBase32
@@ -151,8 +151,8 @@ func (g Group) String() string {
 	return "group " + strconv.Itoa(int(g))
 }
 
-// Version is a kernel version, major<<16 | minor<<8 | patch, as KERNEL_VERSION of linux/version.h computes it. Zero
-// means "any".
+// Version is a kernel version, major<<16 | minor<<8 | patch, as KERNEL_VERSION of linux/version.h
+// computes it. Zero means "any".
 type Version uint32
 
 // KernelVersion returns the Version of a release.

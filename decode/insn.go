@@ -44,8 +44,8 @@ const (
 // ErrTruncated is returned for bytes that are not a whole number of slots.
 var ErrTruncated = errors.New("instructions are not a multiple of 8 bytes")
 
-// Insn is one slot of 8 bytes (struct bpf_insn): opcode, register numbers of 4 bits each, signed offset and immediate.
-// The second slot of LD_IMM64 uses only Imm.
+// Insn is one slot of 8 bytes (struct bpf_insn): opcode, register numbers of 4 bits each, signed
+// offset and immediate. The second slot of LD_IMM64 uses only Imm.
 type Insn struct {
 	Code     uint8
 	Dst, Src uint8
@@ -53,8 +53,8 @@ type Insn struct {
 	Imm      int32
 }
 
-// Unmarshal decodes slots from bytes in byte order bo, that of the object. On big endian the register nibbles are
-// swapped as well (RFC 9669 section 3). The error is ErrTruncated.
+// Unmarshal decodes slots from bytes in byte order bo, that of the object. On big endian the
+// register nibbles are swapped as well (RFC 9669 section 3). The error is ErrTruncated.
 func Unmarshal(b []byte, bo binary.ByteOrder) ([]Insn, error) {
 	if len(b)%SlotSize != 0 {
 		return nil, fmt.Errorf("%w: got %d", ErrTruncated, len(b))
@@ -103,8 +103,8 @@ func (in Insn) Len() int {
 	return 1
 }
 
-// Imm64 returns the 64-bit immediate of the LD_IMM64 at slot i, whose low half is in the first slot. Slot i+1 must
-// exist.
+// Imm64 returns the 64-bit immediate of the LD_IMM64 at slot i, whose low half is in the first
+// slot. Slot i+1 must exist.
 func Imm64(insns []Insn, i int) uint64 {
 	return uint64(uint32(insns[i].Imm)) | uint64(uint32(insns[i+1].Imm))<<32
 }
@@ -118,8 +118,9 @@ func SetImm64(insns []Insn, i int, v uint64) {
 // Info returns the table row of the instruction.
 func (in Insn) Info() *Info { return in.Op().Info() }
 
-// Target returns the slot that a jump (goto, gotol, conditional, may_goto), local call or function address at slot pc
-// refers to; it may lie outside the program. The bool is false for all other instructions, including gotox.
+// Target returns the slot that a jump (goto, gotol, conditional, may_goto), local call or function
+// address at slot pc refers to; it may lie outside the program. The bool is false for all other
+// instructions, including gotox.
 func (in Insn) Target(pc int) (int, bool) {
 	return in.target(pc, in.Info())
 }

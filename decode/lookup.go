@@ -40,9 +40,9 @@ func newIndex(parts ...[]Info) *index {
 	return t
 }
 
-// Op returns the instruction's Op. It looks at the opcode byte and, where several instructions share one, at the field
-// that selects among them; that other fields are zero is left to Check. It returns OpInvalid for undefined opcodes and
-// selections.
+// Op returns the instruction's Op. It looks at the opcode byte and, where several instructions
+// share one, at the field that selects among them; that other fields are zero is left to Check. It
+// returns OpInvalid for undefined opcodes and selections.
 func (in Insn) Op() Op {
 	if op := table.byCode[in.Code]; op != opShared {
 		return op
@@ -69,7 +69,8 @@ func (in Insn) sharedOp() Op {
 	return OpInvalid
 }
 
-// Info returns the table row of op, or that of OpInvalid (with Form FormInvalid) if op is undefined.
+// Info returns the table row of op, or that of OpInvalid (with Form FormInvalid) if op is
+// undefined.
 func (op Op) Info() *Info { return &table.rows[op] }
 
 // String returns the unique name of the instruction: "add64_imm".
@@ -81,8 +82,8 @@ func ParseOp(name string) (Op, bool) {
 	return op, ok
 }
 
-// Encode returns the instruction op with the operands it uses and zeros in place of the others. It does not check
-// register numbers. For LD_IMM64 it returns only the first slot.
+// Encode returns the instruction op with the operands it uses and zeros in place of the others. It
+// does not check register numbers. For LD_IMM64 it returns only the first slot.
 func (op Op) Encode(dst, src uint8, off int16, imm int32) Insn {
 	info := &table.rows[op]
 	in := Insn{Code: info.Code}
@@ -110,7 +111,8 @@ func (op Op) Encode(dst, src uint8, off int16, imm int32) Insn {
 	return in
 }
 
-// Reserved returns the fields that must be zero but are not. Of an LD_IMM64 it looks only at the first slot.
+// Reserved returns the fields that must be zero but are not. Of an LD_IMM64 it looks only at the
+// first slot.
 func (in Insn) Reserved() Field {
 	return in.reserved(in.Info())
 }

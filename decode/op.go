@@ -1,9 +1,9 @@
 package decode
 
-// Op numbers the instructions densely: every encoding with a meaning of its own has one, even where several share the
-// kernel's opcode byte (sdiv, movsx, atomics, bswap, kinds of call). In the comments, D, S and off are fields of the
-// instruction; w is the low half of a register, and writing it clears the high half. The numbers are not part of any
-// format and may change.
+// Op numbers the instructions densely: every encoding with a meaning of its own has one, even where
+// several share the kernel's opcode byte (sdiv, movsx, atomics, bswap, kinds of call). In the
+// comments, D, S and off are fields of the instruction; w is the low half of a register, and
+// writing it clears the high half. The numbers are not part of any format and may change.
 type Op uint8
 
 // The instructions.

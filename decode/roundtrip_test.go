@@ -96,7 +96,8 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// FuzzAssemble requires that the assembler survives any text, and that what it takes disassembles and assembles again.
+// FuzzAssemble requires that the assembler survives any text, and that what it takes disassembles
+// and assembles again.
 func FuzzAssemble(f *testing.F) {
 	for _, s := range []string{"r1 = *(u32 *)(r2 + 0)", "l: if w1 s> -5 goto l", "call kfunc x#5, 3", "r0 = *(u8 *)skb[r1]", ".insn 0xff, 15, 15, -1, -1", "r1 = func(a); a: exit",
 		"3: (b7) r1 = 0x5", "r1 = ", "r1 = (", "lock *(", "r0 = cmpxchg_64(", "if r1", "-", ":", "r1 = - ", "store_release((u8", "call -", "r1 ="} {

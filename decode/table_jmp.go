@@ -1,6 +1,7 @@
 package decode
 
-// jmpTable lists the control flow instructions: RFC 9669 section 4.3, and the kernel's may_goto and gotox.
+// jmpTable lists the control flow instructions: RFC 9669 section 4.3, and the kernel's may_goto and
+// gotox.
 var jmpTable = []Info{
 	// Jumps.
 	{Op: OpJa, Name: "ja", Code: 0x5, Form: FormGoto, Text: "goto", Width: 64, Flags: FlagJump, Group: GroupBase32, ISA: 1, Since: v3_18},

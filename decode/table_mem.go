@@ -1,7 +1,7 @@
 package decode
 
-// memTable lists the instructions that access memory or load 64-bit immediates: RFC 9669 section 5, and the kernel's
-// load-acquire and store-release.
+// memTable lists the instructions that access memory or load 64-bit immediates: RFC 9669 section 5,
+// and the kernel's load-acquire and store-release.
 var memTable = []Info{
 	// Memory: loads, zero-extending.
 	{Op: OpLdxB, Name: "ldx_b", Code: 0x71, Form: FormLoad, Text: "u8", Width: 64, Size: 1, Reads: RegSrc, Writes: RegDst, Flags: FlagLoad, Group: GroupBase32, ISA: 1, Since: v3_18},

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestTableComplete requires a whole row for every op, and that rows agree with what follows from their opcode byte.
+// TestTableComplete requires a whole row for every op, and that rows agree with what follows from
+// their opcode byte.
 func TestTableComplete(t *testing.T) {
 	names := map[string]bool{}
 	for op := OpInvalid + 1; op < NumOps; op++ {
@@ -58,7 +59,8 @@ func (f Form) sizeless() string {
 	return ""
 }
 
-// TestOpTotal decodes every opcode byte with every selecting field and requires that rows claim what they decode to.
+// TestOpTotal decodes every opcode byte with every selecting field and requires that rows claim
+// what they decode to.
 func TestOpTotal(t *testing.T) {
 	defined := map[uint8]bool{}
 	for code := 0; code < 256; code++ {

@@ -42,7 +42,8 @@ func readVerdicts(t *testing.T, path string) []kernelVerdict {
 	}
 }
 
-// whyKinds describes what we call the kernel's reasons; nil is a refusal that needs register types, which Check does not judge.
+// whyKinds describes what we call the kernel's reasons; nil is a refusal that needs register types,
+// which Check does not judge.
 var whyKinds = []struct {
 	why  *regexp.Regexp
 	kind []error
@@ -76,7 +77,8 @@ func kindsOf(why string) []error {
 	return nil
 }
 
-// TestKernelVerdicts compares Check with recorded verdicts of Linux 6.18 on programs that try every opcode with odd fields.
+// TestKernelVerdicts compares Check with recorded verdicts of Linux 6.18 on programs that try every
+// opcode with odd fields.
 func TestKernelVerdicts(t *testing.T) {
 	path := filepath.Join("testdata", "kernel-6.18-verdicts.jsonl.gz")
 	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" {

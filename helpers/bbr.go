@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kfuncs of the module tcp_bbr (net/ipv4/tcp_bbr.c): its entry points. What an ACK does is in bbrack.go, the estimate of the path's
-// bandwidth in bbrbw.go. Their state is struct bbr of the module's BTF.
+// Kfuncs of the module tcp_bbr (net/ipv4/tcp_bbr.c): its entry points. What an ACK does is in
+// bbrack.go, the estimate of the path's bandwidth in bbrbw.go. Their state is struct bbr of the
+// module's BTF.
 var bbrKfuncs = []kfuncRow{
 	{Name: "bbr_init", Args: []proto.Arg{argObject}, Do: onBBR(bbrInit)},
 	{Name: "bbr_main", Args: []proto.Arg{argObject, argAny, argAny, argAny}, Do: bbrMain, Note: "the rate_sample is the second argument before Linux 6.10, the fourth since then; " + bbrHeaders},
@@ -167,7 +168,8 @@ func (b *bbr) txStart() {
 	}
 }
 
-// timedOut is called when the retransmission timer expires: that ends a round, in which a packet was lost (bbr_set_state).
+// timedOut is called when the retransmission timer expires: that ends a round, in which a packet
+// was lost (bbr_set_state).
 func (b *bbr) timedOut() {
 	b.setOwn("prev_ca_state", stateLoss)
 	b.setOwn("full_bw", 0)
@@ -186,7 +188,8 @@ func (b *bbr) pacing(bandwidth, gain uint32) uint64 {
 	return min(b.bytesPerSecond(bandwidth, gain), b.GetOf("sock", "sk_max_pacing_rate"))
 }
 
-// paceByRTT sets the pacing rate from the window and the round-trip time; until one is measured, it assumes 1 ms (bbr_init_pacing_rate_from_rtt).
+// paceByRTT sets the pacing rate from the window and the round-trip time; until one is measured, it
+// assumes 1 ms (bbr_init_pacing_rate_from_rtt).
 func (b *bbr) paceByRTT() {
 	rtt := uint64(1000)
 	if smoothed := b.Get("srtt_us"); smoothed != 0 {

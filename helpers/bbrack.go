@@ -13,7 +13,8 @@ const (
 // phaseGains is bbr_pacing_gain.
 var phaseGains = [cyclePhases]uint32{bbrUnit * 5 / 4, bbrUnit * 3 / 4, bbrUnit, bbrUnit, bbrUnit, bbrUnit, bbrUnit, bbrUnit}
 
-// product returns how many packets a path of this bandwidth holds in the shortest round trip, times a gain (bbr_bdp).
+// product returns how many packets a path of this bandwidth holds in the shortest round trip, times
+// a gain (bbr_bdp).
 func (b *bbr) product(bandwidth, gain uint32) uint32 {
 	rtt := b.own("min_rtt_us")
 	if rtt == unknownRTT {
@@ -35,7 +36,8 @@ func (b *bbr) budget(cwnd uint32) uint32 {
 // wanted is bbr_inflight.
 func (b *bbr) wanted(bandwidth, gain uint32) uint32 { return b.budget(b.product(bandwidth, gain)) }
 
-// inNetwork returns how many packets are in the network when the next one departs, of those in flight now (bbr_packets_in_net_at_edt).
+// inNetwork returns how many packets are in the network when the next one departs, of those in
+// flight now (bbr_packets_in_net_at_edt).
 func (b *bbr) inNetwork(flight uint32) uint32 {
 	now := b.Get("tcp_clock_cache")
 	us := (max(b.Get("tcp_wstamp_ns"), now) - now) / 1000
@@ -74,14 +76,16 @@ func (b *bbr) nextPhase() {
 	b.SetOwn("cycle_mstamp", b.Get("delivered_mstamp"))
 }
 
-// startProbeBW begins the cycle of gains at a random phase, but not at the one that drains (bbr_reset_probe_bw_mode).
+// startProbeBW begins the cycle of gains at a random phase, but not at the one that drains
+// (bbr_reset_probe_bw_mode).
 func (b *bbr) startProbeBW() {
 	b.setMode(modeProbeBW)
 	b.setOwn("cycle_idx", cyclePhases-1-uint32(uint64(b.random())*cycleRandom>>32))
 	b.nextPhase()
 }
 
-// updateAggregation learns by how much ACKs arrive ahead of the bandwidth (bbr_update_ack_aggregation).
+// updateAggregation learns by how much ACKs arrive ahead of the bandwidth
+// (bbr_update_ack_aggregation).
 func (b *bbr) updateAggregation(rs *rateSample) {
 	if rs.acked == 0 || rs.delivered < 0 || rs.interval <= 0 {
 		return
@@ -121,7 +125,8 @@ func (b *bbr) aggregated() uint32 {
 	return min(max(b.own(extraAcked[0]), b.own(extraAcked[1])), most)
 }
 
-// checkFull finds the pipe full when the bandwidth did not grow by a quarter in three rounds (bbr_check_full_bw_reached).
+// checkFull finds the pipe full when the bandwidth did not grow by a quarter in three rounds
+// (bbr_check_full_bw_reached).
 func (b *bbr) checkFull(rs *rateSample) {
 	if b.pipeFull() || b.own("round_start") == 0 || rs.appLimited {
 		return
@@ -137,7 +142,8 @@ func (b *bbr) checkFull(rs *rateSample) {
 	}
 }
 
-// checkDrained drains the queue that STARTUP built, and probes for bandwidth when it is empty (bbr_check_drain).
+// checkDrained drains the queue that STARTUP built, and probes for bandwidth when it is empty
+// (bbr_check_drain).
 func (b *bbr) checkDrained() {
 	if b.mode() == modeStartup && b.pipeFull() {
 		b.setMode(modeDrain)
@@ -148,7 +154,8 @@ func (b *bbr) checkDrained() {
 	}
 }
 
-// endProbeRTT ends the measurement of the round-trip time when its time is over (bbr_check_probe_rtt_done).
+// endProbeRTT ends the measurement of the round-trip time when its time is over
+// (bbr_check_probe_rtt_done).
 func (b *bbr) endProbeRTT() {
 	end := b.own("probe_rtt_done_stamp")
 	if end == 0 || !after(b.now, end) {
@@ -163,7 +170,8 @@ func (b *bbr) endProbeRTT() {
 	}
 }
 
-// updateMinRTT keeps the shortest round trip of ten seconds. Without one as short it empties the path to measure anew (bbr_update_min_rtt).
+// updateMinRTT keeps the shortest round trip of ten seconds. Without one as short it empties the
+// path to measure anew (bbr_update_min_rtt).
 func (b *bbr) updateMinRTT(rs *rateSample) {
 	expired := after(b.now, b.own("min_rtt_stamp")+minRTTSeconds*b.hz)
 	if rs.rtt >= 0 && (rs.rtt < int64(b.own("min_rtt_us")) || expired && !rs.delayed) {
@@ -223,8 +231,8 @@ func (b *bbr) updateGains() {
 	b.setOwn("cwnd_gain", cwnd)
 }
 
-// recover returns the window in or after a recovery from losses; final means that nothing else widens it
-// (bbr_set_cwnd_to_recover_or_restore).
+// recover returns the window in or after a recovery from losses; final means that nothing else
+// widens it (bbr_set_cwnd_to_recover_or_restore).
 func (b *bbr) recover(rs *rateSample) (cwnd uint32, final bool) {
 	before, state := b.own("prev_ca_state"), uint32(b.GetOf("inet_connection_sock", "icsk_ca_state"))
 	cwnd = b.cwnd()

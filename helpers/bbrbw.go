@@ -2,8 +2,8 @@ package helpers
 
 import "github.com/bpfrun/bpfrun/vm"
 
-// The bandwidth that BBR estimates: the largest of the last rounds, unless losses at a steady rate tell of a policer in the network;
-// then the rate over a longer time.
+// The bandwidth that BBR estimates: the largest of the last rounds, unless losses at a steady rate
+// tell of a policer in the network; then the rate over a longer time.
 const (
 	bandwidthRounds = cyclePhases + 2 // bbr_bw_rtts
 
@@ -63,7 +63,8 @@ func (b *bbr) bandwidth() uint32 {
 	return b.largest()
 }
 
-// bandwidthSample is a sample of the filter for the largest bandwidth, and when it was taken: the count of rounds.
+// bandwidthSample is a sample of the filter for the largest bandwidth, and when it was taken: the
+// count of rounds.
 type bandwidthSample struct{ t, v uint32 }
 
 var samplePaths = [3][2]string{{"bw.s[0].t", "bw.s[0].v"}, {"bw.s[1].t", "bw.s[1].v"}, {"bw.s[2].t", "bw.s[2].v"}}
@@ -81,7 +82,8 @@ func (b *bbr) resetMax(t, v uint32) {
 	b.setSamples([3]bandwidthSample{one, one, one})
 }
 
-// addSample puts a sample into the filter, which keeps the three largest of parts of its window (lib/win_minmax.c minmax_running_max).
+// addSample puts a sample into the filter, which keeps the three largest of parts of its window
+// (lib/win_minmax.c minmax_running_max).
 func (b *bbr) addSample(t, v uint32) {
 	one := bandwidthSample{t, v}
 	var s [3]bandwidthSample
@@ -149,7 +151,8 @@ func (b *bbr) resetLongTerm() {
 	b.startInterval()
 }
 
-// sampleLongTerm looks for intervals that begin and end with a loss, in which a fifth of the packets is lost (bbr_lt_bw_sampling).
+// sampleLongTerm looks for intervals that begin and end with a loss, in which a fifth of the
+// packets is lost (bbr_lt_bw_sampling).
 func (b *bbr) sampleLongTerm(rs *rateSample) {
 	if b.own("lt_use_bw") != 0 {
 		if b.mode() != modeProbeBW || b.own("round_start") == 0 {
@@ -200,7 +203,8 @@ func (b *bbr) sampleLongTerm(rs *rateSample) {
 	}
 }
 
-// endInterval compares the bandwidth of an interval with that of the one before (bbr_lt_bw_interval_done).
+// endInterval compares the bandwidth of an interval with that of the one before
+// (bbr_lt_bw_interval_done).
 func (b *bbr) endInterval(bandwidth uint32) {
 	if before := b.own("lt_bw"); before != 0 {
 		diff := bandwidth - before

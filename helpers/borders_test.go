@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestReleasesOfFibLookupFlags: each flag of bpf_fib_lookup is -EINVAL in the release before the one that added it.
+// TestReleasesOfFibLookupFlags: each flag of bpf_fib_lookup is -EINVAL in the release before the
+// one that added it.
 func TestReleasesOfFibLookupFlags(t *testing.T) {
 	for _, tt := range []struct {
 		flag         uint64
@@ -30,7 +31,8 @@ func TestReleasesOfFibLookupFlags(t *testing.T) {
 	}
 }
 
-// TestMostIterationsOfLoops: bpf_loop makes up to 2^23 iterations (BPF_MAX_LOOPS) and refuses one more before it calls anything.
+// TestMostIterationsOfLoops: bpf_loop makes up to 2^23 iterations (BPF_MAX_LOOPS) and refuses one
+// more before it calls anything.
 func TestMostIterationsOfLoops(t *testing.T) {
 	r := newRig(t, newest)
 	tooMany := uint64(uint32(neg(uapi.E2BIG)))

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Call is one call of a helper or kfunc. Arguments are checked against the prototype before the implementation runs:
-// the map argument is a map; keys, values and buffers are accessible.
+// Call is one call of a helper or kfunc. Arguments are checked against the prototype before the
+// implementation runs: the map argument is a map; keys, values and buffers are accessible.
 type Call struct {
 	*Env
 	Thread *vm.Thread
@@ -32,8 +32,8 @@ type Impl func(c *Call) (uint64, *vm.Action)
 // In returns a copy of the bytes of a memory or map value argument that the function reads, or nil.
 func (c *Call) In(i int) []byte { return c.bufs[i] }
 
-// Out returns a buffer for a memory argument that the function writes, whose address has been checked. Its contents are
-// undefined.
+// Out returns a buffer for a memory argument that the function writes, whose address has been
+// checked. Its contents are undefined.
 func (c *Call) Out(i int) []byte { return c.bufs[i] }
 
 // zeroed zeroes a result and returns the errno, as helpers do on their error paths.
@@ -43,8 +43,9 @@ func (c *Call) zeroed(i int, errno uapi.Errno) (uint64, *vm.Action) {
 	return errnoRet(errno), c.guest.Write(c.Args[i], b)
 }
 
-// bind creates the function that the engine calls. Helpers never nest, so an environment has one Call, which usually
-// belongs to the same thread and registers as before: comparing costs less than storing pointers.
+// bind creates the function that the engine calls. Helpers never nest, so an environment has one
+// Call, which usually belongs to the same thread and registers as before: comparing costs less than
+// storing pointers.
 func (do Impl) bind(steps []step) vm.HelperFunc {
 	if len(steps) == 0 {
 		return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
@@ -188,7 +189,8 @@ func (c *Call) decode(s *step) *vm.Action {
 	return f
 }
 
-// lookupKey returns a key for functions that only look it up: it may be the program's memory itself.
+// lookupKey returns a key for functions that only look it up: it may be the program's memory
+// itself.
 func (c *Call) lookupKey(addr uint64) ([]byte, *vm.Action) {
 	if b := c.Mem.Plain(addr, c.ref.keySize); b != nil {
 		return b, nil
@@ -259,7 +261,8 @@ func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
 	return nil
 }
 
-// on turns functions of the object in one of their arguments, which find looks up, into implementations.
+// on turns functions of the object in one of their arguments, which find looks up, into
+// implementations.
 func on[T any](arg int, find func(*Call, uint64) (T, *vm.Action)) func(func(*Call, T) (uint64, *vm.Action)) Impl {
 	return func(do func(*Call, T) (uint64, *vm.Action)) Impl {
 		return func(c *Call) (uint64, *vm.Action) {

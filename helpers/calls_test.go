@@ -22,7 +22,8 @@ func (r *rig) asm(text string, args ...uint64) (uint64, *vm.Fault) {
 }
 
 func TestLoop(t *testing.T) {
-	// r9 counts on the caller's stack through the context pointer; the callback stops at the number in r3.
+	// r9 counts on the caller's stack through the context pointer; the callback stops at the number
+	// in r3.
 	const text = `
 		r6 = r1
 		*(u64 *)(r10 - 8) = 0

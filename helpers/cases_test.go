@@ -23,7 +23,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Cases recorded from a running kernel: whole objects, run by BPF_PROG_TEST_RUN, with their results.
+// Cases recorded from a running kernel: whole objects, run by BPF_PROG_TEST_RUN, with their
+// results.
 type caseFile struct {
 	Object string     `json:"object"`
 	Kernel string     `json:"kernel"`

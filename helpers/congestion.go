@@ -9,8 +9,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Functions that congestion control algorithms call: those of Reno, which is the kernel's fallback, and those of CUBIC
-// (net/ipv4/tcp_cong.c, net/ipv4/tcp_cubic.c). They modify the struct tcp_sock itself.
+// Functions that congestion control algorithms call: those of Reno, which is the kernel's fallback,
+// and those of CUBIC (net/ipv4/tcp_cong.c, net/ipv4/tcp_cubic.c). They modify the struct tcp_sock
+// itself.
 var congestionHelpers = []row{
 	{ID: uapi.FuncTcpSendAck, Do: tcpSendAck, Note: "recorded as an event"},
 }
@@ -66,8 +67,8 @@ type connection struct {
 	now, hz uint32 // jiffies, and jiffies per second
 }
 
-// onConnection turns functions of the TCP socket in their first argument into implementations; the algorithm's data in
-// it is struct priv.
+// onConnection turns functions of the TCP socket in their first argument into implementations; the
+// algorithm's data in it is struct priv.
 func onConnection(priv string, do func(*Call, *connection) uint64) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		k, err := c.Kernel.ConnectionAt(c.Args[0], priv)
@@ -95,7 +96,8 @@ func (t *connection) setCwnd(n uint32)    { t.Set("snd_cwnd", uint64(n)) }
 func (t *connection) own(p string) uint32 { return uint32(t.Own(p)) }
 func (t *connection) inSlowStart() bool   { return t.cwnd() < uint32(t.Get("snd_ssthresh")) }
 
-// limited reports whether the window, and not the application, limits sending (tcp_is_cwnd_limited).
+// limited reports whether the window, and not the application, limits sending
+// (tcp_is_cwnd_limited).
 func (t *connection) limited() bool {
 	if t.Get("is_cwnd_limited") != 0 {
 		return true
@@ -103,7 +105,8 @@ func (t *connection) limited() bool {
 	return t.inSlowStart() && t.cwnd() < 2*uint32(t.Get("max_packets_out"))
 }
 
-// slowStart grows the window by the acknowledged segments up to the threshold, and returns the rest.
+// slowStart grows the window by the acknowledged segments up to the threshold, and returns the
+// rest.
 func (t *connection) slowStart(acked uint32) uint32 {
 	was := t.cwnd()
 	cwnd := min(was+acked, uint32(t.Get("snd_ssthresh")))
@@ -138,7 +141,8 @@ func tcpCongAvoidAI(c *Call) (uint64, *vm.Action) {
 	})(c)
 }
 
-// grow performs slow start below the threshold; if more is true, the remaining segments grow the window further.
+// grow performs slow start below the threshold; if more is true, the remaining segments grow the
+// window further.
 func (t *connection) grow(acked uint32) (left uint32, more bool) {
 	if !t.limited() {
 		return 0, false
@@ -172,8 +176,8 @@ func (t *connection) hystartReset() {
 	t.SetOwn("sample_cnt", 0)
 }
 
-// cubicThreshold ends an epoch: the window before the loss is where growth levels off, slightly lower if it was not
-// reached again.
+// cubicThreshold ends an epoch: the window before the loss is where growth levels off, slightly
+// lower if it was not reached again.
 func cubicThreshold(_ *Call, t *connection) uint64 {
 	t.SetOwn("epoch_start", 0)
 	cwnd := t.cwnd()
@@ -227,7 +231,8 @@ func (t *connection) cubicUpdate(cwnd, acked uint32) {
 	t.SetOwn("cnt", uint64(max(t.friendly(cnt, cwnd), 2)))
 }
 
-// cubicCount follows the curve: the distance between the window and the curve one round trip from now.
+// cubicCount follows the curve: the distance between the window and the curve one round trip from
+// now.
 func (t *connection) cubicCount(cwnd, acked uint32) uint32 {
 	t.SetOwn("last_cwnd", uint64(cwnd))
 	t.SetOwn("last_time", uint64(t.now))
@@ -319,7 +324,8 @@ func (t *connection) cubicSample(rtt int32) {
 	}
 }
 
-// hystart detects the end of slow start, by the length of a train of ACKs and by increasing delay (hystart_update).
+// hystart detects the end of slow start, by the length of a train of ACKs and by increasing delay
+// (hystart_update).
 func (t *connection) hystart(delay uint32) {
 	if int32(t.own("end_seq")-uint32(t.Get("snd_una"))) < 0 {
 		t.hystartReset()

@@ -43,7 +43,8 @@ type connQuery struct {
 	zone  kernel.ConnZone
 }
 
-// connOpts decodes the arguments of a lookup or an allocation, which check them in a different order. The errno is for opts->error.
+// connOpts decodes the arguments of a lookup or an allocation, which check them in a different
+// order. The errno is for opts->error.
 func (c *Call) connOpts(alloc bool) (q connQuery, errno uapi.Errno, f *vm.Action) {
 	n := c.Args[4] & 0xffffffff
 	zoned := n == ctSize && c.has(since.ConntrackZones)
@@ -109,8 +110,8 @@ func (c *Call) connTuple(protocol uint8) (t kernel.ConnTuple, f *vm.Action) {
 	return kernel.ConnTuple{Protocol: protocol, Source: netip.AddrPortFrom(source, be16(p[ports:])), Dest: netip.AddrPortFrom(dest, be16(p[ports+2:]))}, nil
 }
 
-// connError stores an error in opts->error and returns NULL (bpf_ct_opts_result). Linux 7.2 and late stable releases before it look
-// whether opts has room for it.
+// connError stores an error in opts->error and returns NULL (bpf_ct_opts_result). Linux 7.2 and
+// late stable releases before it look whether opts has room for it.
 func (c *Call) connError(errno uapi.Errno) (uint64, *vm.Action) {
 	fits := c.Args[4]&0xffffffff >= ctError+4 || !c.has(since.ConntrackOptsSize)
 	if c.Args[3] == 0 || !fits {
@@ -178,7 +179,8 @@ func setConn(o *kernel.Object, path string, v uint64) *vm.Action {
 	return nil
 }
 
-// connInsert enters a connection into the table and takes a new reference to it; if the table has one like it, it is freed.
+// connInsert enters a connection into the table and takes a new reference to it; if the table has
+// one like it, it is freed.
 func connInsert(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	if f := c.give("bpf_ct_insert_entry", held.Reference, o.Addr()); f != nil {
 		return 0, f
@@ -211,7 +213,8 @@ func connRelease(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// connSetTimeout: the time of a connection in the table is that of its end, otherwise what it will have (__nf_ct_set_timeout).
+// connSetTimeout: the time of a connection in the table is that of its end, otherwise what it will
+// have (__nf_ct_set_timeout).
 func connSetTimeout(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	const most = 1<<31 - 1
 	ms, ticks := c.Args[1]&0xffffffff, uint64(most)
@@ -235,7 +238,8 @@ func connChangeTimeout(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	return errnoRet(uapi.ETIME), nil
 }
 
-// connStatus sets bits of the status; none can be cleared, and some not be set (nf_ct_change_status_common).
+// connStatus sets bits of the status; none can be cleared, and some not be set
+// (nf_ct_change_status_common).
 func connStatus(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	status, want := o.Num("status"), c.Args[1]&0xffffffff
 	changed := status ^ want
@@ -246,7 +250,8 @@ func connStatus(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	return 0, setConn(o, "status", status|want&^kernel.ConnUnchangeable&bits)
 }
 
-// connTranslate sets the address that a side of a new connection is translated to (net/netfilter/nf_nat_bpf.c).
+// connTranslate sets the address that a side of a new connection is translated to
+// (net/netfilter/nf_nat_bpf.c).
 func connTranslate(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	const side, manips = 16, 2 // union nf_inet_addr; NF_NAT_MANIP_SRC, NF_NAT_MANIP_DST
 	raw, f := c.guest.Read(c.Args[1], side)

@@ -14,7 +14,8 @@ import (
 
 const clientAddr, serverAddr = 0x0a000001, 0x0a000002
 
-// ctOpts is a struct bpf_ct_opts of 16 bytes for TCP in the current namespace; at lists offsets and values of other bytes.
+// ctOpts is a struct bpf_ct_opts of 16 bytes for TCP in the current namespace; at lists offsets and
+// values of other bytes.
 func ctOpts(at ...byte) []byte {
 	b := make([]byte, 16)
 	binary.LittleEndian.PutUint32(b, ^uint32(0))
@@ -103,7 +104,8 @@ func TestConnectionErrors(t *testing.T) {
 	assert.EqualValues(t, 3, opts[12], "the zone's direction is stored even if nothing is found")
 }
 
-// TestErrorsWithoutRoom: until 7.2 kernels store the error beyond options that are too short for it.
+// TestErrorsWithoutRoom: until 7.2 kernels store the error beyond options that are too short for
+// it.
 func TestErrorsWithoutRoom(t *testing.T) {
 	for _, x := range []struct {
 		version uint32
@@ -161,7 +163,8 @@ func TestConnectionLookups(t *testing.T) {
 	assert.NotNil(t, f, "no connection")
 }
 
-// TestConnectionsOfPrograms: a program's connection is found once it is inserted, with the timeout that it was given.
+// TestConnectionsOfPrograms: a program's connection is found once it is inserted, with the timeout
+// that it was given.
 func TestConnectionsOfPrograms(t *testing.T) {
 	r := newRig(t, newest)
 	c := r.context(tc, kernel.ContextSpec{})
@@ -255,7 +258,8 @@ func TestConnectionsAreRestored(t *testing.T) {
 	assert.Zero(t, found)
 }
 
-// TestTranslatedConnections: the reply comes to the translated address, and programs find the connection there.
+// TestTranslatedConnections: the reply comes to the translated address, and programs find the
+// connection there.
 func TestTranslatedConnections(t *testing.T) {
 	const natAddr = 0x0a000009
 	r := newRig(t, newest)

@@ -17,8 +17,8 @@ var controlHelpers = []row{
 // maxLoops is BPF_MAX_LOOPS, the largest iteration count of bpf_loop.
 const maxLoops = vm.MaxTurns
 
-// tailCall continues in another program if the slot contains one. The engine counts the chain and continues after the
-// call after 33 tail calls (MAX_TAIL_CALL_CNT).
+// tailCall continues in another program if the slot contains one. The engine counts the chain and
+// continues after the call after 33 tail calls (MAX_TAIL_CALL_CNT).
 func tailCall(c *Call, progs maps.ProgArray) (uint64, *vm.Action) {
 	p, ok := progs.Prog(uint32(c.Args[2]))
 	if !ok {
@@ -31,8 +31,8 @@ func tailCall(c *Call, progs maps.ProgArray) (uint64, *vm.Action) {
 	return 0, c.Thread.TailCall(img)
 }
 
-// loop implements bpf_loop: too many iterations give a zero-extended -E2BIG, because the verifier inlines the helper
-// with a 32-bit move (inline_bpf_loop).
+// loop implements bpf_loop: too many iterations give a zero-extended -E2BIG, because the verifier
+// inlines the helper with a 32-bit move (inline_bpf_loop).
 func loop(c *Call) (uint64, *vm.Action) {
 	if c.Args[3] != 0 {
 		return errnoRet(uapi.EINVAL), nil

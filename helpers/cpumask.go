@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// The cpumask kfuncs (kernel/bpf/cpumask.c). Masks are kernel objects; a machine has at most 64 CPUs for them.
+// The cpumask kfuncs (kernel/bpf/cpumask.c). Masks are kernel objects; a machine has at most 64
+// CPUs for them.
 var cpumaskKfuncs = []kfuncRow{
 	{Name: "bpf_cpumask_create", Wide: true, Do: cpumaskCreate},
 	{Name: "bpf_cpumask_acquire", Wide: true, Args: []proto.Arg{argObject}, Do: acquire},
@@ -39,7 +40,8 @@ var cpumaskKfuncs = []kfuncRow{
 	{Name: "bpf_cpumask_xor", Args: []proto.Arg{argObject, argObject, argObject}, Do: maskSet(func(a, b, _ uint64) uint64 { return a ^ b }, 2)},
 }
 
-// lowest returns the number of the lowest set bit or, if there is none, a number beyond the CPUs, like nr_cpu_ids.
+// lowest returns the number of the lowest set bit or, if there is none, a number beyond the CPUs,
+// like nr_cpu_ids.
 func lowest(m, all uint64) uint64 {
 	if m &= all; m != 0 {
 		return uint64(bits.TrailingZeros64(m))
@@ -126,8 +128,8 @@ func maskBit(fn func(m, bit uint64) (uint64, bool)) Impl {
 	})
 }
 
-// maskSet stores a mask computed from those in the arguments after the first. bpf_cpumask_and returns whether the
-// result is not empty.
+// maskSet stores a mask computed from those in the arguments after the first. bpf_cpumask_and
+// returns whether the result is not empty.
 func maskSet(fn func(m1, m2, all uint64) uint64, sources int) Impl {
 	return onMask(func(c *Call, dst cpumask) (uint64, *vm.Action) {
 		var src [2]uint64
@@ -143,7 +145,8 @@ func maskSet(fn func(m1, m2, all uint64) uint64, sources int) Impl {
 	})
 }
 
-// cpumaskPopulate copies a bitmap of the program, which must have a bit for every CPU, in whole words.
+// cpumaskPopulate copies a bitmap of the program, which must have a bit for every CPU, in whole
+// words.
 func cpumaskPopulate(c *Call, m cpumask) (uint64, *vm.Action) {
 	const word = 8
 	if c.Args[2]&0xffffffff < word {

@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Symmetric ciphers (kernel/bpf/crypto.c, crypto/bpf_crypto_skcipher.c): blocks one by one (ecb) or chained (cbc).
+// Symmetric ciphers (kernel/bpf/crypto.c, crypto/bpf_crypto_skcipher.c): blocks one by one (ecb) or
+// chained (cbc).
 var cryptoKfuncs = []kfuncRow{
 	{Name: "bpf_crypto_ctx_create", Wide: true, Args: []proto.Arg{argMem, argSize, argInt}, Do: cryptoCreate, Note: "type skcipher with ecb or cbc of aes, des and des3_ede; a kernel's other ciphers are refused by name when it is called"},
 	{Name: "bpf_crypto_ctx_acquire", Wide: true, Args: []proto.Arg{argObject}, Do: acquire},
@@ -24,7 +25,8 @@ var cryptoKfuncs = []kfuncRow{
 	{Name: "bpf_crypto_decrypt", Args: []proto.Arg{argObject, argDynptr, argDynptr, argDynptr}, Do: cryptoCrypt(decryptBlocks)},
 }
 
-// ciphers make the ciphers of the kernel that Go has too, by the name in the crypto API. The error is about the key's length.
+// ciphers make the ciphers of the kernel that Go has too, by the name in the crypto API. The error
+// is about the key's length.
 var ciphers = map[string]func(key []byte) (cipher.Block, error){
 	"aes": aes.NewCipher, "des": des.NewCipher, "des3_ede": des.NewTripleDESCipher,
 }
@@ -69,7 +71,8 @@ func cryptoMode(algo string) (mode, name string, ok bool) {
 	return mode, name, ok && closed && (mode == "ecb" || mode == "cbc")
 }
 
-// cryptoCreate makes a context, whose tfm points to a copy of the parameters: that is all its state.
+// cryptoCreate makes a context, whose tfm points to a copy of the parameters: that is all its
+// state.
 func cryptoCreate(c *Call) (uint64, *vm.Action) {
 	fail := func(errno uapi.Errno) (uint64, *vm.Action) {
 		return 0, c.guest.WriteU32(c.Args[2], uint32(errnoRet(errno)))
@@ -154,7 +157,8 @@ func (c *Call) cipherOf(addr uint64) (cipher.Block, int, *vm.Action) {
 	return block, cryptoIV(mode, block), nil
 }
 
-// cryptoCrypt is bpf_crypto_crypt: whole blocks are processed, and -EINVAL if bytes remain. The vector is then that for the next bytes.
+// cryptoCrypt is bpf_crypto_crypt: whole blocks are processed, and -EINVAL if bytes remain. The
+// vector is then that for the next bytes.
 func cryptoCrypt(blocks func(b cipher.Block, dst, src, iv []byte)) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		block, ivLen, f := c.cipherOf(c.Args[0])
@@ -207,7 +211,8 @@ func cryptoCrypt(blocks func(b cipher.Block, dst, src, iv []byte)) Impl {
 	}
 }
 
-// encryptBlocks and decryptBlocks process whole blocks, chained by the vector iv unless that is empty, and store the next vector in it.
+// encryptBlocks and decryptBlocks process whole blocks, chained by the vector iv unless that is
+// empty, and store the next vector in it.
 func encryptBlocks(b cipher.Block, dst, src, iv []byte) {
 	for n := b.BlockSize(); len(src) > 0; src, dst = src[n:], dst[n:] {
 		if len(iv) == 0 {

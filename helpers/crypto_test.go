@@ -78,7 +78,8 @@ func TestCryptoCreate(t *testing.T) {
 	assert.Equal(t, vm.NotSimulated, f.Kind, "a cipher that kernels have is refused by name")
 }
 
-// TestCrypt: vectors of NIST SP 800-38A (F.1, F.2) and FIPS 46-3, the lengths at their borders, and the vector for what follows.
+// TestCrypt: vectors of NIST SP 800-38A (F.1, F.2) and FIPS 46-3, the lengths at their borders, and
+// the vector for what follows.
 func TestCrypt(t *testing.T) {
 	r := newRig(t, linux72)
 	bin := func(s string) []byte {

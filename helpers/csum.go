@@ -124,8 +124,8 @@ func l4CsumReplace(c *Call, s *skb) (uint64, *vm.Action) {
 // maxScratchpad is MAX_BPF_STACK, the total size of both buffers of bpf_csum_diff before 6.13.
 const maxScratchpad = 512
 
-// csumDiff implements bpf_csum_diff. From 6.13 on, sizes need not be multiples of four and the sum is folded to 16
-// bits.
+// csumDiff implements bpf_csum_diff. From 6.13 on, sizes need not be multiples of four and the sum
+// is folded to 16 bits.
 func csumDiff(c *Call) (uint64, *vm.Action) {
 	fromSize, toSize := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	from, to := c.In(0), c.In(2)
@@ -151,7 +151,8 @@ func csumDiff(c *Call) (uint64, *vm.Action) {
 	return uint64(csum32to16(sum)), nil
 }
 
-// csumUpdate adds to the sum that the network card computed over the whole packet (CHECKSUM_COMPLETE).
+// csumUpdate adds to the sum that the network card computed over the whole packet
+// (CHECKSUM_COMPLETE).
 func csumUpdate(c *Call, s *skb) (uint64, *vm.Action) {
 	switch {
 	case s.st.summed != kernel.SummedComplete:
@@ -171,10 +172,11 @@ func shiftSum(sum uint32, off uint64) uint32 {
 	return sum
 }
 
-// replacePseudo implements bpf_l4_csum_replace for packets whose checksum the network card computes or verifies
-// (inet_proto_csum_replace4 and _by_diff). For an outgoing packet (CHECKSUM_PARTIAL) the field contains the sum of the
-// pseudo header, not complemented, so nothing else changes it. For an incoming packet (CHECKSUM_COMPLETE) the pseudo
-// header is not part of skb->csum, so an update of the field for the pseudo header also changes skb->csum.
+// replacePseudo implements bpf_l4_csum_replace for packets whose checksum the network card computes
+// or verifies (inet_proto_csum_replace4 and _by_diff). For an outgoing packet (CHECKSUM_PARTIAL)
+// the field contains the sum of the pseudo header, not complemented, so nothing else changes it.
+// For an incoming packet (CHECKSUM_COMPLETE) the pseudo header is not part of skb->csum, so an
+// update of the field for the pseudo header also changes skb->csum.
 func (s *skb) replacePseudo(off, from, to, flags uint64) uapi.Errno {
 	pseudo, width := flags&uapi.CsumPseudoHdr != 0, flags&uapi.CsumHdrFieldMask
 	f, t := uint32(from), uint32(to)
@@ -212,7 +214,8 @@ func (s *skb) replacePseudo(off, from, to, flags uint64) uapi.Errno {
 	return s.replaceSum(off, from, to, flags)
 }
 
-// csumLevel adjusts the number of checksums known to be valid (bpf_csum_level, include/linux/skbuff.h).
+// csumLevel adjusts the number of checksums known to be valid (bpf_csum_level,
+// include/linux/skbuff.h).
 func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 	const most = 3 // SKB_MAX_CSUM_LEVEL
 	valid := s.st.summed == kernel.SummedUnnecessary

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kfuncs of the module tcp_dctcp (net/ipv4/tcp_dctcp.c) with the parameters that it has by default. Their state is struct dctcp of the
-// module's BTF.
+// Kfuncs of the module tcp_dctcp (net/ipv4/tcp_dctcp.c) with the parameters that it has by default.
+// Their state is struct dctcp of the module's BTF.
 var dctcpKfuncs = []kfuncRow{
 	{Name: "dctcp_init", Args: []proto.Arg{argObject}, Do: onConnection("dctcp", dctcpInit), Note: "without ECN the connection gets the operations dctcp-reno"},
 	{Name: "dctcp_update_alpha", Args: []proto.Arg{argObject, argAny}, Do: onConnection("dctcp", dctcpUpdateAlpha), Note: plbOff},
@@ -72,7 +72,8 @@ func dctcpInit(c *Call, t *connection) uint64 {
 	return 0
 }
 
-// dctcpReno gives the connection Reno's operations, and packets that do not claim to support ECN (INET_ECN_dontxmit).
+// dctcpReno gives the connection Reno's operations, and packets that do not claim to support ECN
+// (INET_ECN_dontxmit).
 func (t *connection) dctcpReno(c *Call) {
 	ops := c.Kernel.Named("dctcp_reno", "tcp_congestion_ops")
 	if ops == nil {
@@ -108,7 +109,8 @@ func (t *connection) dctcpRound() {
 	t.SetOwn("old_delivered_ce", t.Get("delivered_ce"))
 }
 
-// dctcpUpdateAlpha moves the estimate of marked packets after each round by a sixteenth of the way to their share.
+// dctcpUpdateAlpha moves the estimate of marked packets after each round by a sixteenth of the way
+// to their share.
 func dctcpUpdateAlpha(_ *Call, t *connection) uint64 {
 	if after(t.own("next_seq"), uint32(t.Get("snd_una"))) {
 		return 0
@@ -154,8 +156,8 @@ func dctcpEvent(c *Call) (uint64, *vm.Action) {
 	return ret, c.Run.emit(*sent)
 }
 
-// dctcpMark notes whether the last packet was marked. When that changes, a delayed ACK is sent for what came before, and an ACK for this
-// packet follows at once (dctcp_ece_ack_update).
+// dctcpMark notes whether the last packet was marked. When that changes, a delayed ACK is sent for
+// what came before, and an ACK for this packet follows at once (dctcp_ece_ack_update).
 func (t *connection) dctcpMark(now uint64) (sent *Event) {
 	const icsk = "inet_connection_sock"
 	was, prior, next := t.Own("ce_state"), t.Own("prior_rcv_nxt"), t.Get("rcv_nxt")

@@ -16,8 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestUsedArgumentsAreDecoded reads the sources: what an implementation takes with In and Out its prototype decodes, and whoever
-// takes the map or the key has one.
+// TestUsedArgumentsAreDecoded reads the sources: what an implementation takes with In and Out its
+// prototype decodes, and whoever takes the map or the key has one.
 func TestUsedArgumentsAreDecoded(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)

@@ -54,8 +54,8 @@ const (
 	dynptrRdonly = 1 << 31
 )
 
-// dynptr is struct bpf_dynptr_kern: address, size with kind and read-only bit, offset. It is in guest memory that
-// programs must not access.
+// dynptr is struct bpf_dynptr_kern: address, size with kind and read-only bit, offset. It is in
+// guest memory that programs must not access.
 type dynptr struct {
 	data      uint64
 	size, off uint32
@@ -102,7 +102,8 @@ func (c *Call) dynptrLoad(d dynptr, off, n uint64) ([]byte, *vm.Action) {
 	return b, nil
 }
 
-// dynptrBase returns the start address of a dynptr other than a packet's. Metadata moves with the packet.
+// dynptrBase returns the start address of a dynptr other than a packet's. Metadata moves with the
+// packet.
 func (c *Call) dynptrBase(d dynptr) (uint64, *vm.Action) {
 	if d.kind != dynptrMeta {
 		return d.data, nil
@@ -210,7 +211,8 @@ func dynptrWrite(c *Call, d dynptr) (uint64, *vm.Action) {
 	return 0, c.dynptrStore(d, off, c.In(2))
 }
 
-// dynptrData returns NULL for bytes that cannot be accessed directly: read-only data, packets, out of range.
+// dynptrData returns NULL for bytes that cannot be accessed directly: read-only data, packets, out
+// of range.
 func dynptrData(c *Call, d dynptr) (uint64, *vm.Action) {
 	off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
 	if d.data == 0 || d.rdonly || !d.inside(off, n) || d.kind >= dynptrSkb {
@@ -261,7 +263,8 @@ func sentDynptr(end Impl) Impl {
 	})
 }
 
-// dynptrFromPacket makes a dynptr of the whole packet; read-only for programs that may not store to it.
+// dynptrFromPacket makes a dynptr of the whole packet; read-only for programs that may not store to
+// it.
 func dynptrFromPacket(kind uint8) Impl {
 	own := onPacket(func(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 		if c.Args[1] != 0 {
@@ -277,8 +280,9 @@ func dynptrFromPacket(kind uint8) Impl {
 	}
 }
 
-// dynptrFromForeign makes a dynptr of the bytes of an sk_buff that is not the program's own packet, such as an argument
-// of a traced function. The verifier makes it read-only (bpf_dynptr_from_skb_rdonly). Its bytes are an ordinary object.
+// dynptrFromForeign makes a dynptr of the bytes of an sk_buff that is not the program's own packet,
+// such as an argument of a traced function. The verifier makes it read-only
+// (bpf_dynptr_from_skb_rdonly). Its bytes are an ordinary object.
 func dynptrFromForeign(c *Call, skb *kernel.Object) (uint64, *vm.Action) {
 	switch {
 	case c.Args[1] != 0:
@@ -289,8 +293,8 @@ func dynptrFromForeign(c *Call, skb *kernel.Object) (uint64, *vm.Action) {
 	return 0, putDynptr(&c.guest, c.Args[2], dynptr{data: skb.Num("data"), size: uint32(skb.Num("len")), kind: dynptrLocal, rdonly: true})
 }
 
-// dynptrSlice returns a pointer to the bytes themselves. For bytes of a packet in several pieces, or outside the linear
-// part of an sk_buff, it returns the program's buffer with a copy of them.
+// dynptrSlice returns a pointer to the bytes themselves. For bytes of a packet in several pieces,
+// or outside the linear part of an sk_buff, it returns the program's buffer with a copy of them.
 func dynptrSlice(write bool) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
@@ -314,8 +318,8 @@ func dynptrSlice(write bool) Impl {
 	})
 }
 
-// dynptrPointer returns the address of n bytes; 0 if there are none, or if they do not lie together in the linear part of a packet
-// (bpf_dynptr_slice without a buffer).
+// dynptrPointer returns the address of n bytes; 0 if there are none, or if they do not lie together
+// in the linear part of a packet (bpf_dynptr_slice without a buffer).
 func (c *Call) dynptrPointer(d dynptr, off, n uint64) (uint64, *vm.Action) {
 	if d.data == 0 || !d.inside(off, n) || d.kind == dynptrFile {
 		return 0, nil
@@ -429,7 +433,8 @@ func dynptrCopy(c *Call, dst dynptr) (uint64, *vm.Action) {
 		return 0, f
 	}
 	to, from, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff, c.Args[4]&0xffffffff
-	// The kernel first treats both sides as plain memory, then writes from one or reads into the other, then checks.
+	// The kernel first treats both sides as plain memory, then writes from one or reads into the
+	// other, then checks.
 	srcOK, dstOK := src.data != 0 && src.inside(from, n), dst.data != 0 && !dst.rdonly && dst.inside(to, n)
 	switch {
 	case srcOK && !dstOK && (dst.data == 0 || dst.rdonly), dstOK && src.data == 0:

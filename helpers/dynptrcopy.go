@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Copies from memory that may not be mapped into dynptrs (kernel/trace/bpf_trace.c __bpf_dynptr_copy,
-// __bpf_dynptr_copy_str).
+// Copies from memory that may not be mapped into dynptrs (kernel/trace/bpf_trace.c
+// __bpf_dynptr_copy, __bpf_dynptr_copy_str).
 var dynptrCopyKfuncs = []kfuncRow{
 	{Name: "bpf_probe_read_kernel_dynptr", Args: dynptrSource, Do: dynptrProbe((*guest.Prober).Kernel, false)},
 	{Name: "bpf_probe_read_user_dynptr", Args: dynptrSource, Do: dynptrProbe((*guest.Prober).UserNofault, false)},
@@ -30,7 +30,8 @@ func sleepableStr(c *Call) (uint64, *vm.Action) {
 	return dynptrProbeStr((*guest.Prober).User)(c)
 }
 
-// emptiedStr leaves an empty string if memory is not mapped (mm/maccess.c strncpy_from_kernel_nofault, mm/memory.c copy_remote_vm_str).
+// emptiedStr leaves an empty string if memory is not mapped (mm/maccess.c
+// strncpy_from_kernel_nofault, mm/memory.c copy_remote_vm_str).
 func emptiedStr(s guest.Space) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		ret, act := dynptrProbeStr(s)(c)
@@ -73,7 +74,8 @@ func (d dynptr) copyRange(off, n uint64) uapi.Errno {
 	return 0
 }
 
-// dynptrProbe copies memory into a dynptr, which stays as it is if that fails; with zeroes it becomes zero (copy_from_user).
+// dynptrProbe copies memory into a dynptr, which stays as it is if that fails; with zeroes it
+// becomes zero (copy_from_user).
 func dynptrProbe(s guest.Space, zeroes bool) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
@@ -95,8 +97,8 @@ func dynptrProbe(s guest.Space, zeroes bool) Impl {
 	})
 }
 
-// dynptrProbeStr copies a string with its NUL and returns its length in bytes. The string is truncated to the range,
-// and still gets a NUL.
+// dynptrProbeStr copies a string with its NUL and returns its length in bytes. The string is
+// truncated to the range, and still gets a NUL.
 func dynptrProbeStr(s guest.Space) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff

@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kfuncs for the metadata of packets in tunnels: of the module fou (net/ipv4/fou_bpf.c) and of xfrm_interface (net/xfrm/xfrm_interface_bpf.c).
+// Kfuncs for the metadata of packets in tunnels: of the module fou (net/ipv4/fou_bpf.c) and of
+// xfrm_interface (net/xfrm/xfrm_interface_bpf.c).
 var encapKfuncs = []kfuncRow{
 	{Name: "bpf_skb_set_fou_encap", Args: []proto.Arg{argCtx, argPtr, argAny}, Do: onSkb(setFouEncap), Note: "after bpf_skb_set_tunnel_key, as in the kernel"},
 	{Name: "bpf_skb_get_fou_encap", Args: []proto.Arg{argCtx, argPtr}, Do: onSkb(getFouEncap), Note: "the ports that the program set, else those of the scenario's tunnel"},
@@ -21,7 +22,8 @@ const (
 	xfrmInfoSize = 8
 )
 
-// setFouEncap sets the ports of a tunnel that the program has set up; that of a packet that arrived cannot be changed.
+// setFouEncap sets the ports of a tunnel that the program has set up; that of a packet that arrived
+// cannot be changed.
 func setFouEncap(c *Call, s *skb) (uint64, *vm.Action) {
 	ports, f := c.guest.Read(c.Args[1], fouEncapSize)
 	switch t := s.st.tunnel; {

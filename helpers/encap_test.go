@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestEncapsulationInUDP: the ports of a tunnel that the program set up, or that the packet came through.
+// TestEncapsulationInUDP: the ports of a tunnel that the program set up, or that the packet came
+// through.
 func TestEncapsulationInUDP(t *testing.T) {
 	invalid := uint64(uint32(neg(uapi.EINVAL)))
 	r := newRig(t, newest)

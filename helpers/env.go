@@ -19,28 +19,31 @@ type Config struct {
 	Mem    *mem.Memory
 	Kernel *kernel.Kernel
 	Arch   string // the target's architecture ("x86", "arm64", ...)
-	// Version is the target kernel's version (KERNEL_VERSION); error codes and return widths depend on it.
+	// Version is the target kernel's version (KERNEL_VERSION); error codes and return widths depend
+	// on it.
 	Version uint32
 	// MapAt finds the map whose handle is at addr.
 	MapAt func(addr uint64) (maps.Map, bool)
 	// TailTarget returns the code of a program array's entry.
 	TailTarget func(entry any) (*vm.Image, *vm.Action)
-	// Strict makes reads of kernel memory that the kernel would allow, but whose result is undefined, a fault.
-	// Otherwise Warn is called; it may be nil.
+	// Strict makes reads of kernel memory that the kernel would allow, but whose result is
+	// undefined, a fault. Otherwise Warn is called; it may be nil.
 	Strict bool
 	Warn   func(text string)
-	// Overread is called in place of Warn for a read past the end of an object of the kernel; it may be nil.
+	// Overread is called in place of Warn for a read past the end of an object of the kernel; it
+	// may be nil.
 	Overread func(text string)
-	// Overreads reports whether the running program may read past the end of objects of the kernel even with Strict; it may be nil.
+	// Overreads reports whether the running program may read past the end of objects of the kernel
+	// even with Strict; it may be nil.
 	Overreads func() bool
-	// Local is the object's own BTF, whose type ids programs use to allocate objects; if it is nil, allocations are
-	// refused.
+	// Local is the object's own BTF, whose type ids programs use to allocate objects; if it is nil,
+	// allocations are refused.
 	Local *btf.Spec
 }
 
-// Env is the machine as seen by the helpers. It is composed of parts with their own state, and has no state itself
-// except for the current run. It is stored in [vm.Thread.User]. One Env serves one machine; Run is replaced for every
-// run. Create it with [New].
+// Env is the machine as seen by the helpers. It is composed of parts with their own state, and has
+// no state itself except for the current run. It is stored in [vm.Thread.User]. One Env serves one
+// machine; Run is replaced for every run. Create it with [New].
 type Env struct {
 	Mem     *mem.Memory    `snapshot:"part"`
 	Kernel  *kernel.Kernel `snapshot:"part"`
@@ -84,14 +87,14 @@ func (e *Env) has(r since.Rule) bool { return since.Of(e.Version).Has(r) }
 
 func envOf(t *vm.Thread) *Env { return t.User.(*Env) }
 
-// LoadPast returns the result of a load through a typed pointer that extends past the end of its object, or is after
-// it.
+// LoadPast returns the result of a load through a typed pointer that extends past the end of its
+// object, or is after it.
 func (e *Env) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 	return e.probe.LoadPast(r, addr, size)
 }
 
-// FreeField releases what a special field of a deleted map element owns: it cancels timers and work items and releases
-// the object of a kptr. It can be used as [maps.Env.FreeField].
+// FreeField releases what a special field of a deleted map element owns: it cancels timers and work
+// items and releases the object of a kptr. It can be used as [maps.Env.FreeField].
 func (e *Env) FreeField(_ maps.Map, s maps.Special, addr uint64) {
 	switch s.Kind {
 	case maps.Timer, maps.Workqueue, maps.TaskWork:
@@ -107,7 +110,8 @@ func (e *Env) FreeField(_ maps.Map, s maps.Special, addr uint64) {
 	}
 }
 
-// freeFields releases what the special fields of an object own when it is freed (bpf_obj_free_fields).
+// freeFields releases what the special fields of an object own when it is freed
+// (bpf_obj_free_fields).
 func (e *Env) freeFields(r *mem.Region) {
 	fields, _ := r.Owner.([]maps.Special)
 	for _, s := range fields {
@@ -117,7 +121,8 @@ func (e *Env) freeFields(r *mem.Region) {
 	}
 }
 
-// destroy releases the object of a kptr: one of the program's, or one of the kernel's by its destructor.
+// destroy releases the object of a kptr: one of the program's, or one of the kernel's by its
+// destructor.
 func (e *Env) destroy(addr uint64) {
 	if q := e.Traffic; q != nil {
 		if p := q.held(addr); p != nil {
@@ -128,8 +133,8 @@ func (e *Env) destroy(addr uint64) {
 	e.heap.Drop(addr)
 }
 
-// mapRet returns the return value of map operations that the verifier calls directly: before Linux 6.4 they return int,
-// so the upper half reads as zero ("bpf: Change map ops return type to long").
+// mapRet returns the return value of map operations that the verifier calls directly: before Linux
+// 6.4 they return int, so the upper half reads as zero ("bpf: Change map ops return type to long").
 func (e *Env) mapRet(errno uapi.Errno) uint64 {
 	r := errnoRet(errno)
 	if !e.has(since.MapRetLong) {

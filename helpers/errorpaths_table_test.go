@@ -15,7 +15,8 @@ var withoutErrorPathsOf = map[string]string{
 	"hid_bpf_":      "the recorded kernel is built without HID-BPF; hid_test.go calls it",
 }
 
-// withoutErrorPaths says why generated programs do not call a function, beside what the prototypes tell.
+// withoutErrorPaths says why generated programs do not call a function, beside what the prototypes
+// tell.
 var withoutErrorPaths = map[string]string{
 	"bpf_send_signal":          "signals the process that records",
 	"bpf_send_signal_thread":   "signals the process that records",
@@ -78,7 +79,8 @@ var withoutErrorPaths = map[string]string{
 // noRecords is the reason of functions that only other kernels have.
 const noRecords = "neither of the kernels that the records come from has it"
 
-// Reasons that several functions share. What they do is recorded from compiled objects (conformance/testdata/cases).
+// Reasons that several functions share. What they do is recorded from compiled objects
+// (conformance/testdata/cases).
 const (
 	perfReason    = "user space has to open the events first (TestPerfEvents)"
 	tasksReason   = "depends on the tasks and cgroups of the running system"
@@ -122,7 +124,8 @@ func TestLaterErrorPaths(t *testing.T) {
 	replay(t, "errorpaths-later", cases)
 }
 
-// TestEveryFunctionHasErrorPaths: recorded from a kernel that runs at least one of the calls, or with a reason why not.
+// TestEveryFunctionHasErrorPaths: recorded from a kernel that runs at least one of the calls, or
+// with a reason why not.
 func TestEveryFunctionHasErrorPaths(t *testing.T) {
 	list, without := errorFunctions(recordedRelease)
 	later, also := errorFunctions(laterRelease)

@@ -10,13 +10,16 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Calls of every helper and kfunc that a test run reaches, each with one argument out of line: NULL, not mapped, not aligned, sizes of 0, 1, the
-// limit and beyond, flags that do not exist. What the function returns and what it leaves in its buffers is recorded from a kernel.
+// Calls of every helper and kfunc that a test run reaches, each with one argument out of line:
+// NULL, not mapped, not aligned, sizes of 0, 1, the limit and beyond, flags that do not exist. What
+// the function returns and what it leaves in its buffers is recorded from a kernel.
 
-// reachable lists the program types that BPF_PROG_TEST_RUN runs without an attachment, the most capable first.
+// reachable lists the program types that BPF_PROG_TEST_RUN runs without an attachment, the most
+// capable first.
 var reachable = []uapi.ProgType{uapi.ProgTypeSchedCls, rawTP, uapi.ProgTypeSyscall, uapi.ProgTypeXDP, uapi.ProgTypeCgroupSkb, uapi.ProgTypeLwtXmit}
 
-// recordedRelease is that of the kernel behind the records, laterRelease that of the kernel behind those of functions that it does not have.
+// recordedRelease is that of the kernel behind the records, laterRelease that of the kernel behind
+// those of functions that it does not have.
 var recordedRelease, laterRelease = uapi.R(6, 18), uapi.R(7, 2)
 
 // argMaps are the maps that functions take besides hash maps.
@@ -51,8 +54,9 @@ type function struct {
 	width int    // of the result in bytes, if it is not 8
 }
 
-// errorFunctions lists the functions that generated programs can call on a release, and why they cannot call the others. Of the later release these are the functions
-// that the earlier one does not have.
+// errorFunctions lists the functions that generated programs can call on a release, and why they
+// cannot call the others. Of the later release these are the functions that the earlier one does
+// not have.
 func errorFunctions(release uapi.Release) (list []function, without map[string]string) {
 	without = map[string]string{}
 	add := func(f function, class func(uapi.ProgType) ([]proto.Arg, proto.Return, bool)) {
@@ -144,8 +148,8 @@ func errorFunctions(release uapi.Release) (list []function, without map[string]s
 // unsafeKind is an argument of a kfunc that may be any address.
 const unsafeKind = proto.ArgKind(200)
 
-// typedArgs are the arguments of a kfunc with the structs that its prototype points to, and the bytes of its result; the others of r0 are
-// what the function leaves in them.
+// typedArgs are the arguments of a kfunc with the structs that its prototype points to, and the
+// bytes of its result; the others of r0 are what the function leaves in them.
 func typedArgs(k *Kfunc) (args []proto.Arg, width int) {
 	args, width = append([]proto.Arg(nil), k.Args...), 4
 	spec, err := newestTypes()
@@ -175,7 +179,8 @@ func typedArgs(k *Kfunc) (args []proto.Arg, width int) {
 	return args, width
 }
 
-// objectPreludes obtain the kernel objects that programs can get anywhere, in r9 (the second of a kind is the same), and release them.
+// objectPreludes obtain the kernel objects that programs can get anywhere, in r9 (the second of a
+// kind is the same), and release them.
 var objectPreludes = map[string][2]string{
 	"task_struct": {"call bpf_get_current_task_btf\nr9 = r0", ""},
 	"bpf_cpumask": {cpumaskPrelude, "r1 = r9\ncall kfunc bpf_cpumask_release"},

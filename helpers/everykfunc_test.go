@@ -33,8 +33,8 @@ func kfuncGaps(known map[string]bool, simulated func(string) bool, list []Unsimu
 	return unlisted, listedThough, unknown
 }
 
-// TestEveryKfunc: a kfunc that Linux 7.2's BTF tags, or that has a prototype (those of modules), is simulated or on the list of those that
-// are not, never both.
+// TestEveryKfunc: a kfunc that Linux 7.2's BTF tags, or that has a prototype (those of modules), is
+// simulated or on the list of those that are not, never both.
 func TestEveryKfunc(t *testing.T) {
 	spec, err := testbtf.Load(filepath.Join("..", "testdata", "btf", "linux-7.2.13-amd64.btf.xz"))
 	require.NoError(t, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// finder finds the kernel objects at the addresses that a program passes. It has no state of its own.
+// finder finds the kernel objects at the addresses that a program passes. It has no state of its
+// own.
 type finder struct {
 	mem    *mem.Memory
 	kernel *kernel.Kernel
@@ -44,7 +45,8 @@ func (at *finder) contextSocket(addr uint64) (*kernel.Socket, *vm.Action) {
 	return at.socketAt(addr)
 }
 
-// optionSocket finds the socket of bpf_setsockopt and bpf_getsockopt, nil for a context without a full one.
+// optionSocket finds the socket of bpf_setsockopt and bpf_getsockopt, nil for a context without a
+// full one.
 func (at *finder) optionSocket(addr uint64) (*kernel.Socket, *vm.Action) {
 	if c := at.contextAt(addr); c != nil && c.Socket() == nil {
 		return nil, nil
@@ -68,7 +70,8 @@ func (at *finder) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
 	return nil, badArg("%#x is not the context of a program with a packet", addr)
 }
 
-// foreignSkb returns the struct sk_buff at addr, nil if there is none or if it is the program's own packet.
+// foreignSkb returns the struct sk_buff at addr, nil if there is none or if it is the program's own
+// packet.
 func (at *finder) foreignSkb(addr uint64) *kernel.Object {
 	if at.contextAt(addr) != nil {
 		return nil

@@ -35,7 +35,8 @@ func (r *rig) flow(source, dest string, in, out, expires uint32) *kernel.Object 
 	return o
 }
 
-// TestFlowLookup: what bpf_xdp_flow_lookup finds at interface 1, and its errors (bpf_xdp_flow_tuple_lookup, flow_offload_lookup).
+// TestFlowLookup: what bpf_xdp_flow_lookup finds at interface 1, and its errors
+// (bpf_xdp_flow_tuple_lookup, flow_offload_lookup).
 func TestFlowLookup(t *testing.T) {
 	const client, server, six, seven = "10.0.0.1:1000", "10.0.0.2:80", "[fd00::6]:6", "[fd00::7]:7"
 	for _, tt := range []struct {
@@ -90,7 +91,8 @@ func TestFlowLookup(t *testing.T) {
 	}
 }
 
-// TestFlowTables: without flows there is none; with flows it belongs to their interfaces (nf_flowtable_by_dev). A flow's connection is tracked.
+// TestFlowTables: without flows there is none; with flows it belongs to their interfaces
+// (nf_flowtable_by_dev). A flow's connection is tracked.
 func TestFlowTables(t *testing.T) {
 	r := moduleRig(t, uapi.VersionCode(7, 2), "nf_flow_table")
 	lookup := func() (uint64, uint32) {

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Functions for programs of HID devices (drivers/hid/bpf/hid_bpf_dispatch.c). What they send passes through the programs of
-// the device, as in the kernel; those programs run within the call.
+// Functions for programs of HID devices (drivers/hid/bpf/hid_bpf_dispatch.c). What they send passes
+// through the programs of the device, as in the kernel; those programs run within the call.
 var hidKfuncs = []kfuncRow{
 	{Name: "hid_bpf_get_data", Wide: true, Args: []proto.Arg{argObject, argAny, argAny}, Do: onHID(hidGetData)},
 	{Name: "hid_bpf_allocate_context", Wide: true, Args: []proto.Arg{argAny}, Do: hidAllocateContext},
@@ -55,8 +55,9 @@ func hidReleaseContext(c *Call, x *hid.Context) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// hidBuffer checks the buffer of a request: it must contain a report that the device declares, and is cut to its length
-// (__hid_bpf_hw_check_params). request means that the first byte is an id even if the device has none.
+// hidBuffer checks the buffer of a request: it must contain a report that the device declares, and
+// is cut to its length (__hid_bpf_hw_check_params). request means that the first byte is an id even
+// if the device has none.
 func (c *Call) hidBuffer(x *hid.Context, t hid.ReportType, addr, size uint64, request bool) ([]byte, uapi.Errno, *vm.Action) {
 	d := x.Device.Parsed
 	switch {
@@ -104,12 +105,14 @@ func hidHWOutputReport(c *Call, x *hid.Context) (uint64, *vm.Action) {
 	return c.hidWalk(w, ret, err, 0)
 }
 
-// hidInputReport waits for the device's lock; a program that runs while it is taken would wait forever.
+// hidInputReport waits for the device's lock; a program that runs while it is taken would wait
+// forever.
 func hidInputReport(c *Call, x *hid.Context) (uint64, *vm.Action) {
 	return c.hidInput(x, false)
 }
 
-// hidTryInputReport fails if the device's lock is taken by others than the event that the program is part of.
+// hidTryInputReport fails if the device's lock is taken by others than the event that the program
+// is part of.
 func hidTryInputReport(c *Call, x *hid.Context) (uint64, *vm.Action) {
 	return c.hidInput(x, x.InEvent())
 }
@@ -124,7 +127,8 @@ func (c *Call) hidInput(x *hid.Context, haveLock bool) (uint64, *vm.Action) {
 	return c.hidWalk(w, ret, err, 0)
 }
 
-// hidWalk runs the programs of a call within the running one. out is where the answer to a request goes.
+// hidWalk runs the programs of a call within the running one. out is where the answer to a request
+// goes.
 func (c *Call) hidWalk(w *hid.Walk, ret int32, err error, out uint64) (uint64, *vm.Action) {
 	if err != nil {
 		return 0, notSimulated(err.Error())

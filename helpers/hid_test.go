@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// newHID is a rig with a default device, to which programs are attached that return these values by member.
+// newHID is a rig with a default device, to which programs are attached that return these values by
+// member.
 func newHID(t *testing.T, rets map[string]int32) (*rig, *hid.Device) {
 	t.Helper()
 	b := btf.NewBuilder(nil)

@@ -410,7 +410,8 @@ func TestPacketOutput(t *testing.T) {
 	}
 }
 
-// TestPacketOutputReadsFragments: of the packet of a program that is traced, all bytes can be appended.
+// TestPacketOutputReadsFragments: of the packet of a program that is traced, all bytes can be
+// appended.
 func TestPacketOutputReadsFragments(t *testing.T) {
 	r := newRig(t, newest)
 	m := r.newMap(maps.Spec{Type: uapi.MapTypePerfEventArray, KeySize: 4, ValueSize: 4, MaxEntries: 2})

@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Sections with interrupts disabled. The machine has no interrupts; only the balance of sections is checked.
+// Sections with interrupts disabled. The machine has no interrupts; only the balance of sections is
+// checked.
 var irqKfuncs = []kfuncRow{
 	{Name: "bpf_local_irq_save", Args: []proto.Arg{argPtr}, Do: irqSave},
 	{Name: "bpf_local_irq_restore", Args: []proto.Arg{argPtr}, Do: irqRestore},

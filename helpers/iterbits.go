@@ -14,7 +14,8 @@ var bitsKfuncs = []kfuncRow{
 	{Name: "bpf_iter_bits_destroy", Args: []proto.Arg{argIter}, Do: iterBitsDestroy},
 }
 
-// struct bpf_iter_bits: a word of bits or, if there are several, their address; the number of bits; the last one found.
+// struct bpf_iter_bits: a word of bits or, if there are several, their address; the number of bits;
+// the last one found.
 const (
 	iterBits    = 0
 	iterNrBits  = 8

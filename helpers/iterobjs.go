@@ -9,8 +9,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Open-coded iterators over tasks and cgroups (kernel/bpf/task_iter.c, cgroup_iter.c). Programs hold a few opaque
-// words: here the kind of the walk, the object it started at, and the object returned last.
+// Open-coded iterators over tasks and cgroups (kernel/bpf/task_iter.c, cgroup_iter.c). Programs
+// hold a few opaque words: here the kind of the walk, the object it started at, and the object
+// returned last.
 var objectIterKfuncs = []kfuncRow{
 	{Name: "bpf_iter_task_new", Args: []proto.Arg{argIter, argObject, argAny}, Do: iterTaskNew, Note: "over the tasks the machine knows"},
 	{Name: "bpf_iter_task_next", Wide: true, Args: []proto.Arg{argIter}, Do: onWalk(iterTaskNext)},

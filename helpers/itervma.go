@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// The open-coded iterator over memory areas (kernel/bpf/task_iter.c). Its only word points to kernel memory: here the
-// current address, and the address space.
+// The open-coded iterator over memory areas (kernel/bpf/task_iter.c). Its only word points to
+// kernel memory: here the current address, and the address space.
 var vmaIterKfuncs = []kfuncRow{
 	{Name: "bpf_iter_task_vma_new", Args: []proto.Arg{argIter, argObject, argAny}, Do: iterVMANew},
 	{Name: "bpf_iter_task_vma_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterVMANext},

@@ -19,8 +19,8 @@ type Kfunc struct {
 	Args []proto.Arg
 	Fn   vm.HelperFunc
 	Note string
-	// Wide means that the result has 64 bits. Other kfuncs return int or bool: the upper half reads as zero, even of a
-	// negative errno.
+	// Wide means that the result has 64 bits. Other kfuncs return int or bool: the upper half reads
+	// as zero, even of a negative errno.
 	Wide bool
 }
 
@@ -100,7 +100,8 @@ func narrow(do Impl) Impl {
 	}
 }
 
-// LookupKfunc returns the kfunc with that name, ignoring a flavor suffix (___x); ok is false if it is not simulated.
+// LookupKfunc returns the kfunc with that name, ignoring a flavor suffix (___x); ok is false if it
+// is not simulated.
 func LookupKfunc(name string) (*Kfunc, bool) {
 	if i := strings.LastIndex(name, "___"); i > 0 {
 		name = name[:i]
@@ -114,7 +115,8 @@ func Kfuncs() []*Kfunc {
 	return slices.SortedFunc(stdmaps.Values(kfuncByName()), func(a, b *Kfunc) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// enterSection and leaveSection count critical sections, which must be left before the program ends.
+// enterSection and leaveSection count critical sections, which must be left before the program
+// ends.
 func enterSection(k held.Kind) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		c.Run.Held.Take(k, 0, "")
@@ -131,8 +133,8 @@ func leaveSection(by string, k held.Kind) Impl {
 	}
 }
 
-// readonlyCast is bpf_rdonly_cast, which changes the type alone. Where programs have a struct of the user ABI, a kernel has its own
-// behind it: the context's, or a struct sock.
+// readonlyCast is bpf_rdonly_cast, which changes the type alone. Where programs have a struct of
+// the user ABI, a kernel has its own behind it: the context's, or a struct sock.
 func readonlyCast(c *Call) (uint64, *vm.Action) {
 	addr := c.Args[0]
 	if addr == 0 {

@@ -16,7 +16,8 @@ const sys = uapi.ProgTypeSyscall
 
 var noCtx = make([]byte, 8)
 
-// k is a kfunc call whose result is kept: of functions that return bool only that bit, of those that return nothing nothing.
+// k is a kfunc call whose result is kept: of functions that return bool only that bit, of those
+// that return nothing nothing.
 func k(fn string, args ...any) string {
 	text := do("kfunc "+fn, args...)
 	switch {

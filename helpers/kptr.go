@@ -10,8 +10,8 @@ var kptrHelpers = []row{
 	{ID: uapi.FuncKptrXchg, Do: kptrXchg},
 }
 
-// kptrXchg exchanges the pointer in a map value. The reference to the old object passes to the program, that to the new
-// one to the map.
+// kptrXchg exchanges the pointer in a map value. The reference to the old object passes to the
+// program, that to the new one to the map.
 func kptrXchg(c *Call) (uint64, *vm.Action) {
 	old, f := c.guest.ReadU64(c.Args[0])
 	if f != nil {

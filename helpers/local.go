@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Objects that programs allocate by the types of their own BTF, and lists and trees of them (kernel/bpf/helpers.c
-// bpf_obj_new_impl and following).
+// Objects that programs allocate by the types of their own BTF, and lists and trees of them
+// (kernel/bpf/helpers.c bpf_obj_new_impl and following).
 var localKfuncs = []kfuncRow{
 	{Name: "bpf_obj_new", Wide: true, Args: []proto.Arg{argAny}, Do: objNew},
 	{Name: "bpf_obj_drop", Args: []proto.Arg{argObject}, Do: objDrop},
@@ -35,7 +35,8 @@ var localKfuncs = []kfuncRow{
 	{Name: "bpf_list_is_last", Args: []proto.Arg{argObject, argObject}, Do: listIsEnd(false)},
 }
 
-// objNew allocates an object of a struct of the program's own BTF. The kernel clears just the special fields; here everything is zero.
+// objNew allocates an object of a struct of the program's own BTF. The kernel clears just the
+// special fields; here everything is zero.
 func objNew(c *Call) (uint64, *vm.Action) {
 	return c.newObject("bpf_obj_new", func(size uint64, name string) uint64 {
 		fields := c.objectFields(btf.ID(uint32(c.Args[0])))
@@ -50,8 +51,8 @@ func objNew(c *Call) (uint64, *vm.Action) {
 	})
 }
 
-// objectFields returns the locks, nodes, kptrs and other special fields of objects of the program's own structs. A struct
-// that the kernel would not accept has none: it was refused earlier.
+// objectFields returns the locks, nodes, kptrs and other special fields of objects of the program's
+// own structs. A struct that the kernel would not accept has none: it was refused earlier.
 func (e *Env) objectFields(id btf.ID) []maps.Special {
 	fields, err := maps.Specials(e.Local, id)
 	if err != nil {
@@ -60,7 +61,8 @@ func (e *Env) objectFields(id btf.ID) []maps.Special {
 	return fields
 }
 
-// newObject allocates an object of the type given by the first argument; it returns NULL if there is no memory.
+// newObject allocates an object of the type given by the first argument; it returns NULL if there
+// is no memory.
 func (c *Call) newObject(by string, alloc func(size uint64, name string) uint64) (uint64, *vm.Action) {
 	if c.Local == nil {
 		return 0, notSimulated(by + " without the object's BTF")
@@ -96,8 +98,8 @@ func refcountAcquire(c *Call) (uint64, *vm.Action) {
 	return c.takeObject(c.Args[0]), nil
 }
 
-// own takes ownership of a node from the program. A node already in a list or tree, whose word at ownerAt is not 0, is
-// dropped: -EINVAL.
+// own takes ownership of a node from the program. A node already in a list or tree, whose word at
+// ownerAt is not 0, is dropped: -EINVAL.
 func (c *Call) own(by string, node, ownerAt uint64) (uapi.Errno, *vm.Action) {
 	base, f := c.heap.Base(node)
 	if f != nil {
@@ -114,7 +116,8 @@ func (c *Call) own(by string, node, ownerAt uint64) (uapi.Errno, *vm.Action) {
 	return uapi.EINVAL, nil
 }
 
-// handOut passes a node that unlink removes from a list or tree to the program, with a reference to its object.
+// handOut passes a node that unlink removes from a list or tree to the program, with a reference to
+// its object.
 func (c *Call) handOut(node uint64, unlink func() *vm.Action) (uint64, *vm.Action) {
 	base, f := c.heap.Base(node)
 	if f == nil {
@@ -159,8 +162,8 @@ func (c *Call) isIn(head, node uint64) (bool, *vm.Action) {
 	return owner == head, f
 }
 
-// listAdd inserts a node after another node of the list. If that one is not in this list, the node is dropped, as by a
-// failed push.
+// listAdd inserts a node after another node of the list. If that one is not in this list, the node
+// is dropped, as by a failed push.
 func listAdd(c *Call) (uint64, *vm.Action) {
 	head, node, prev := c.Args[0], c.Args[1], c.Args[2]
 	in, f := c.isIn(head, prev)

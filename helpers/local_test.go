@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// withLocal gives the rig an object's BTF with struct item {u64 n; 32 bytes of a node} and returns its id.
+// withLocal gives the rig an object's BTF with struct item {u64 n; 32 bytes of a node} and returns
+// its id.
 func (r *rig) withLocal() uint64 {
 	b := btf.NewBuilder(nil)
 	u64 := b.Int("unsigned long long", 8, 0)
@@ -130,7 +131,8 @@ func TestTrees(t *testing.T) {
 	assert.Empty(t, r.env.Run.Held.Things())
 }
 
-// TestLockAtTheStartOfAnObject: the object and its lock have one address, and unlocking gives back the lock alone.
+// TestLockAtTheStartOfAnObject: the object and its lock have one address, and unlocking gives back
+// the lock alone.
 func TestLockAtTheStartOfAnObject(t *testing.T) {
 	r := newRig(t, newest)
 	obj := r.item(r.withLocal(), 0)
@@ -145,8 +147,8 @@ func TestLockAtTheStartOfAnObject(t *testing.T) {
 	assert.Empty(t, r.env.Run.Held.Things())
 }
 
-// TestNodesOfLocalObjectsAreTheKernels: a program may not store to the lock and the nodes of an object it allocated, as to those in map values;
-// the functions that link objects do.
+// TestNodesOfLocalObjectsAreTheKernels: a program may not store to the lock and the nodes of an
+// object it allocated, as to those in map values; the functions that link objects do.
 func TestNodesOfLocalObjectsAreTheKernels(t *testing.T) {
 	r := newRig(t, newest)
 	b := btf.NewBuilder(nil)

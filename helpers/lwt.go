@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Helpers of lightweight tunnels: headers before a packet, and segment routing (net/core/filter.c, net/core/lwt_bpf.c, net/ipv6/seg6*.c).
+// Helpers of lightweight tunnels: headers before a packet, and segment routing (net/core/filter.c,
+// net/core/lwt_bpf.c, net/ipv6/seg6*.c).
 var lwtHelpers = []row{
 	{ID: uapi.FuncLwtPushEncap, Do: onSkb(lwtPushEncap), Note: "routes are the scenario's: without one to the new destination, segment routing returns -ENETUNREACH"},
 	{ID: uapi.FuncLwtSeg6StoreBytes, Do: onSkb(seg6StoreBytes)},
@@ -45,8 +46,8 @@ const (
 	segment  = 16
 )
 
-// srhState is struct seg6_bpf_srh_state: where the packet's segment routing header is, its length after the first eight bytes, and
-// whether a program has changed it since it was checked.
+// srhState is struct seg6_bpf_srh_state: where the packet's segment routing header is, its length
+// after the first eight bytes, and whether a program has changed it since it was checked.
 type srhState struct {
 	started, found, valid bool
 	off, length           int
@@ -316,7 +317,8 @@ func (c *Call) pushIP(s *skb, hdr []byte) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// pushSegments implements bpf_push_seg6_encap: a segment routing header after the packet's IPv6 header, or a new IPv6 header with it.
+// pushSegments implements bpf_push_seg6_encap: a segment routing header after the packet's IPv6
+// header, or a new IPv6 header with it.
 func (c *Call) pushSegments(s *skb, inline bool, srh []byte) (uint64, *vm.Action) {
 	srh = append([]byte(nil), srh...)
 	if !checkSRH(srh, false) {

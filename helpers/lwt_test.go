@@ -145,7 +145,8 @@ func TestIPEncap(t *testing.T) {
 	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncLwtPushEncap, ctx.Addr, encapSeg6, r.alloc(srh), uint64(len(srh))), "only IP on transmission")
 }
 
-// TestSegmentRoutingChanges: the bytes that programs may change, room for TLVs, and actions, which check the header again.
+// TestSegmentRoutingChanges: the bytes that programs may change, room for TLVs, and actions, which
+// check the header again.
 func TestSegmentRoutingChanges(t *testing.T) {
 	r := lwtRig(t)
 	tlv := []byte{4, 6, 1, 2, 3, 4, 5, 6}

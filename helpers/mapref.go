@@ -11,7 +11,8 @@ type mapTable struct {
 	lately [32]mapRef // by a hash of the address: an entry is at its hash or beside it
 }
 
-// mapRef is a map with what its helpers need first. As long as an address is that of a map, it is that of the same map.
+// mapRef is a map with what its helpers need first. As long as an address is that of a map, it is
+// that of the same map.
 type mapRef struct {
 	addr    uint64
 	m       maps.Map

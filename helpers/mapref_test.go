@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestMapsOfAnEarlierStateAreForgotten: after a snapshot was restored another map may have the address of one made since.
+// TestMapsOfAnEarlierStateAreForgotten: after a snapshot was restored another map may have the
+// address of one made since.
 func TestMapsOfAnEarlierStateAreForgotten(t *testing.T) {
 	r := newRig(t, newest)
 	memory, all, env := r.mem.Snapshot(), r.maps.Snapshot(), r.env.Snapshot()

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kfuncs for memory cgroups (mm/bpf_memcontrol.c). Counters are fields of the object, which scenarios set.
+// Kfuncs for memory cgroups (mm/bpf_memcontrol.c). Counters are fields of the object, which
+// scenarios set.
 var memcgKfuncs = []kfuncRow{
 	{Name: "bpf_get_root_mem_cgroup", Wide: true, Do: rootMemcg},
 	{Name: "bpf_get_mem_cgroup", Wide: true, Args: []proto.Arg{argObject}, Do: memcgOf},
@@ -115,8 +116,8 @@ func memcgVMEvents(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	return memcgCounter(o, fmt.Sprintf("vmstats.events[%d]", at))
 }
 
-// memcgPageState returns sizes in bytes and counts of events as they are (mm/memcontrol.c memcg_page_state_output). A sum of the CPUs'
-// counts that is negative for a moment counts as 0.
+// memcgPageState returns sizes in bytes and counts of events as they are (mm/memcontrol.c
+// memcg_page_state_output). A sum of the CPUs' counts that is negative for a moment counts as 0.
 func memcgPageState(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	at, item, f := c.statIndex(memcgStateItems, "state", uint64(uint32(c.Args[1])))
 	if f != nil || item == nil {
@@ -128,8 +129,9 @@ func memcgPageState(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 
 func memcgFlush(*Call, *kernel.Object) (uint64, *vm.Action) { return 0, nil }
 
-// statIndex returns the index of an item's counter in an array of struct memcg_vmstats, which has one for each item that the kernel's
-// configuration knows, in the order of the lists. The item is nil if memory cgroups do not count it.
+// statIndex returns the index of an item's counter in an array of struct memcg_vmstats, which has
+// one for each item that the kernel's configuration knows, in the order of the lists. The item is
+// nil if memory cgroups do not count it.
 func (c *Call) statIndex(items []memcgItem, array string, number uint64) (at int, item *memcgItem, _ *vm.Action) {
 	spec, n := c.Kernel.BTF(), uint64(0)
 	memcg, l := c.Kernel.LayoutNamed("mem_cgroup"), c.Kernel.LayoutNamed("memcg_vmstats")

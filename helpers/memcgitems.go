@@ -2,7 +2,8 @@ package helpers
 
 import "github.com/bpfrun/bpfrun/internal/uapi"
 
-// memcgItem is a counter of memory cgroups: the enumerator that names it, and what a unit of it is in bytes; events count as they are.
+// memcgItem is a counter of memory cgroups: the enumerator that names it, and what a unit of it is
+// in bytes; events count as they are.
 type memcgItem struct {
 	name string
 	unit uint64
@@ -10,8 +11,8 @@ type memcgItem struct {
 	v1 bool
 }
 
-// memcgStateItems lists what memory cgroups count, in the order of struct memcg_vmstats (mm/memcontrol.c memcg_node_stat_items,
-// memcg_stat_items, memcg_page_state_output_unit).
+// memcgStateItems lists what memory cgroups count, in the order of struct memcg_vmstats
+// (mm/memcontrol.c memcg_node_stat_items, memcg_stat_items, memcg_page_state_output_unit).
 var memcgStateItems = []memcgItem{
 	{name: "NR_INACTIVE_ANON", unit: uapi.PageSize},
 	{name: "NR_ACTIVE_ANON", unit: uapi.PageSize},

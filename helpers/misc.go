@@ -104,7 +104,8 @@ func setRetval(c *Call) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// sockoptRetval returns the return value in the context of a getsockopt program, which is the one the helpers read and set.
+// sockoptRetval returns the return value in the context of a getsockopt program, which is the one
+// the helpers read and set.
 func (r *Run) sockoptRetval() (uint64, bool) {
 	if r.Context == nil || !progtype.Of(r.ProgType).Takes.Has(progtype.TakesSockopt) {
 		return 0, false

@@ -16,8 +16,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// congestionStep is a call of a kernel's function: the socket before it, its arguments, and the socket and the module's struct after it.
-// Fields are those of struct tcp_sock unless they name another struct.
+// congestionStep is a call of a kernel's function: the socket before it, its arguments, and the
+// socket and the module's struct after it. Fields are those of struct tcp_sock unless they name
+// another struct.
 type congestionStep struct {
 	Op      string
 	Arg     uint64
@@ -115,8 +116,8 @@ func (r *rig) rateSample(fields map[string]int64) uint64 {
 	return r.alloc(b)
 }
 
-// TestRecordedCongestion: the functions of tcp_bbr and tcp_dctcp on random connections leave the fields that those of Linux 7.2 left,
-// compiled for user space (testdata/congestion).
+// TestRecordedCongestion: the functions of tcp_bbr and tcp_dctcp on random connections leave the
+// fields that those of Linux 7.2 left, compiled for user space (testdata/congestion).
 func TestRecordedCongestion(t *testing.T) {
 	follow(t, "bbr-policed", "tcp_bbr", "bbr")
 	follow(t, "bbr", "tcp_bbr", "bbr")
@@ -144,7 +145,8 @@ func TestBBRMainArguments(t *testing.T) {
 	}
 }
 
-// TestCWNDEvents: of the events that BBR gets, only the start of sending matters (Linux before 7.1 passes all of them).
+// TestCWNDEvents: of the events that BBR gets, only the start of sending matters (Linux before 7.1
+// passes all of them).
 func TestCWNDEvents(t *testing.T) {
 	r := moduleRig(t, uapi.VersionCode(7, 0), "tcp_bbr")
 	sk := r.tcp(map[string]uint64{"snd_cwnd": 10, "mss_cache": 1448, "app_limited": 1, "srtt_us": 8000})
@@ -157,7 +159,8 @@ func TestCWNDEvents(t *testing.T) {
 	assert.Equal(t, uint64(1), c.Own("idle_restart"))
 }
 
-// TestDCTCPWithoutECN: a connection without ECN falls back to Reno. Accurate ECN counts since Linux 6.15.
+// TestDCTCPWithoutECN: a connection without ECN falls back to Reno. Accurate ECN counts since Linux
+// 6.15.
 func TestDCTCPWithoutECN(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -198,7 +201,8 @@ func TestDCTCPWithoutECN(t *testing.T) {
 	}
 }
 
-// TestModuleCongestionErrors: addresses that are no TCP socket, a kernel without the module's types, a division by zero.
+// TestModuleCongestionErrors: addresses that are no TCP socket, a kernel without the module's
+// types, a division by zero.
 func TestModuleCongestionErrors(t *testing.T) {
 	for module, rows := range map[string][]kfuncRow{"tcp_bbr": bbrKfuncs, "tcp_dctcp": dctcpKfuncs} {
 		r, without := moduleRig(t, uapi.VersionCode(7, 2), module), newRig(t, newest)

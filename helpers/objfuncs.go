@@ -114,8 +114,9 @@ func getTaskExeFile(c *Call) (uint64, *vm.Action) {
 	return c.take(file, "file")
 }
 
-// arenaAllocPages returns NULL for flags, for no pages and when the arena is full.
-// onArena makes implementations that give another map back with an error (bpf_arena_alloc_pages and its like look at the map's type).
+// arenaAllocPages returns NULL for flags, for no pages and when the arena is full. onArena makes
+// implementations that give another map back with an error (bpf_arena_alloc_pages and its like look
+// at the map's type).
 func onArena(otherwise uapi.Errno, do func(*Call, maps.Arena) (uint64, *vm.Action)) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		arena, ok := c.ref.m.(maps.Arena)
@@ -153,8 +154,8 @@ func resSpinLock(c *Call) (uint64, *vm.Action) {
 	return 0, c.takeLock()
 }
 
-// copyFromUserStr copies a string and returns its length including the NUL. Unlike the probe helpers it can zero the
-// rest of the buffer (flag 1, BPF_F_PAD_ZEROS).
+// copyFromUserStr copies a string and returns its length including the NUL. Unlike the probe
+// helpers it can zero the rest of the buffer (flag 1, BPF_F_PAD_ZEROS).
 func copyFromUserStr(c *Call) (uint64, *vm.Action) {
 	if c.Args[1]&0xffffffff == 1 && c.Args[3]&^uint64(padZeros) == 0 {
 		return 1, c.guest.Write(c.Args[0], []byte{0}) // room for the NUL alone: strncpy_from_user reads nothing
@@ -164,8 +165,9 @@ func copyFromUserStr(c *Call) (uint64, *vm.Action) {
 
 const padZeros = 1 // BPF_F_PAD_ZEROS
 
-// copyUserStr copies a string of user memory at the third argument to the buffer of the first two. If that fails, the buffer is zeroed with
-// BPF_F_PAD_ZEROS; else it stays as it is, or with terminates becomes an empty string.
+// copyUserStr copies a string of user memory at the third argument to the buffer of the first two.
+// If that fails, the buffer is zeroed with BPF_F_PAD_ZEROS; else it stays as it is, or with
+// terminates becomes an empty string.
 func (c *Call) copyUserStr(flags uint64, terminates bool) (uint64, *vm.Action) {
 	size := c.Args[1] & 0xffffffff
 	if flags&^uint64(padZeros) != 0 {

@@ -16,14 +16,14 @@ type Event struct {
 	Data   []byte
 }
 
-// Output is the visible output of a run: lines of the trace pipe, effects, text of iterators. It owns them, and
-// accounts for their size with its Host.
+// Output is the visible output of a run: lines of the trace pipe, effects, text of iterators. It
+// owns them, and accounts for their size with its Host.
 type Output struct {
 	Trace  []string
 	Events []Event
 	Text   []byte // output of iterators, from bpf_seq_write and bpf_seq_printf
-	// SeqStart is where in Text the buffer of the current read begins; SeqFull means that something did not fit into
-	// the buffer.
+	// SeqStart is where in Text the buffer of the current read begins; SeqFull means that something
+	// did not fit into the buffer.
 	SeqStart int
 	SeqFull  bool
 
@@ -49,7 +49,8 @@ func (o *Output) keeps(n int) *vm.Action {
 	return nil
 }
 
-// Release releases what the run reserved at its Host, when its trace lines and effects are no longer needed.
+// Release releases what the run reserved at its Host, when its trace lines and effects are no
+// longer needed.
 func (o *Output) Release() {
 	if o.Host != nil {
 		o.Host.Give(o.kept)
@@ -85,8 +86,8 @@ func (o *Output) forget() {
 // seqBuffer is the size of an iterator's buffer: eight pages (kernel/bpf/bpf_iter.c bpf_seq_read).
 const seqBuffer = 8 * 4096
 
-// seqPut writes to the sequential file of an iterator. If the text does not fit, the buffer overflows for the rest of
-// the read (fs/seq_file.c).
+// seqPut writes to the sequential file of an iterator. If the text does not fit, the buffer
+// overflows for the rest of the read (fs/seq_file.c).
 func (o *Output) seqPut(data []byte) uapi.Errno {
 	if o.SeqFull || len(o.Text)-o.SeqStart+len(data) >= seqBuffer {
 		o.SeqFull = true

@@ -46,7 +46,8 @@ var percpuKfuncs = []kfuncRow{
 	{Name: "bpf_percpu_obj_drop_impl", Args: []proto.Arg{argObject, argAny}, Do: objDrop},
 }
 
-// percpuObjNew allocates a zeroed object for each CPU: an array, whose elements programs access with bpf_per_cpu_ptr.
+// percpuObjNew allocates a zeroed object for each CPU: an array, whose elements programs access
+// with bpf_per_cpu_ptr.
 func percpuObjNew(c *Call) (uint64, *vm.Action) {
 	return c.newObject("bpf_percpu_obj_new", func(size uint64, name string) uint64 { return c.heap.AllocPercpu(c.Kernel.CPUs(), size, name) })
 }

@@ -49,7 +49,8 @@ func perfEventOutput(c *Call, arr maps.PerfArray) (uint64, *vm.Action) {
 	return errnoRet(arr.Output(c.Thread.CPU, flags&indexMask, data)), nil
 }
 
-// counter returns what the perf event in an array's slot has counted (get_map_perf_counter). Where no user space opens events, the value is that of a simulated hardware counter.
+// counter returns what the perf event in an array's slot has counted (get_map_perf_counter). Where
+// no user space opens events, the value is that of a simulated hardware counter.
 func (c *Call) counter(arr maps.PerfArray, flags uint64) (maps.PerfCount, uapi.Errno) {
 	if flags&^uint64(indexMask) != 0 {
 		return maps.PerfCount{}, uapi.EINVAL

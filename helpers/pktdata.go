@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// changesPacket invalidates the program's pointers into the packet after a call of a helper that may change the packet,
-// as the verifier does whatever the call returns. A helper that moved the packet itself has already done so.
+// changesPacket invalidates the program's pointers into the packet after a call of a helper that
+// may change the packet, as the verifier does whatever the call returns. A helper that moved the
+// packet itself has already done so.
 func changesPacket(h *proto.Helper, do Impl) Impl {
 	why := h.Name() + " moved"
 	return func(c *Call) (uint64, *vm.Action) {

@@ -13,8 +13,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestHelpersThatChangePacketsInvalidatePointers: whether the call succeeds or fails, an address of packet data that the program took
-// before is no longer one, and the bytes are where the context says. The verifier does the same for XDP and tc.
+// TestHelpersThatChangePacketsInvalidatePointers: whether the call succeeds or fails, an address of
+// packet data that the program took before is no longer one, and the bytes are where the context
+// says. The verifier does the same for XDP and tc.
 func TestHelpersThatChangePacketsInvalidatePointers(t *testing.T) {
 	tested := 0
 	for _, h := range Table() {
@@ -53,7 +54,8 @@ func TestHelpersThatChangePacketsInvalidatePointers(t *testing.T) {
 	assert.Greater(t, tested, 25)
 }
 
-// TestAStaleStoreMissesThePacket: after bpf_clone_redirect the clone has the same bytes, so the kernel gives the program others.
+// TestAStaleStoreMissesThePacket: after bpf_clone_redirect the clone has the same bytes, so the
+// kernel gives the program others.
 func TestAStaleStoreMissesThePacket(t *testing.T) {
 	r := newRig(t, newest)
 	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})

@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 )
 
-// printSource provides formats with the memory that their pointers refer to. It implements [printf.Source] and has no
-// state of its own.
+// printSource provides formats with the memory that their pointers refer to. It implements
+// [printf.Source] and has no state of its own.
 type printSource struct {
 	probe  *guest.Prober
 	kernel *kernel.Kernel

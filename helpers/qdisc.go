@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Traffic is the simulation of a queueing discipline whose programs are the machine's, with its packets.
+// Traffic is the simulation of a queueing discipline whose programs are the machine's, with its
+// packets.
 type Traffic struct {
 	*qdisc.Sim
 	Packets map[uint64]*qdisc.Packet // by the address of their sk_buff
@@ -22,8 +23,8 @@ func (q *Traffic) held(addr uint64) *qdisc.Packet {
 	return nil
 }
 
-// Functions of queueing disciplines (net/sched/bpf_qdisc.c). bpf_qdisc_init_prologue and bpf_qdisc_reset_destroy_epilogue
-// are not here: the kernel calls them, and no program may.
+// Functions of queueing disciplines (net/sched/bpf_qdisc.c). bpf_qdisc_init_prologue and
+// bpf_qdisc_reset_destroy_epilogue are not here: the kernel calls them, and no program may.
 var qdiscKfuncs = []kfuncRow{
 	{Name: "bpf_kfree_skb", Args: []proto.Arg{argObject}, Note: "with traffic", Do: onHeldPacket("bpf_kfree_skb", kfreeSkb)},
 	{Name: "bpf_qdisc_skb_drop", Args: []proto.Arg{argObject, argObject}, Note: "with traffic", Do: onHeldPacket("bpf_qdisc_skb_drop", qdiscDrop)},
@@ -40,7 +41,8 @@ func onTraffic(name string, do func(*Call, *Traffic) (uint64, *vm.Action)) Impl 
 	}
 }
 
-// onHeldPacket turns functions that release the packet in their first argument into implementations.
+// onHeldPacket turns functions that release the packet in their first argument into
+// implementations.
 func onHeldPacket(name string, do func(*Call, *Traffic, *qdisc.Packet) *vm.Action) Impl {
 	return onTraffic(name, func(c *Call, q *Traffic) (uint64, *vm.Action) {
 		p := q.held(c.Args[0])
@@ -80,8 +82,8 @@ func qdiscWatchdog(c *Call, q *Traffic) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// qdiscBstats counts a packet: the length that the kernel noted in its control block, which programs cannot change, and
-// its segments.
+// qdiscBstats counts a packet: the length that the kernel noted in its control block, which
+// programs cannot change, and its segments.
 func qdiscBstats(c *Call, q *Traffic) (uint64, *vm.Action) {
 	p := q.Packets[c.Args[1]]
 	if p == nil {
@@ -91,7 +93,8 @@ func qdiscBstats(c *Call, q *Traffic) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// foreignHash computes the hash of the flow of an sk_buff that is not the program's own packet (skb_get_hash).
+// foreignHash computes the hash of the flow of an sk_buff that is not the program's own packet
+// (skb_get_hash).
 func (c *Call) foreignHash(skb *kernel.Object) (uint64, *vm.Action) {
 	at := skb.Num("head") + skb.Num("network_header")
 	end := skb.Num("data") + skb.Num("len") - skb.Num("data_len")

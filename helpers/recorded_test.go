@@ -22,14 +22,14 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Programs whose effects were recorded from a running kernel (testdata/recorded/*.json.gz). Each runs
-// here and must do the same. With -record, as root on Linux 6.18, they are recorded again; nothing is
-// attached or pinned.
+// Programs whose effects were recorded from a running kernel (testdata/recorded/*.json.gz). Each
+// runs here and must do the same. With -record, as root on Linux 6.18, they are recorded again;
+// nothing is attached or pinned.
 
 var recording = flag.Bool("record", false, "record the expectations from the running kernel")
 
-// scratchSize is the size of the memory programs write their results to: a map value that r7 points to. Its
-// first half takes the results of calls, 8 bytes each.
+// scratchSize is the size of the memory programs write their results to: a map value that r7 points
+// to. Its first half takes the results of calls, 8 bytes each.
 const scratchSize = 2048
 
 const dataAt = 1024 // where a program's own data starts
@@ -42,7 +42,8 @@ type recorded struct {
 	attach uapi.AttachType
 	flags  uint32
 	steps  []string
-	// maps are the maps from index 2 on; 0 is the scratch memory, 1 is read-only memory with ro in it.
+	// maps are the maps from index 2 on; 0 is the scratch memory, 1 is read-only memory with ro in
+	// it.
 	maps []maps.Spec
 	init string // of the scratch memory, from dataAt on
 	ro   string

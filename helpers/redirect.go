@@ -64,8 +64,8 @@ func redirectPeer(c *Call) (uint64, *vm.Action) {
 	return tcActRedirect, nil
 }
 
-// redirectMap implements bpf_xdp_redirect_map (__bpf_xdp_redirect_map, include/linux/filter.h). The low bits of the
-// flags are the verdict for an empty slot.
+// redirectMap implements bpf_xdp_redirect_map (__bpf_xdp_redirect_map, include/linux/filter.h). The
+// low bits of the flags are the verdict for an empty slot.
 func redirectMap(c *Call) (uint64, *vm.Action) {
 	m := c.ref.m
 	index, flags := uint32(c.Args[1]), c.Args[2]

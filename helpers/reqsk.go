@@ -13,14 +13,16 @@ var requestKfuncs = []kfuncRow{
 	{Name: "bpf_sk_assign_tcp_reqsk", Args: []proto.Arg{argCtx, argObject, argMem, argSize}, Do: assignRequest, Note: "recorded as an event; the packet has the request socket"},
 }
 
-// requestAttrs are the offsets of struct bpf_tcp_req_attrs (include/net/tcp.h), which the program fills.
+// requestAttrs are the offsets of struct bpf_tcp_req_attrs (include/net/tcp.h), which the program
+// fills.
 const (
 	attrsTSVal, attrsTSEcr, attrsMSS                                                   = 0, 4, 8
 	attrsRcvScale, attrsSndScale, attrsECN, attrsScaleOK, attrsSackOK, attrsTSOK, usec = 10, 11, 12, 13, 14, 15, 16
 	attrsReserved, attrsSize                                                           = 17, 20
 )
 
-// assignRequest makes a connection request from a SYN cookie that the program checked (net/core/filter.c bpf_sk_assign_tcp_reqsk).
+// assignRequest makes a connection request from a SYN cookie that the program checked
+// (net/core/filter.c bpf_sk_assign_tcp_reqsk).
 func assignRequest(c *Call) (uint64, *vm.Action) {
 	p, f := c.skbAt(c.Args[0])
 	if f != nil {

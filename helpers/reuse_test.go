@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestResetForgetsAll holds that a run that was reset is a fresh one but for what says which program it is of: every field, those that are added too.
+// TestResetForgetsAll holds that a run that was reset is a fresh one but for what says which
+// program it is of: every field, those that are added too.
 func TestResetForgetsAll(t *testing.T) {
 	kept := map[string]bool{
 		"ProgType": true, "Attach": true, "FuncIP": true, "Cookie": true, "CgroupStorage": true, "FuncArgs": true, "FuncReturns": true, "Context": true, "Packet": true, "Host": true, "OnLimit": true, "Here": true,

@@ -62,7 +62,8 @@ func newestRig(t testing.TB) *rig {
 
 var types72 = kernel.NewTypes()
 
-// moduleRig is newRig with the types of Linux 7.2 and of one of its modules, and with these random numbers.
+// moduleRig is newRig with the types of Linux 7.2 and of one of its modules, and with these random
+// numbers.
 func moduleRig(t testing.TB, version uint32, module string, random ...uint64) *rig {
 	t.Helper()
 	spec, err := newestTypes()

@@ -175,7 +175,8 @@ func (c *Call) forward(p []byte, flags uint64) uint32 {
 	return uapi.FibRetSuccess
 }
 
-// fits reports whether the packet itself fits the MTU of its output device; only programs with an sk_buff check that.
+// fits reports whether the packet itself fits the MTU of its output device; only programs with an
+// sk_buff check that.
 func (c *Call) fits(p []byte) uint32 {
 	ctx := c.contextAt(c.Args[0])
 	if ctx == nil || ctx.Packet == nil || c.Run.onXDP() {

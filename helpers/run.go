@@ -10,13 +10,15 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Run is the state of one run of a program that helpers read or change: its input, what it holds, and its output.
+// Run is the state of one run of a program that helpers read or change: its input, what it holds,
+// and its output.
 type Run struct {
 	ProgType uapi.ProgType
 	Attach   uapi.AttachType
 	// FuncIP is the address of the traced function, Cookie the attach cookie.
 	FuncIP, Cookie uint64
-	// CgroupStorage identifies the attachment's storage (bpf_get_local_storage); 0 means that of the current task's cgroup.
+	// CgroupStorage identifies the attachment's storage (bpf_get_local_storage); 0 means that of
+	// the current task's cgroup.
 	CgroupStorage uint64
 	// FuncArgs is the number of arguments of the traced function; FuncReturns means that
 	// the context holds its return value after them.
@@ -53,7 +55,8 @@ func NewRun(t uapi.ProgType, a uapi.AttachType) *Run {
 	return &Run{ProgType: t, Attach: a, records: map[uint64]maps.RingBuffer{}}
 }
 
-// onXDP reports whether the program runs on an xdp_buff, for which some helpers behave differently than for an sk_buff.
+// onXDP reports whether the program runs on an xdp_buff, for which some helpers behave differently
+// than for an sk_buff.
 func (r *Run) onXDP() bool { return progtype.Of(r.ProgType).Takes.Has(progtype.TakesXDP) }
 
 // Recorded reports whether the run recorded any output, or holds something.
@@ -61,7 +64,8 @@ func (r *Run) Recorded() bool {
 	return len(r.Trace)+len(r.Events)+len(r.Held.Things()) > 0 || r.kept > 0
 }
 
-// Join returns a run with the records of r and others, such as those of timer callbacks. It accounts for all of them.
+// Join returns a run with the records of r and others, such as those of timer callbacks. It
+// accounts for all of them.
 func (r *Run) Join(others []*Run) *Run {
 	all := *r
 	all.Trace, all.Events = slices.Clip(r.Trace), slices.Clip(r.Events)
@@ -75,8 +79,9 @@ func (r *Run) Join(others []*Run) *Run {
 	return &all
 }
 
-// Reset resets a run to the state of a new one with the same program and context, but keeps its memory: the next run
-// overwrites its records. It is called before every packet of a replay, so it writes only what differs.
+// Reset resets a run to the state of a new one with the same program and context, but keeps its
+// memory: the next run overwrites its records. It is called before every packet of a replay, so it
+// writes only what differs.
 func (r *Run) Reset() {
 	r.Output.reset()
 	r.Held.Reset()

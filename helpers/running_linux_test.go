@@ -25,7 +25,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// The running kernel, through the system call itself: maps, BPF_PROG_LOAD and BPF_PROG_TEST_RUN only.
+// The running kernel, through the system call itself: maps, BPF_PROG_LOAD and BPF_PROG_TEST_RUN
+// only.
 
 const (
 	cmdMapCreate  = 0
@@ -192,7 +193,8 @@ func (c *recorded) testRun(t testing.TB, fd int) outcome {
 
 var runningTypes = sync.OnceValues(func() (*btf.Spec, error) { return btffile.Load("/sys/kernel/btf/vmlinux", nil) })
 
-// kernelFunc is the BTF id of a kfunc of the running kernel, 0 if it has none: it then refuses the program.
+// kernelFunc is the BTF id of a kfunc of the running kernel, 0 if it has none: it then refuses the
+// program.
 func kernelFunc(t testing.TB, name string) int32 {
 	t.Helper()
 	spec, err := runningTypes()

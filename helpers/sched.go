@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Schedule is the simulation whose scheduler the machine's programs are, with the kernel objects of its tasks and
-// cgroups.
+// Schedule is the simulation whose scheduler the machine's programs are, with the kernel objects of
+// its tasks and cgroups.
 type Schedule struct {
 	*sched.Sim
 	Objects map[*sched.Task]*kernel.Object
@@ -35,9 +35,9 @@ func (s *Schedule) pointer(t *sched.Task) uint64 {
 // schedImpl is a kfunc of sched_ext.
 type schedImpl func(c *Call, s *Schedule) (uint64, *vm.Action)
 
-// ofSched makes a kfunc of sched_ext a row. It works only while a schedule runs. Operations that may not call it end
-// the scheduler, as kernels before 7.2 do; the verifier of later ones refuses such programs (scx_kf_allowed,
-// scx_kfunc_context_filter).
+// ofSched makes a kfunc of sched_ext a row. It works only while a schedule runs. Operations that
+// may not call it end the scheduler, as kernels before 7.2 do; the verifier of later ones refuses
+// such programs (scx_kf_allowed, scx_kfunc_context_filter).
 func ofSched(name string, wide bool, do schedImpl, args ...proto.Arg) kfuncRow {
 	p, _ := proto.LookupKfunc(name)
 	return kfuncRow{Name: name, Wide: wide, Args: args, Note: "in a schedule", Do: func(c *Call) (uint64, *vm.Action) {

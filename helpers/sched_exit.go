@@ -36,7 +36,8 @@ func schedExitRows() []kfuncRow {
 	}
 }
 
-// schedEvents copies the kernel's struct scx_event_stats, or as much of it as there is room for; it leaves what room is beyond it.
+// schedEvents copies the kernel's struct scx_event_stats, or as much of it as there is room for; it
+// leaves what room is beyond it.
 func schedEvents(c *Call, s *Schedule) (uint64, *vm.Action) {
 	l := c.Kernel.LayoutNamed("scx_event_stats")
 	if l == nil {
@@ -52,8 +53,8 @@ func schedEvents(c *Call, s *Schedule) (uint64, *vm.Action) {
 	return 0, c.guest.Write(c.Args[0], b[:min(c.Args[1], l.Size)])
 }
 
-// formatted returns the text of a format with its data in the next two arguments; nil if the scheduler ends because
-// they are wrong (bstr_format).
+// formatted returns the text of a format with its data in the next two arguments; nil if the
+// scheduler ends because they are wrong (bstr_format).
 func (c *Call) formatted(s *Schedule, arg int) (*string, *vm.Action) {
 	format, f := c.constString(c.Args[arg])
 	if f != nil {

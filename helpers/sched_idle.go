@@ -85,7 +85,8 @@ func (c *Call) mask(name string, cpus sched.Mask) (uint64, *vm.Action) {
 
 func setMask(o *kernel.Object, cpus sched.Mask) error { return o.SetUint("bits[0]", uint64(cpus)) }
 
-// idleMask returns the idle CPUs as they are now. With idle CPUs tracked by node, one must be named.
+// idleMask returns the idle CPUs as they are now. With idle CPUs tracked by node, one must be
+// named.
 func idleMask(cores, byNode bool) schedImpl {
 	return func(c *Call, s *Schedule) (uint64, *vm.Action) {
 		node, name := -1, "scx_idle_cpumask"
@@ -126,7 +127,8 @@ func testAndClearIdle(c *Call, s *Schedule) (uint64, *vm.Action) {
 	return boolRet(s.IdleEnabled() && s.ValidCPU(cpu) && s.TakeIdle(cpu)), nil
 }
 
-// pickIdle may not be used with idle CPUs tracked by node, nor where the scheduler tracks them itself.
+// pickIdle may not be used with idle CPUs tracked by node, nor where the scheduler tracks them
+// itself.
 func pickIdle(c *Call, s *Schedule) (uint64, *vm.Action) {
 	m, f := c.maskAt(c.Args[0])
 	switch {

@@ -98,7 +98,8 @@ func dsqMoveToLocal(flagged bool) schedImpl {
 // Bits of an iterator's flags that programs may set (SCX_DSQ_ITER_REV).
 const dsqIterReverse = 1 << 16
 
-// iterDsqNew begins a visit of the tasks that are in a queue now. The iterator in the program's memory only names it.
+// iterDsqNew begins a visit of the tasks that are in a queue now. The iterator in the program's
+// memory only names it.
 func iterDsqNew(c *Call, s *Schedule) (uint64, *vm.Action) {
 	it := c.guest.At(c.Args[0])
 	for i := range uint64(6) {

@@ -47,8 +47,8 @@ func taskCgroup(c *Call, s *Schedule, t *sched.Task) (uint64, *vm.Action) {
 	return c.take(o, "cgroup")
 }
 
-// tidToTask finds a task by its tid, which is its number from 1 on, for schedulers that asked for it
-// (SCX_OPS_TID_TO_TASK).
+// tidToTask finds a task by its tid, which is its number from 1 on, for schedulers that asked for
+// it (SCX_OPS_TID_TO_TASK).
 func tidToTask(c *Call, s *Schedule) (uint64, *vm.Action) {
 	if s.Flags&sched.TidToTask == 0 {
 		s.Denied("scx_bpf_tid_to_task() called without SCX_OPS_TID_TO_TASK")

@@ -275,8 +275,8 @@ func TestTasksOfASchedule(t *testing.T) {
 	assert.True(t, ran)
 }
 
-// TestPlacesOfCids: the program gets as much of struct scx_cid_topo as it knows; what it knows more is -1, as is all of it for a cid that does not
-// exist and after an override.
+// TestPlacesOfCids: the program gets as much of struct scx_cid_topo as it knows; what it knows more
+// is -1, as is all of it for a cid that does not exist and after an override.
 func TestPlacesOfCids(t *testing.T) {
 	of := func(p *schedRig, cid, size uint64) []byte {
 		at := p.alloc(bytes.Repeat([]byte{7}, 40))
@@ -307,7 +307,8 @@ func TestPlacesOfCids(t *testing.T) {
 	assert.True(t, asked)
 }
 
-// TestEventStats: the program gets as much of the kernel's counters as there is room for, each where the kernel's types have it.
+// TestEventStats: the program gets as much of the kernel's counters as there is room for, each
+// where the kernel's types have it.
 func TestEventStats(t *testing.T) {
 	p := &schedRig{rig: newestRig(t), do: map[sched.Op]func([]any) uint64{}, fields: map[*sched.Task]map[sched.Field]uint64{}}
 	l := p.kernel.LayoutNamed("scx_event_stats")

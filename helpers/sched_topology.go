@@ -48,8 +48,9 @@ func schedTopologyRows() []kfuncRow {
 	return rows
 }
 
-// onCPU turns functions of the CPU in the first argument into implementations, onCid those of the CPU with that cid. A number that does not
-// exist ends the scheduler, and the result is the one given.
+// onCPU turns functions of the CPU in the first argument into implementations, onCid those of the
+// CPU with that cid. A number that does not exist ends the scheduler, and the result is the one
+// given.
 func onCPU(otherwise int64, do func(*Call, *Schedule, int) (uint64, *vm.Action)) schedImpl {
 	return func(c *Call, s *Schedule) (uint64, *vm.Action) {
 		cpu := cpuArg(c.Args[0])
@@ -77,8 +78,9 @@ func cpuNode(_ *Call, s *Schedule, cpu int) (uint64, *vm.Action) {
 // fullSpeed: all CPUs are equally fast, and run at full speed.
 func fullSpeed(*Call, *Schedule, int) (uint64, *vm.Action) { return sched.MaxPerf, nil }
 
-// cidTopo fills a struct scx_cid_topo: for core, cache and node the first cid and the number. What the program has room for beyond the kernel's
-// struct is -1, as is all of it where nothing is known.
+// cidTopo fills a struct scx_cid_topo: for core, cache and node the first cid and the number. What
+// the program has room for beyond the kernel's struct is -1, as is all of it where nothing is
+// known.
 func cidTopo(c *Call, s *Schedule) (uint64, *vm.Action) {
 	out := bytes.Repeat([]byte{0xff}, len(c.Out(1)))
 	p := s.CidPlace(cpuArg(c.Args[0]))

@@ -12,8 +12,8 @@ import (
 )
 
 // Kernel services that depend on its configuration or on what user space loaded into it: keys,
-// measured files, cgroup v1. None of these is set up in the simulated kernel, which responds as a kernel
-// without them.
+// measured files, cgroup v1. None of these is set up in the simulated kernel, which responds as a
+// kernel without them.
 var serviceHelpers = []row{
 	{ID: uapi.FuncImaInodeHash, Do: answer(uapi.EOPNOTSUPP), Note: "no file is measured: -EOPNOTSUPP"},
 	{ID: uapi.FuncImaFileHash, Do: answer(uapi.EOPNOTSUPP), Note: "no file is measured: -EOPNOTSUPP"},
@@ -94,8 +94,8 @@ func nothing(*Call) (uint64, *vm.Action) { return 0, nil }
 // iterEmptyNew starts an empty iteration.
 func iterEmptyNew(c *Call) (uint64, *vm.Action) { return 0, c.guest.WriteU64(c.Args[0], 0) }
 
-// lookupSystemKey makes a bpf_key that names a keyring of the kernel; whether that has keys is not looked at (kernel/bpf/helpers.c
-// bpf_lookup_system_key).
+// lookupSystemKey makes a bpf_key that names a keyring of the kernel; whether that has keys is not
+// looked at (kernel/bpf/helpers.c bpf_lookup_system_key).
 func lookupSystemKey(c *Call) (uint64, *vm.Action) {
 	const platform = 2 // VERIFY_USE_PLATFORM_KEYRING, the last
 	if c.Args[0] > platform {
@@ -111,7 +111,8 @@ func lookupSystemKey(c *Call) (uint64, *vm.Action) {
 	return c.take(o, "bpf_key")
 }
 
-// verifySignature parses no message of PKCS #7: only what cannot be one has an answer (certs/system_keyring.c).
+// verifySignature parses no message of PKCS #7: only what cannot be one has an answer
+// (certs/system_keyring.c).
 func verifySignature(c *Call) (uint64, *vm.Action) {
 	if o := c.Kernel.ObjectAt(c.Args[2]); o == nil || o.TypeName() != "bpf_key" {
 		return 0, badArg("%#x is no bpf_key", c.Args[2])
@@ -154,8 +155,8 @@ func rstat(c *Call) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// xdpXfrmState looks for a security association (net/xfrm/xfrm_state_bpf.c). struct bpf_xfrm_state_opts begins with the errno and the
-// id of a network namespace.
+// xdpXfrmState looks for a security association (net/xfrm/xfrm_state_bpf.c). struct
+// bpf_xfrm_state_opts begins with the errno and the id of a network namespace.
 func xdpXfrmState(c *Call) (uint64, *vm.Action) {
 	const size, currentNetns = 36, -1
 	opts := c.In(1)

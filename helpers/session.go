@@ -5,8 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Session probes are called at a function's entry and at its return; they can find out which, and have eight bytes of
-// storage between the two calls (kernel/trace/bpf_trace.c).
+// Session probes are called at a function's entry and at its return; they can find out which, and
+// have eight bytes of storage between the two calls (kernel/trace/bpf_trace.c).
 var sessionKfuncs = []kfuncRow{
 	{Name: "bpf_session_is_return", Do: sessionIsReturn},
 	{Name: "bpf_session_cookie", Wide: true, Do: sessionCookie},

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// sharedInfo reads a member of the struct at skb_end_pointer of a context's packet, as programs do: head + end.
+// sharedInfo reads a member of the struct at skb_end_pointer of a context's packet, as programs do:
+// head + end.
 func (r *rig) sharedInfo(ctx *kernel.Context) func(member string) uint64 {
 	r.t.Helper()
 	skb := r.kernel.ObjectAt(r.kok("bpf_cast_to_kern_ctx", ctx.Addr))
@@ -30,7 +31,8 @@ func (r *rig) sharedInfo(ctx *kernel.Context) func(member string) uint64 {
 	}
 }
 
-// TestSharedInfoFollowsTheBuffer: skb_shared_info is where skb_shinfo looks for it and agrees with __sk_buff and the fragments.
+// TestSharedInfoFollowsTheBuffer: skb_shared_info is where skb_shinfo looks for it and agrees with
+// __sk_buff and the fragments.
 func TestSharedInfoFollowsTheBuffer(t *testing.T) {
 	r := newRig(t, newest)
 	in := make([]byte, 192)
@@ -70,7 +72,8 @@ func (r *rig) member(names ...string) string {
 	return names[0]
 }
 
-// TestSharedInfoStaysWithThePacket: it follows the packet to a new place, ends with the old one, and never overlaps the tailroom.
+// TestSharedInfoStaysWithThePacket: it follows the packet to a new place, ends with the old one,
+// and never overlaps the tailroom.
 func TestSharedInfoStaysWithThePacket(t *testing.T) {
 	r := newRig(t, newest)
 	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{NetSpec: kernel.NetSpec{Frags: [][]byte{make([]byte, 3000)}}})
@@ -102,7 +105,8 @@ func TestSharedInfoStaysWithThePacket(t *testing.T) {
 	assert.Equal(t, 1, n)
 }
 
-// TestSharedInfoIsReadByProbes: bpf_probe_read_kernel of skb_shinfo(skb) copies the struct of the program's packet and of a traced function's.
+// TestSharedInfoIsReadByProbes: bpf_probe_read_kernel of skb_shinfo(skb) copies the struct of the
+// program's packet and of a traced function's.
 func TestSharedInfoIsReadByProbes(t *testing.T) {
 	r := newRig(t, newest)
 	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
@@ -117,7 +121,8 @@ func TestSharedInfoIsReadByProbes(t *testing.T) {
 	}
 }
 
-// TestDynptrOfAForeignSkb: the bytes of an sk_buff that a traced function got can be read through a dynptr, and only read.
+// TestDynptrOfAForeignSkb: the bytes of an sk_buff that a traced function got can be read through a
+// dynptr, and only read.
 func TestDynptrOfAForeignSkb(t *testing.T) {
 	r := newRig(t, newest)
 	skb, err := r.kernel.NewObjectNamed("skb", "sk_buff")

@@ -13,11 +13,12 @@ var showHelpers = []row{
 	{ID: uapi.FuncSeqPrintfBtf, Do: seqPrintfBTF, Note: "collected as the run's output"},
 }
 
-// maxShown limits the text of one call: text that does not fit is generated as well, because its length counts.
+// maxShown limits the text of one call: text that does not fit is generated as well, because its
+// length counts.
 const maxShown = 64 << 20
 
-// maxErrno is the largest error that an address can encode (IS_ERR of include/linux/err.h); such addresses are printed
-// without hashing.
+// maxErrno is the largest error that an address can encode (IS_ERR of include/linux/err.h); such
+// addresses are printed without hashing.
 const maxErrno = 4095
 
 // shown is the memory and the text of a helper that prints by type.
@@ -60,8 +61,8 @@ func (s *shown) PutShown(piece string) {
 	}
 }
 
-// showArgs checks the arguments common to both helpers (bpf_btf_printf_prepare) and reads the struct btf_ptr: a
-// pointer, a type id, and unused flags.
+// showArgs checks the arguments common to both helpers (bpf_btf_printf_prepare) and reads the
+// struct btf_ptr: a pointer, a type id, and unused flags.
 func (c *Call) showArgs(ptr, size, flags uint64) (addr uint64, id btf.ID, errno uapi.Errno, f *vm.Action) {
 	pointer := c.guest.PointerSize()
 	raw, f := c.guest.Read(ptr, size&0xffffffff)
@@ -105,8 +106,8 @@ func (s *shown) show(id btf.ID, addr, flags uint64) (uapi.Errno, *vm.Action) {
 	return 0, notSimulated(err.Error())
 }
 
-// snprintfBTF prints an object by its type into a buffer (bpf_snprintf_btf). The result is the length without the NUL,
-// including what did not fit.
+// snprintfBTF prints an object by its type into a buffer (bpf_snprintf_btf). The result is the
+// length without the NUL, including what did not fit.
 func snprintfBTF(c *Call) (uint64, *vm.Action) {
 	addr, id, errno, f := c.showArgs(c.Args[2], c.Args[3], c.Args[4])
 	if f != nil || errno != 0 {
@@ -140,8 +141,8 @@ func snprintfBTF(c *Call) (uint64, *vm.Action) {
 	return uint64(s.total), f
 }
 
-// seqPrintfBTF prints an object by its type to an iterator's output (bpf_seq_printf_btf). Text that does not fit is not
-// an error of the call.
+// seqPrintfBTF prints an object by its type to an iterator's output (bpf_seq_printf_btf). Text that
+// does not fit is not an error of the call.
 func seqPrintfBTF(c *Call) (uint64, *vm.Action) {
 	addr, id, errno, f := c.showArgs(c.Args[1], c.Args[2], c.Args[3])
 	if f != nil || errno != 0 {

@@ -109,7 +109,8 @@ func swap16(order binary.ByteOrder, v uint16) uint16 {
 	return order.Uint16(b[:])
 }
 
-// writable mirrors bpf_try_make_writable: the first n bytes must exist, and become linear and unshared.
+// writable mirrors bpf_try_make_writable: the first n bytes must exist, and become linear and
+// unshared.
 func (s *skb) writable(n uint64) bool { return n <= uint64(s.p.Len()) && s.p.Pull(int(n)) == 0 }
 
 // changed notifies the memory that packet bytes were changed directly.
@@ -130,8 +131,8 @@ func skbLoadBytes(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, c.guest.Write(c.Args[2], b)
 }
 
-// skbLoadBytesRelative takes offsets from the link or the network header, for most program types the start of the
-// packet anyway (bpf_skb_load_bytes_relative).
+// skbLoadBytesRelative takes offsets from the link or the network header, for most program types
+// the start of the packet anyway (bpf_skb_load_bytes_relative).
 func skbLoadBytesRelative(c *Call, s *skb) (uint64, *vm.Action) {
 	off, n := int64(c.Args[1]&0xffffffff), c.Args[3]&0xffffffff
 	start := s.st.mac
@@ -221,8 +222,8 @@ func setHashInvalid(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// skbSetTstamp implements bpf_skb_set_tstamp. From 6.11 on the types are clocks: 0 real, 1 monotonic, 2 TAI; before
-// that, 0 means "unspecified" and allows no time.
+// skbSetTstamp implements bpf_skb_set_tstamp. From 6.11 on the types are clocks: 0 real, 1
+// monotonic, 2 TAI; before that, 0 means "unspecified" and allows no time.
 func skbSetTstamp(c *Call, s *skb) (uint64, *vm.Action) {
 	if p := s.protocol(); p != protoIPv4 && p != protoIPv6 {
 		return errnoRet(uapi.EOPNOTSUPP), nil
@@ -241,8 +242,8 @@ func skbSetTstamp(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// skbEcnSetCE marks congestion if the sender supports ECN (bpf_skb_ecn_set_ce); 1 means that the packet now has the
-// mark.
+// skbEcnSetCE marks congestion if the sender supports ECN (bpf_skb_ecn_set_ce); 1 means that the
+// packet now has the mark.
 func skbEcnSetCE(c *Call, s *skb) (uint64, *vm.Action) {
 	s.p.Pull(min(s.st.net+ipv6Header, s.p.Len()))
 	ip := s.p.Bytes()[min(s.st.net, s.p.Linear()):]

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// The cgroups of a packet are those of its socket, which belongs to the current task, because BPF_PROG_TEST_RUN creates
-// it there.
+// The cgroups of a packet are those of its socket, which belongs to the current task, because
+// BPF_PROG_TEST_RUN creates it there.
 var skbCgroupHelpers = []row{
 	{ID: uapi.FuncSkbCgroupId, Do: onPacket(skbCgroupID), Note: "of the current task"},
 	{ID: uapi.FuncSkbAncestorCgroupId, Do: onPacket(skbAncestorCgroupID), Note: "of the current task"},
@@ -104,8 +104,9 @@ func packetOutput(name string, where func(func(string) uint64) (uint64, uint64))
 	})
 }
 
-// packetStart returns the first n bytes of the packet that the first argument stands for: EFAULT if it is shorter. Fragments count if the program's own packet is meant, or the one of the
-// program that it traces (bpf_xdp_copy, bpf_skb_copy).
+// packetStart returns the first n bytes of the packet that the first argument stands for: EFAULT if
+// it is shorter. Fragments count if the program's own packet is meant, or the one of the program
+// that it traces (bpf_xdp_copy, bpf_skb_copy).
 func (c *Call) packetStart(name string, where func(func(string) uint64) (uint64, uint64), n uint64) ([]byte, uapi.Errno, *vm.Action) {
 	b := make([]byte, n)
 	if ctx := c.Kernel.ContextOfKernel(c.Args[0]); ctx != nil && ctx.Packet != nil {

@@ -15,8 +15,8 @@ var skbRoomHelpers = []row{
 	{ID: uapi.FuncSkbVlanPop, Do: onSkb(skbVlanPop)},
 }
 
-// skbChangeHead adds room before the packet: the link header moves to its new start, the network header stays
-// (bpf_skb_change_head).
+// skbChangeHead adds room before the packet: the link header moves to its new start, the network
+// header stays (bpf_skb_change_head).
 func skbChangeHead(c *Call, s *skb) (uint64, *vm.Action) {
 	room := int(int32(uint32(c.Args[1])))
 	if c.Args[2] != 0 || room < 0 || s.p.Len()+room > maxSkbLen && !s.gso() {
@@ -48,15 +48,16 @@ func skbChangeTail(c *Call, s *skb) (uint64, *vm.Action) {
 	return errnoRet(errno), nil
 }
 
-// gso reports whether the packet represents several segments. Their type is unknown: a context contains only their
-// size, as does BPF_PROG_TEST_RUN.
+// gso reports whether the packet represents several segments. Their type is unknown: a context
+// contains only their size, as does BPF_PROG_TEST_RUN.
 func (s *skb) gso() bool {
 	size, _ := s.c.Field("gso_size")
 	return size != 0
 }
 
-// checkSegments returns the result of bpf_check_mtu for a packet of several segments whose total size exceeds the MTU:
-// it may fit after segmentation, and the segments are checked only on request (skb_gso_validate_network_len).
+// checkSegments returns the result of bpf_check_mtu for a packet of several segments whose total
+// size exceeds the MTU: it may fit after segmentation, and the segments are checked only on request
+// (skb_gso_validate_network_len).
 func (s *skb) checkSegments(mtu int64, ask bool) uint64 {
 	if !ask {
 		return uapi.CheckMTURetSuccess
@@ -94,8 +95,8 @@ func (s *skb) remove(off, n int) uapi.Errno {
 	return s.p.Resize(off, -n)
 }
 
-// skbChangeProto makes room for the longer header of IPv6, or removes it again; the program writes the header
-// (bpf_skb_change_proto).
+// skbChangeProto makes room for the longer header of IPv6, or removes it again; the program writes
+// the header (bpf_skb_change_proto).
 func skbChangeProto(c *Call, s *skb) (uint64, *vm.Action) {
 	if c.Args[2] != 0 {
 		return errnoRet(uapi.EINVAL), nil
@@ -150,7 +151,8 @@ func netHeaderLen(proto uint16) int {
 	return ipv4Header
 }
 
-// skbAdjustRoom inserts or removes bytes after the link or the network header (bpf_skb_adjust_room).
+// skbAdjustRoom inserts or removes bytes after the link or the network header
+// (bpf_skb_adjust_room).
 func skbAdjustRoom(c *Call, s *skb) (uint64, *vm.Action) {
 	return errnoRet(s.adjustRoom(int(int32(uint32(c.Args[1]))), uint32(c.Args[2]), c.Args[3])), nil
 }
@@ -277,7 +279,8 @@ func (s *skb) setVLAN(proto, tci uint16, present bool) {
 	s.c.SetField("vlan_present", v)
 }
 
-// skbVlanPush stores a tag out of band; an existing one moves into the packet's bytes (skb_vlan_push).
+// skbVlanPush stores a tag out of band; an existing one moves into the packet's bytes
+// (skb_vlan_push).
 func skbVlanPush(c *Call, s *skb) (uint64, *vm.Action) {
 	proto := swap16(s.e.guest.Order(), uint16(c.Args[1]))
 	if !isVLAN(proto) {
@@ -298,7 +301,8 @@ func skbVlanPush(c *Call, s *skb) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// skbVlanPop removes the outermost tag; the next one in the packet's bytes replaces it (skb_vlan_pop).
+// skbVlanPop removes the outermost tag; the next one in the packet's bytes replaces it
+// (skb_vlan_pop).
 func skbVlanPop(c *Call, s *skb) (uint64, *vm.Action) {
 	if _, _, ok := s.vlan(); ok {
 		s.setVLAN(0, 0, false)

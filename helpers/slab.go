@@ -5,7 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Kfuncs for slab caches (mm/slab_common.c). Programs hold one word: how many caches were visited, plus 1.
+// Kfuncs for slab caches (mm/slab_common.c). Programs hold one word: how many caches were visited,
+// plus 1.
 var slabKfuncs = []kfuncRow{
 	{Name: "bpf_iter_kmem_cache_new", Args: []proto.Arg{argIter}, Do: iterSlabNew, Note: slabNote},
 	{Name: "bpf_iter_kmem_cache_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterSlabNext},

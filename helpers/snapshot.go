@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// Snapshot is the state of an [Env] at one point in time: the state of its parts, and the run's record. Memory, maps
-// and kernel have snapshots of their own.
+// Snapshot is the state of an [Env] at one point in time: the state of its parts, and the run's
+// record. Memory, maps and kernel have snapshots of their own.
 type Snapshot struct {
 	run   *Run
 	was   Run
 	parts [3]func() // restore
 }
 
-// Snapshot records the state. It may be taken between runs and, by a debugger, between two instructions.
+// Snapshot records the state. It may be taken between runs and, by a debugger, between two
+// instructions.
 func (e *Env) Snapshot() *Snapshot {
 	s := &Snapshot{run: e.Run, parts: [...]func(){e.guest.Snapshot(), e.heap.Snapshot(), e.Timers.Snapshot()}}
 	if e.Run != nil {
@@ -34,7 +35,8 @@ func (e *Env) Restore(s *Snapshot) {
 	}
 }
 
-// load makes a run what it was when it was cloned, where nobody else sees it in the memory that it has.
+// load makes a run what it was when it was cloned, where nobody else sees it in the memory that it
+// has.
 func (r *Run) load(was *Run) {
 	held, draining, records := r.Held, r.draining, r.records
 	*r = *was
@@ -49,8 +51,8 @@ func (r *Run) load(was *Run) {
 	}
 }
 
-// Keep records what a run has recorded and holds; restore can be called any number of times. It is for suspended runs,
-// which [Env.Snapshot] does not include.
+// Keep records what a run has recorded and holds; restore can be called any number of times. It is
+// for suspended runs, which [Env.Snapshot] does not include.
 func (r *Run) Keep() (restore func()) {
 	was := r.clone()
 	return func() { *r = was.clone() }

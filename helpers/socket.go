@@ -77,8 +77,8 @@ const (
 	tupleIPv6 = 36
 )
 
-// skLookup implements bpf_sk_lookup_tcp and related helpers; those for full sockets do not find time-wait and request
-// sockets (__bpf_skc_lookup).
+// skLookup implements bpf_sk_lookup_tcp and related helpers; those for full sockets do not find
+// time-wait and request sockets (__bpf_skc_lookup).
 func skLookup(protocol uint16, full bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		ctx := c.contextAt(c.Args[0])
@@ -119,8 +119,8 @@ func (c *Call) takeSocket(s *kernel.Socket) {
 	c.Run.Held.Take(held.Reference, s.FullAddr(), "socket "+s.Role())
 }
 
-// skAssign implements bpf_sk_assign: in sk_lookup programs it selects the socket (NULL for none), in tc programs it
-// assigns it to the packet.
+// skAssign implements bpf_sk_assign: in sk_lookup programs it selects the socket (NULL for none),
+// in tc programs it assigns it to the packet.
 func skAssign(c *Call) (uint64, *vm.Action) {
 	ctx := c.contextAt(c.Args[0])
 	if ctx == nil {
@@ -207,7 +207,8 @@ func bind(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return errnoRet(errno), nil
 }
 
-// sockFromFile returns a file's socket, or NULL for files other than sockets (which have socket_file_ops).
+// sockFromFile returns a file's socket, or NULL for files other than sockets (which have
+// socket_file_ops).
 func sockFromFile(c *Call) (uint64, *vm.Action) {
 	file := c.Kernel.ObjectAt(c.Args[0])
 	if file == nil {
@@ -227,8 +228,8 @@ func sockFromFile(c *Call) (uint64, *vm.Action) {
 	return socket, nil
 }
 
-// skcTo casts a socket to a more specific kernel type if it has that type, else returns NULL. The result is the
-// kernel's struct.
+// skcTo casts a socket to a more specific kernel type if it has that type, else returns NULL. The
+// result is the kernel's struct.
 func skcTo(is func(*kernel.Socket) bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		if c.Args[0] == 0 {

@@ -12,7 +12,8 @@ var sockMapHelpers = []row{
 	{ID: uapi.FuncSockHashUpdate, Do: onSockOps(sockMapUpdate)},
 }
 
-// lookupSock acquires a reference to the socket of a key, as a lookup in a sockmap does; 0 if there is none.
+// lookupSock acquires a reference to the socket of a key, as a lookup in a sockmap does; 0 if there
+// is none.
 func (c *Call) lookupSock(m maps.SockMap, key []byte) uint64 {
 	v, ok := m.Sock(key)
 	if !ok {
@@ -23,7 +24,8 @@ func (c *Call) lookupSock(m maps.SockMap, key []byte) uint64 {
 	return s.FullAddr()
 }
 
-// storeSock puts a socket into a map if it is allowed there (sock_map_sk_is_suitable, sock_map_sk_state_allowed).
+// storeSock puts a socket into a map if it is allowed there (sock_map_sk_is_suitable,
+// sock_map_sk_state_allowed).
 func storeSock(m maps.SockMap, key []byte, s *kernel.Socket, flags uint64) uapi.Errno {
 	const stream, established = 1, 1
 	if !s.Full() {
@@ -38,8 +40,8 @@ func storeSock(m maps.SockMap, key []byte, s *kernel.Socket, flags uint64) uapi.
 	return m.SetSock(key, s, flags)
 }
 
-// sockMapUpdate stores the socket of a sockops program, at the events that complete a handshake or start listening
-// (bpf_sock_map_update).
+// sockMapUpdate stores the socket of a sockops program, at the events that complete a handshake or
+// start listening (bpf_sock_map_update).
 func sockMapUpdate(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	m := c.ref.m
 	sm, ok := m.(maps.SockMap)

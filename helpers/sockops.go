@@ -51,8 +51,8 @@ func sockOpsCallbackFlags(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	return uint64(flags &^ allSockOpsCBs), nil
 }
 
-// searchOption finds a TCP option by kind and, for experimental ones, magic (bpf_search_tcp_opt). ended means that an
-// end-of-list option was found.
+// searchOption finds a TCP option by kind and, for experimental ones, magic (bpf_search_tcp_opt).
+// ended means that an end-of-list option was found.
 func searchOption(opts []byte, kind byte, magic []byte) (opt []byte, ended bool, errno uapi.Errno) {
 	for len(opts) > 0 {
 		switch opts[0] {

@@ -54,8 +54,8 @@ type intOption struct {
 	clamp       func(v int32) int32
 }
 
-// intOptions are the options that bpf_setsockopt allows (sol_socket_sockopt, sol_tcp_sockopt, sol_ip_sockopt,
-// sol_ipv6_sockopt).
+// intOptions are the options that bpf_setsockopt allows (sol_socket_sockopt, sol_tcp_sockopt,
+// sol_ip_sockopt, sol_ipv6_sockopt).
 var intOptions = []intOption{
 	{level: solSocket, name: 2, flag: true}, // SO_REUSEADDR
 	{level: solSocket, name: 7, def: 16384, clamp: func(v int32) int32 { return bufferSize(v, leastSendBuffer) }},     // SO_SNDBUF
@@ -185,7 +185,8 @@ func (s sockOptions) keep(opt kernel.SockOption, v int32) {
 	s.SetOption(opt, b)
 }
 
-// setTOS mirrors __ip_sock_set_tos: streams keep their ECN bits, and the priority follows the class.
+// setTOS mirrors __ip_sock_set_tos: streams keep their ECN bits, and the priority follows the
+// class.
 func (s sockOptions) setTOS(v int32) int32 {
 	const ecn, stream = 3, 1
 	was := s.intValue(kernel.SockOption{Level: solIP, Name: ipTOS}, 0)

@@ -22,8 +22,10 @@ var sockRedirectHelpers = []row{
 	{ID: uapi.FuncSkSelectReuseport, Do: selectReuseport, Note: "recorded as an event; `expect.receiver` of a scenario has the socket that gets the packet"},
 }
 
-// SocketVerdict is what programs of sockets ask for with helpers: the socket of a redirect or that a sk_reuseport program selects, nil for none, and how many bytes of messages
-// the verdict is about (bpf_msg_apply_bytes) and how many the next call waits for (bpf_msg_cork_bytes), nil if the program did not say.
+// SocketVerdict is what programs of sockets ask for with helpers: the socket of a redirect or that
+// a sk_reuseport program selects, nil for none, and how many bytes of messages the verdict is about
+// (bpf_msg_apply_bytes) and how many the next call waits for (bpf_msg_cork_bytes), nil if the
+// program did not say.
 type SocketVerdict struct {
 	Target      *kernel.Socket
 	Ingress     bool
@@ -52,8 +54,8 @@ func (c *Call) keyNumber(key []byte) uint64 {
 	return uint64(c.guest.Order().Uint32(key))
 }
 
-// sockRedirectMap implements bpf_sk_redirect_map and bpf_msg_redirect_map (net/core/sock_map.c): the target of SK_PASS
-// is a socket in a map.
+// sockRedirectMap implements bpf_sk_redirect_map and bpf_msg_redirect_map (net/core/sock_map.c):
+// the target of SK_PASS is a socket in a map.
 func sockRedirectMap(message bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		key := make([]byte, 4)
@@ -113,8 +115,8 @@ func msgChange(do func(p *kernel.Packet, a, b int) uapi.Errno) func(*Call, *kern
 	}
 }
 
-// selectReuseport implements bpf_sk_select_reuseport: it chooses the socket of a group that receives the packet (net/core/filter.c
-// sk_select_reuseport, which does not look at flags).
+// selectReuseport implements bpf_sk_select_reuseport: it chooses the socket of a group that
+// receives the packet (net/core/filter.c sk_select_reuseport, which does not look at flags).
 func selectReuseport(c *Call) (uint64, *vm.Action) {
 	m, key := c.ref.m, c.key
 	var found any
@@ -153,8 +155,8 @@ func selectReuseport(c *Call) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// castToKernel implements bpf_cast_to_kern_ctx: it returns the kernel's struct for the program's context. The verifier
-// turns the call into a move.
+// castToKernel implements bpf_cast_to_kern_ctx: it returns the kernel's struct for the program's
+// context. The verifier turns the call into a move.
 func castToKernel(c *Call) (uint64, *vm.Action) {
 	ctx := c.contextAt(c.Args[0])
 	if ctx == nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestSocketRedirects: a redirect passes when the map has a socket that takes data, and drops for anything else.
+// TestSocketRedirects: a redirect passes when the map has a socket that takes data, and drops for
+// anything else.
 func TestSocketRedirects(t *testing.T) {
 	r := newRig(t, newest)
 	_, conn := r.open("conn", kernel.SockSpec{})
@@ -64,7 +65,8 @@ func TestSocketRedirects(t *testing.T) {
 	assert.EqualValues(t, 200, r.env.Run.Events[1].Number)
 }
 
-// TestSelectReuseport: a socket of the packet's group is selected; others are refused with the kernel's errors (sk_select_reuseport).
+// TestSelectReuseport: a socket of the packet's group is selected; others are refused with the
+// kernel's errors (sk_select_reuseport).
 func TestSelectReuseport(t *testing.T) {
 	r := newRig(t, newest)
 	open := func(name string, spec kernel.SockSpec) (*kernel.Object, *kernel.Socket) {
@@ -115,7 +117,8 @@ func TestSelectReuseport(t *testing.T) {
 	}
 }
 
-// TestCastToKernelContext: the kernel's struct agrees with the context, and helpers take it in its place.
+// TestCastToKernelContext: the kernel's struct agrees with the context, and helpers take it in its
+// place.
 func TestCastToKernelContext(t *testing.T) {
 	r := newRig(t, newest)
 	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
@@ -142,7 +145,8 @@ func TestCastToKernelContext(t *testing.T) {
 	assert.Equal(t, c.Packet.DataEnd(), end)
 }
 
-// TestReadonlyCastLeadsToTheKernelsStruct: a cast of what the user ABI shows gives the kernel's own struct; other addresses stay.
+// TestReadonlyCastLeadsToTheKernelsStruct: a cast of what the user ABI shows gives the kernel's own
+// struct; other addresses stay.
 func TestReadonlyCastLeadsToTheKernelsStruct(t *testing.T) {
 	r := newRig(t, newest)
 	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
@@ -169,7 +173,8 @@ func TestSockDestroy(t *testing.T) {
 	assert.Equal(t, uint64(uint32(neg(uapi.ENOENT))), r.kok("bpf_sock_destroy", o.Addr()), "closed already")
 }
 
-// TestObjectsByTheNamesOf72: since Linux 7.1 the functions for objects have their names without _impl, and no argument for what the verifier fills in.
+// TestObjectsByTheNamesOf72: since Linux 7.1 the functions for objects have their names without
+// _impl, and no argument for what the verifier fills in.
 func TestObjectsByTheNamesOf72(t *testing.T) {
 	r := newRig(t, uapi.VersionCode(7, 2))
 	typ := r.withLocal()

@@ -59,7 +59,8 @@ func TestStorage(t *testing.T) {
 	}
 }
 
-// specialValue builds the BTF of a map value: a struct with the named special struct at offset 0 and 8 more bytes.
+// specialValue builds the BTF of a map value: a struct with the named special struct at offset 0
+// and 8 more bytes.
 func specialValue(t *testing.T, name string, size uint32) (*btf.Spec, btf.ID) {
 	t.Helper()
 	b := btf.NewBuilder(nil)
@@ -355,8 +356,8 @@ func TestThrow(t *testing.T) {
 	assert.EqualValues(t, 42, ret)
 }
 
-// TestProbeReadsPastObjects: the kernel's memory continues after an object, so a probe read past its end succeeds with bytes nobody can rely on; only
-// what is not there fails.
+// TestProbeReadsPastObjects: the kernel's memory continues after an object, so a probe read past
+// its end succeeds with bytes nobody can rely on; only what is not there fails.
 func TestProbeReadsPastObjects(t *testing.T) {
 	r := newRig(t, newest)
 	var warned []string

@@ -26,8 +26,9 @@ func (c *Call) checkOwner(m maps.Map, owner uint64) *vm.Action {
 	return nil
 }
 
-// storageGet returns NULL for a NULL owner, for unknown flags, and, without BPF_LOCAL_STORAGE_GET_F_CREATE, for an
-// owner without storage (bpf_task_storage_get and related helpers).
+// storageGet returns NULL for a NULL owner, for unknown flags, and, without
+// BPF_LOCAL_STORAGE_GET_F_CREATE, for an owner without storage (bpf_task_storage_get and related
+// helpers).
 func storageGet(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 	if f := c.checkOwner(s, c.Args[1]); f != nil {
 		return 0, f
@@ -55,7 +56,8 @@ func storageDelete(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 	return errnoRet(s.DeleteOwner(c.storageOwner(s, c.Args[1]))), nil
 }
 
-// getLocalStorage returns the older cgroup storage, which exists from attachment on and is never NULL.
+// getLocalStorage returns the older cgroup storage, which exists from attachment on and is never
+// NULL.
 func getLocalStorage(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 	owner := c.Run.CgroupStorage
 	if owner == 0 {

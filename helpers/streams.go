@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Streams are the standard output and error of a program, which user space reads with BPF_PROG_STREAM_READ_BY_FD (kernel/bpf/stream.c).
+// Streams are the standard output and error of a program, which user space reads with
+// BPF_PROG_STREAM_READ_BY_FD (kernel/bpf/stream.c).
 var streamKfuncs = []kfuncRow{
 	{Name: "bpf_stream_vprintk", Args: []proto.Arg{argAny, argPtr, argMem, argSize}, Do: streamPrint, Note: "recorded as an event"},
 	{Name: "bpf_stream_vprintk_impl", Args: []proto.Arg{argAny, argPtr, argMem, argSize, argAny}, Do: streamPrint, Note: "recorded as an event"},

@@ -7,8 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// The string kfuncs (kernel/bpf/helpers.c, since Linux 6.17). They read kernel memory without faulting: -ERANGE for an
-// invalid address, -EFAULT for an unmapped one, -E2BIG for a string without a NUL in 64 KiB.
+// The string kfuncs (kernel/bpf/helpers.c, since Linux 6.17). They read kernel memory without
+// faulting: -ERANGE for an invalid address, -EFAULT for an unmapped one, -E2BIG for a string
+// without a NUL in 64 KiB.
 var stringKfuncs = []kfuncRow{
 	{Name: "bpf_strcmp", Args: []proto.Arg{argPtr, argPtr}, Do: strCompare(false, false)},
 	{Name: "bpf_strcasecmp", Args: []proto.Arg{argPtr, argPtr}, Do: strCompare(true, false)},
@@ -128,7 +129,8 @@ func strFind(how int) Impl {
 	}
 }
 
-// find implements the variants of strchr: it returns the index of a character, which may be the terminating NUL.
+// find implements the variants of strchr: it returns the index of a character, which may be the
+// terminating NUL.
 func find(p *guest.Prober, addr uint64, want uint32, limit uint64, how int) (uint64, *vm.Action) {
 	s, errno := open(p, addr)
 	if errno != 0 {
@@ -176,8 +178,8 @@ func strnlen(c *Call) (uint64, *vm.Action) {
 	return n, f
 }
 
-// strSpan implements strspn (accept) and strcspn: the length of the prefix that consists only of, or contains none of,
-// the given characters.
+// strSpan implements strspn (accept) and strcspn: the length of the prefix that consists only of,
+// or contains none of, the given characters.
 func strSpan(accept bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		s, errno := open(&c.probe, c.Args[0], c.Args[1])
@@ -217,8 +219,8 @@ func strSpan(accept bool) Impl {
 	}
 }
 
-// strSearch implements the variants of strstr: the index of the second string in the first, of which at most limit
-// bytes are searched.
+// strSearch implements the variants of strstr: the index of the second string in the first, of
+// which at most limit bytes are searched.
 func strSearch(fold, limited bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		s, errno := open(&c.probe, c.Args[0], c.Args[1])

@@ -15,8 +15,9 @@ var stringHelpers = []row{
 	{ID: uapi.FuncSnprintf, Do: snprintf},
 }
 
-// parseUnsigned parses a number by the rules of __bpf_strtoull (kernel/bpf/helpers.c): leading white space, an optional
-// minus, a prefix that depends on the base, digits. It returns the number of bytes consumed or a negative errno.
+// parseUnsigned parses a number by the rules of __bpf_strtoull (kernel/bpf/helpers.c): leading
+// white space, an optional minus, a prefix that depends on the base, digits. It returns the number
+// of bytes consumed or a negative errno.
 func parseUnsigned(s []byte, flags uint64) (v uint64, negative bool, consumed int64) {
 	base := flags & 31
 	if base != 0 && base != 8 && base != 10 && base != 16 || flags&^31 != 0 {

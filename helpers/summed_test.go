@@ -23,8 +23,8 @@ func summed(t *testing.T, part kernel.Summed) (*rig, *kernel.Context) {
 	return r, r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{NetSpec: kernel.NetSpec{Summed: part}})
 }
 
-// TestCardsSumFollowsTranslation: after an address was changed as NAT programs do it, the card's sum of the whole packet is that of the
-// bytes it has now.
+// TestCardsSumFollowsTranslation: after an address was changed as NAT programs do it, the card's
+// sum of the whole packet is that of the bytes it has now.
 func TestCardsSumFollowsTranslation(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -55,8 +55,8 @@ func TestCardsSumFollowsTranslation(t *testing.T) {
 	}
 }
 
-// TestUnfinishedSumHoldsThePseudoHeader: of a packet whose sum the card will finish, the field holds the pseudo header's sum; only changes
-// of the pseudo header change it.
+// TestUnfinishedSumHoldsThePseudoHeader: of a packet whose sum the card will finish, the field
+// holds the pseudo header's sum; only changes of the pseudo header change it.
 func TestUnfinishedSumHoldsThePseudoHeader(t *testing.T) {
 	r, c := summed(t, kernel.SummedPartial)
 	pseudo := func() uint16 {

@@ -38,7 +38,8 @@ const (
 	minutesPeriod = 60e9
 )
 
-// hash replaces the kernel's siphash, with a separate secret for each of the two layers of a cookie.
+// hash replaces the kernel's siphash, with a separate secret for each of the two layers of a
+// cookie.
 func (k *cookieKind) hash(c *Call, ip, tcp []byte, count uint32, layer int) uint32 {
 	h := fnv.New64a()
 	var b [12]byte
@@ -55,7 +56,8 @@ func (k *cookieKind) hash(c *Call, ip, tcp []byte, count uint32, layer int) uint
 // minutes is tcp_cookie_time.
 func (c *Call) minutes() uint32 { return uint32(c.Kernel.Clock().Mono() / minutesPeriod) }
 
-// make returns a cookie and the MSS it encodes, the largest in the table that fits (__cookie_v4_init_sequence).
+// make returns a cookie and the MSS it encodes, the largest in the table that fits
+// (__cookie_v4_init_sequence).
 func (k *cookieKind) make(c *Call, ip, tcp []byte) (cookie uint32, mss uint16) {
 	want := mssOption(tcp)
 	if want == 0 {
@@ -151,7 +153,8 @@ func genCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return errnoRet(uapi.ENOENT), nil
 }
 
-// checkCookie implements bpf_tcp_check_syncookie: cookies are valid only after a listener's queue was full.
+// checkCookie implements bpf_tcp_check_syncookie: cookies are valid only after a listener's queue
+// was full.
 func checkCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	ip, tcp := c.In(1), c.In(3)
 	switch {

@@ -7,11 +7,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Syscalls is the process in whose name a syscall program runs: its bpf(2), descriptors and memory. The loader programs
-// of light skeletons create everything with them.
+// Syscalls is the process in whose name a syscall program runs: its bpf(2), descriptors and memory.
+// The loader programs of light skeletons create everything with them.
 type Syscalls interface {
-	// Bpf makes a call with attributes of size bytes at an address of simulated memory. It returns the result or a
-	// negative errno, and what the call did ("map counts (array), fd 3").
+	// Bpf makes a call with attributes of size bytes at an address of simulated memory. It returns
+	// the result or a negative errno, and what the call did ("map counts (array), fd 3").
 	Bpf(cmd uint32, attr uint64, size uint32) (ret int64, what string)
 	// Close closes a descriptor.
 	Close(fd uint32) uapi.Errno
@@ -21,7 +21,8 @@ type Syscalls interface {
 	ReadUser(addr uint64, p []byte) bool
 }
 
-// SetSyscalls sets the process of syscall programs; with nil, they have none, and bpf_sys_bpf is refused by name.
+// SetSyscalls sets the process of syscall programs; with nil, they have none, and bpf_sys_bpf is
+// refused by name.
 func (e *Env) SetSyscalls(s Syscalls) {
 	e.syscalls, e.probe.Process = s, nil
 	if s != nil {
@@ -66,7 +67,8 @@ func sysClose(c *Call) (uint64, *vm.Action) {
 	return errnoRet(c.syscalls.Close(uint32(c.Args[0]))), nil
 }
 
-// btfFindByNameKind returns the id of a type of vmlinux or, with a descriptor of its types in the upper half, of a module.
+// btfFindByNameKind returns the id of a type of vmlinux or, with a descriptor of its types in the
+// upper half, of a module.
 func btfFindByNameKind(c *Call) (uint64, *vm.Action) {
 	n := c.Args[1] & 0xffffffff
 	if c.Args[3] != 0 {

@@ -46,7 +46,8 @@ func (p *fakeProcess) ReadUser(addr uint64, b []byte) bool {
 	return true
 }
 
-// TestSyscallsOfPrograms: bpf_sys_bpf makes the calls that the release allows, in the name of the process.
+// TestSyscallsOfPrograms: bpf_sys_bpf makes the calls that the release allows, in the name of the
+// process.
 func TestSyscallsOfPrograms(t *testing.T) {
 	r := newRig(t, newest)
 	attr := r.space(16)

@@ -24,8 +24,9 @@ func (at *finder) sysctlAt(addr uint64) (*kernel.Sysctl, *vm.Action) {
 	return nil, badArg("%#x is not the context of a sysctl program", addr)
 }
 
-// sysctlGetName copies the path below /proc/sys, or its last component. A name that does not fit is truncated and gives
-// -E2BIG; the kernel copies a path directory by directory and stops at the first that does not fit.
+// sysctlGetName copies the path below /proc/sys, or its last component. A name that does not fit is
+// truncated and gives -E2BIG; the kernel copies a path directory by directory and stops at the
+// first that does not fit.
 func sysctlGetName(c *Call, s *kernel.Sysctl) (uint64, *vm.Action) {
 	out := c.Out(1)
 	if len(out) == 0 {

@@ -17,7 +17,8 @@ func short(e uapi.Errno) uint64 { return uint64(uint32(neg(e))) }
 
 var linux72 = uapi.VersionCode(7, 2)
 
-// TestListsByPosition: nodes are put after, taken from and found at places in a list; those of other lists are refused.
+// TestListsByPosition: nodes are put after, taken from and found at places in a list; those of
+// other lists are refused.
 func TestListsByPosition(t *testing.T) {
 	r := newRig(t, linux72)
 	typ, head, other := r.withLocal(), r.space(16), r.space(16)

@@ -31,7 +31,8 @@ func trap(*Call) (uint64, *vm.Action) {
 	return 0, badArg("unexpected __bpf_trap() due to uninitialized variable?")
 }
 
-// onRingContext turns functions of an io_uring's context, which programs know as iou_ctx, into implementations.
+// onRingContext turns functions of an io_uring's context, which programs know as iou_ctx, into
+// implementations.
 var onRingContext = on(0, (*Call).ringContextAt)
 
 func (c *Call) ringContextAt(addr uint64) (*kernel.Object, *vm.Action) {

@@ -102,8 +102,8 @@ func cgroupOf(ref any) (uint64, bool) {
 	return 0, false
 }
 
-// getNsCurrentPidTgid fills struct bpf_pidns_info if dev and ino identify the task's pid namespace; otherwise it zeroes
-// it and returns -EINVAL (bpf_get_ns_current_pid_tgid).
+// getNsCurrentPidTgid fills struct bpf_pidns_info if dev and ino identify the task's pid namespace;
+// otherwise it zeroes it and returns -EINVAL (bpf_get_ns_current_pid_tgid).
 func getNsCurrentPidTgid(c *Call) (uint64, *vm.Action) {
 	out := make([]byte, 8)
 	errno := uapi.EINVAL

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Signals, and callbacks that run when a task returns to user space (kernel/bpf/helpers.c bpf_task_work_schedule).
+// Signals, and callbacks that run when a task returns to user space (kernel/bpf/helpers.c
+// bpf_task_work_schedule).
 var taskWorkKfuncs = []kfuncRow{
 	{Name: "bpf_send_signal_task", Args: []proto.Arg{argObject, argAny, argAny, argAny}, Do: sendSignalTask, Note: "recorded as an event"},
 	{Name: "bpf_task_work_schedule_signal", Args: []proto.Arg{argObject, argTimer, argMap, argFunc}, Do: taskWorkSchedule, Note: taskWorkNote},
@@ -74,8 +75,8 @@ func taskWorkSchedule(c *Call) (uint64, *vm.Action) {
 	return 0, c.Timers.Arm(work, c.Kernel.Clock().Mono(), c.Thread.CPU)
 }
 
-// timerCancelAsync does not wait: it returns 1 if the timer was armed, -1 if its callback is running
-// (hrtimer_try_to_cancel). Unlike bpf_timer_cancel it keeps the callback.
+// timerCancelAsync does not wait: it returns 1 if the timer was armed, -1 if its callback is
+// running (hrtimer_try_to_cancel). Unlike bpf_timer_cancel it keeps the callback.
 func timerCancelAsync(c *Call) (uint64, *vm.Action) {
 	d, ok := c.Timers.Item(c.Args[0])
 	switch {

@@ -76,8 +76,10 @@ func timerStart(c *Call) (uint64, *vm.Action) {
 	return 0, c.Timers.Arm(c.Args[0], at, c.Thread.CPU)
 }
 
-// timerCancel returns 1 if the timer was armed. In its own callback it would wait for itself: -EDEADLK. A callback that runs elsewhere is waited for: where runs
-// are interleaved, the call is executed only when that has ended, if it does not fail: in a callback that the other one waits for, and in interrupts.
+// timerCancel returns 1 if the timer was armed. In its own callback it would wait for itself:
+// -EDEADLK. A callback that runs elsewhere is waited for: where runs are interleaved, the call is
+// executed only when that has ended, if it does not fail: in a callback that the other one waits
+// for, and in interrupts.
 func timerCancel(c *Call) (uint64, *vm.Action) {
 	d, ok := c.Timers.Item(c.Args[0])
 	switch {

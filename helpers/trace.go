@@ -29,8 +29,8 @@ func traceVprintk(c *Call) (uint64, *vm.Action) {
 	return c.tracef(c.Args[0], c.Args[1]&0xffffffff, args)
 }
 
-// tracef formats one line for the trace pipe and returns its length. The format must end with a NUL within the given
-// size.
+// tracef formats one line for the trace pipe and returns its length. The format must end with a NUL
+// within the given size.
 func (c *Call) tracef(addr, size uint64, args []uint64) (uint64, *vm.Action) {
 	raw, f := c.guest.Read(addr, size)
 	if f != nil {

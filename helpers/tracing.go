@@ -29,8 +29,8 @@ func getFuncArg(c *Call) (uint64, *vm.Action) {
 	return 0, c.copyU64(c.Args[2], c.Args[0]+8*n)
 }
 
-// getFuncRet reads the traced function's return value, which follows the arguments. At a function's entry there is
-// none: -EOPNOTSUPP.
+// getFuncRet reads the traced function's return value, which follows the arguments. At a function's
+// entry there is none: -EOPNOTSUPP.
 func getFuncRet(c *Call) (uint64, *vm.Action) {
 	if !c.Run.FuncReturns {
 		return errnoRet(uapi.EOPNOTSUPP), nil

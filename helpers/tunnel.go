@@ -38,8 +38,8 @@ type tunnelKey struct {
 	ports [4]byte // of an encapsulation in UDP: source and destination
 }
 
-// arrivedBy returns the key of a packet that came through a tunnel: the remote sender is its source, whereas for sent
-// packets the source is local.
+// arrivedBy returns the key of a packet that came through a tunnel: the remote sender is its
+// source, whereas for sent packets the source is local.
 func arrivedBy(order binary.ByteOrder, t *kernel.Tunnel) *tunnelKey {
 	k := &tunnelKey{ipv6: t.Remote.Is6(), flags: t.Flags}
 	order.PutUint32(k.raw[:], t.ID)

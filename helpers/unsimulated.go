@@ -9,8 +9,8 @@ const (
 	kernelCalls = "the kernel adds the call to programs itself; the call of a program is refused"
 )
 
-// unsimulated lists, by name, every kfunc of the table of prototypes and of the newest kernel's BTF that has no implementation.
-// TestEveryKfunc holds it.
+// unsimulated lists, by name, every kfunc of the table of prototypes and of the newest kernel's BTF
+// that has no implementation. TestEveryKfunc holds it.
 var unsimulated = []Unsimulated{
 	{"bpf_fentry_test1", kernelTest},
 	{"bpf_kfunc_call_memb_release", kernelTest},

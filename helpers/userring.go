@@ -13,8 +13,8 @@ var userRingHelpers = []row{
 // maxUserSamples is BPF_MAX_USER_RINGBUF_SAMPLES, the maximum number of samples per call.
 const maxUserSamples = 128 * 1024
 
-// userRingbufDrain calls back with a dynptr for every sample, until the callback returns 1 (bpf_user_ringbuf_drain). It
-// returns the number of samples taken.
+// userRingbufDrain calls back with a dynptr for every sample, until the callback returns 1
+// (bpf_user_ringbuf_drain). It returns the number of samples taken.
 func userRingbufDrain(c *Call, ring maps.UserRing) (uint64, *vm.Action) {
 	if c.Args[3]&^uint64(uapi.RbNoWakeup|uapi.RbForceWakeup) != 0 {
 		return errnoRet(uapi.EINVAL), nil

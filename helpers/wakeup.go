@@ -13,7 +13,8 @@ var wakeupKfuncs = []kfuncRow{
 	{Name: "bpf_wakeup_sources_get_head", Wide: true, Do: wakeupHead, Note: "the scenario's objects of type wakeup_source, else one"},
 }
 
-// wakeupLock returns the index of the SRCU section plus 1 as a pointer. No grace period passes during a run: the index is 0.
+// wakeupLock returns the index of the SRCU section plus 1 as a pointer. No grace period passes
+// during a run: the index is 0.
 func wakeupLock(c *Call) (uint64, *vm.Action) {
 	const lock = 1
 	c.Run.Held.Take(held.Reference, lock, "bpf_ws_lock")

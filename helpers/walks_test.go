@@ -78,7 +78,8 @@ func TestCgroupIterators(t *testing.T) {
 	assert.Equal(t, uint64(uint32(neg(uapi.EINVAL))), r.kok("bpf_iter_css_task_new", it, own, 8))
 }
 
-// checkTree returns the depth of black nodes, which has to be the same on every way, and the keys in order.
+// checkTree returns the depth of black nodes, which has to be the same on every way, and the keys
+// in order.
 func (r *rig) checkTree(n, parent uint64, red bool) (depth int, keys []uint64) {
 	const black, tags = 1, 3 // bits of the parent word
 	r.t.Helper()

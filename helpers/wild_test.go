@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestWildSizesAllocateNothing: a result that does not fit its destination is refused before there is room for it on the host.
+// TestWildSizesAllocateNothing: a result that does not fit its destination is refused before there
+// is room for it on the host.
 func TestWildSizesAllocateNothing(t *testing.T) {
 	const wild = 1 << 28
 	for _, c := range []struct {
@@ -51,7 +52,8 @@ func TestWildSizesAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestRecordedEffectsAreBounded: a loop of helpers that leave something after ends before the host's memory does.
+// TestRecordedEffectsAreBounded: a loop of helpers that leave something after ends before the
+// host's memory does.
 func TestRecordedEffectsAreBounded(t *testing.T) {
 	for _, id := range []uapi.FuncID{uapi.FuncTracePrintk, uapi.FuncSendSignal, uapi.FuncCloneRedirect} {
 		r := newRig(t, newest)

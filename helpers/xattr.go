@@ -33,8 +33,8 @@ const (
 	xattrReplace = 2
 )
 
-// xattrOf returns the attribute that the arguments name: of a dentry, or of that in a field of the object. ok is false if the dentry is of no
-// file.
+// xattrOf returns the attribute that the arguments name: of a dentry, or of that in a field of the
+// object. ok is false if the dentry is of no file.
 func (c *Call) xattrOf(field string) (k kernel.XattrKey, ok bool, act *vm.Action) {
 	name, act := c.constString(c.Args[1])
 	if act != nil {
@@ -51,7 +51,8 @@ func (c *Call) xattrOf(field string) (k kernel.XattrKey, ok bool, act *vm.Action
 	return kernel.XattrKey{Path: pathOf(o), Name: name}, err == nil && inode != nil, nil
 }
 
-// getXattr returns the length of the value, which it stores in the dynptr; an empty dynptr asks for the length alone.
+// getXattr returns the length of the value, which it stores in the dynptr; an empty dynptr asks for
+// the length alone.
 func getXattr(field string) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		k, ok, f := c.xattrOf(field)
@@ -125,7 +126,8 @@ func setXattr(c *Call) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// removeXattr allows programs to change only attributes in their own name space (bpf_xattr_write_permission).
+// removeXattr allows programs to change only attributes in their own name space
+// (bpf_xattr_write_permission).
 func removeXattr(c *Call) (uint64, *vm.Action) {
 	k, ok, f := c.xattrOf("")
 	switch {

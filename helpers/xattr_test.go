@@ -61,7 +61,8 @@ func TestXattrs(t *testing.T) {
 	assert.Equal(t, short(uapi.EINVAL), r.kok("bpf_cgroup_read_xattr", cgroup.Addr(), r.str("user.a"), none))
 }
 
-// TestXattrsBefore615: names of programs come with 6.15; before, the name is judged before the dynptr.
+// TestXattrsBefore615: names of programs come with 6.15; before, the name is judged before the
+// dynptr.
 func TestXattrsBefore615(t *testing.T) {
 	r := newRig(t, uapi.VersionCode(6, 12))
 	dentry, err := r.kernel.NewDentry("d", "/bin/true")

@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// What network cards report about a packet besides its bytes (net/core/xdp.c), and packets in pieces.
+// What network cards report about a packet besides its bytes (net/core/xdp.c), and packets in
+// pieces.
 var xdpKfuncs = []kfuncRow{
 	{Name: "bpf_xdp_metadata_rx_timestamp", Args: []proto.Arg{argCtx, argLong}, Do: onReceived(rxTimestamp), Note: "of the scenario, else -EOPNOTSUPP"},
 	{Name: "bpf_xdp_metadata_rx_hash", Args: []proto.Arg{argCtx, argInt, argInt}, Do: onReceived(rxHash), Note: "of the scenario, else -EOPNOTSUPP"},

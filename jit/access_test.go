@@ -26,7 +26,8 @@ func (v *stoppingView) Load(off uint64, size int) (uint64, *mem.Fault) {
 	return off + 1, nil
 }
 
-// TestAccessesOfViews: what code leaves is executed in its place, stops and faults where it stops and faults on the interpreter.
+// TestAccessesOfViews: what code leaves is executed in its place, stops and faults where it stops
+// and faults on the interpreter.
 func TestAccessesOfViews(t *testing.T) { eachTier(t, testAccessesOfViews) }
 
 func testAccessesOfViews(t *testing.T) {

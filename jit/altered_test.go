@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestRegistersChangedFromOutside: a debugger may give registers values that the program never does, to the running function or to a
-// caller, at any time.
+// TestRegistersChangedFromOutside: a debugger may give registers values that the program never
+// does, to the running function or to a caller, at any time.
 func TestRegistersChangedFromOutside(t *testing.T) { eachTier(t, testRegistersChangedFromOutside) }
 
 func testRegistersChangedFromOutside(t *testing.T) {

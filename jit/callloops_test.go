@@ -178,8 +178,8 @@ func (r *turnsRig) check(t testing.TB, seed uint64) {
 	}
 }
 
-// TestTurns compares helpers that call functions again and again, in every way that can end or interrupt them, on native code of
-// both tiers with the interpreter.
+// TestTurns compares helpers that call functions again and again, in every way that can end or
+// interrupt them, on native code of both tiers with the interpreter.
 func TestTurns(t *testing.T) {
 	n := testsize.Pick[uint64](2500, 150, 150)
 	const each = 200
@@ -208,7 +208,8 @@ func TestTurnsCheckClean(t *testing.T) {
 	}
 }
 
-// TestTurnsStayNative: the calls of a long loop leave native code neither at the end of a piece nor when a callback calls a helper.
+// TestTurnsStayNative: the calls of a long loop leave native code neither at the end of a piece nor
+// when a callback calls a helper.
 func TestTurnsStayNative(t *testing.T) { eachTier(t, testTurnsStayNative) }
 
 func testTurnsStayNative(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestChangesBetweenRuns holds that native code learns of everything that changed since it ran last.
+// TestChangesBetweenRuns holds that native code learns of everything that changed since it ran
+// last.
 func TestChangesBetweenRuns(t *testing.T) {
 	r := newRig(t)
 	region, err := r.mem.Alloc(64, mem.Region{Name: "buffer"})
@@ -90,7 +91,8 @@ func TestChangesBetweenRuns(t *testing.T) {
 		require.Equal(t, vm.Done, strict.Run(10))
 	})
 
-	// Snapshots, of the thread and of memory: the frame of the function called is freed, and made again elsewhere.
+	// Snapshots, of the thread and of memory: the frame of the function called is freed, and made
+	// again elsewhere.
 	call := lower(t, "r1 = r10; call f; exit\nf: r0 = r10; *(u64 *)(r10 - 8) = r1; exit", nil)
 	saved := r.mem.Snapshot()
 	for range 2 {
@@ -149,8 +151,8 @@ func TestRunIsDirect(t *testing.T) {
 	}
 }
 
-// TestBoundsBetweenRuns changes what is accessible in many ways, with the addresses that were fine before tried again and again: native
-// code must refuse what the interpreter refuses.
+// TestBoundsBetweenRuns changes what is accessible in many ways, with the addresses that were fine
+// before tried again and again: native code must refuse what the interpreter refuses.
 func TestBoundsBetweenRuns(t *testing.T) {
 	r := newRig(t)
 	interp := vm.NewThread(r.mem, vm.ThreadConfig{})

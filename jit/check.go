@@ -18,8 +18,8 @@ type checker struct {
 	moved        uint64 // bytes that count as work of helpers, before
 }
 
-// arenaBytes returns all bytes of the arena that native code may have changed: the engine's own memory, until its owner
-// closes it.
+// arenaBytes returns all bytes of the arena that native code may have changed: the engine's own
+// memory, until its owner closes it.
 func (e *Engine) arenaBytes() []byte {
 	return unsafe.Slice((*byte)(e.arena.Data), e.mem.Limit())
 }
@@ -31,9 +31,9 @@ func (c *checker) before(e *Engine, t *vm.Thread) {
 	c.moved = e.mem.Moved()
 }
 
-// compare executes the n instructions that native code executed again, on the interpreter. It reports whether the
-// results are equal. If a callback has returned to its helper, which both have to continue, the interpreter's exit
-// remains to be executed.
+// compare executes the n instructions that native code executed again, on the interpreter. It
+// reports whether the results are equal. If a callback has returned to its helper, which both have
+// to continue, the interpreter's exit remains to be executed.
 func (c *checker) compare(e *Engine, t *vm.Thread, n uint64, returned bool) bool {
 	native := t.Snapshot()
 	live, charged := e.arenaBytes(), e.mem.Moved()
@@ -56,7 +56,8 @@ func (c *checker) compare(e *Engine, t *vm.Thread, n uint64, returned bool) bool
 		}
 		diff = fmt.Sprintf("the byte at %#x is %#x, not %#x", e.arena.Base+uint64(at), c.then[at], live[at])
 	}
-	// Both begin with what was charged before; what the interpreter charged comes on top of what native code did.
+	// Both begin with what was charged before; what the interpreter charged comes on top of what
+	// native code did.
 	if again := e.mem.Moved() - charged; diff == "" && again != charged-c.moved {
 		diff = fmt.Sprintf("%d bytes of helpers' work are charged, the interpreter charges %d", charged-c.moved, again)
 	}

@@ -21,7 +21,8 @@ func (v *countingView) Store(uint64, int, uint64) *mem.Fault { return nil }
 func (v *countingView) Read(uint64, []byte) *mem.Fault       { return nil }
 func (v *countingView) Write(uint64, []byte) *mem.Fault      { return nil }
 
-// TestContextWords: loads of words of the context yield their values on both engines, whoever is asked for how many.
+// TestContextWords: loads of words of the context yield their values on both engines, whoever is
+// asked for how many.
 func TestContextWords(t *testing.T) {
 	value, other := uint64(0xffff888000001234), uint64(0x5678)
 	words := []*uint64{&value, nil, &other}

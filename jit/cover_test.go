@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestCoverageOfJumpsIntoBlocks: jumps that native code does not make itself lead to the middle of what it takes for a block, of which it
-// must not say that all was executed.
+// TestCoverageOfJumpsIntoBlocks: jumps that native code does not make itself lead to the middle of
+// what it takes for a block, of which it must not say that all was executed.
 func TestCoverageOfJumpsIntoBlocks(t *testing.T) { eachTier(t, testCoverageOfJumpsIntoBlocks) }
 
 func testCoverageOfJumpsIntoBlocks(t *testing.T) {
@@ -38,7 +38,8 @@ func testCoverageBehindTheEnd(t *testing.T) {
 	}
 }
 
-// requireSameCoverage runs a program, which ends as said, on both engines and compares which slots were executed. All faults are BadTarget.
+// requireSameCoverage runs a program, which ends as said, on both engines and compares which slots
+// were executed. All faults are BadTarget.
 func requireSameCoverage(t *testing.T, img *vm.Image, end vm.Stop, args ...uint64) {
 	t.Helper()
 	var seen [2][]bool
@@ -66,8 +67,8 @@ func requireSameCoverage(t *testing.T, img *vm.Image, end vm.Stop, args ...uint6
 	require.Equal(t, seen[1], seen[0])
 }
 
-// TestCoverageOfEachRun: what a run executed is forgotten before the next, which goes other ways; native code that leaves out what was recorded
-// already must not leave it out then.
+// TestCoverageOfEachRun: what a run executed is forgotten before the next, which goes other ways;
+// native code that leaves out what was recorded already must not leave it out then.
 func TestCoverageOfEachRun(t *testing.T) { eachTier(t, testCoverageOfEachRun) }
 
 func testCoverageOfEachRun(t *testing.T) {
@@ -114,8 +115,8 @@ func testCoverageOfEachRun(t *testing.T) {
 	}
 }
 
-// TestWaysOfBranches: both engines know which ways conditional jumps went, which is compared with what single steps see; so do loops that
-// are compiled again.
+// TestWaysOfBranches: both engines know which ways conditional jumps went, which is compared with
+// what single steps see; so do loops that are compiled again.
 func TestWaysOfBranches(t *testing.T) { eachTier(t, testWaysOfBranches) }
 
 func testWaysOfBranches(t *testing.T) {

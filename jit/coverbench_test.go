@@ -17,11 +17,13 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// covering are the ways to run a program: without coverage, with that of slots, and with that of branches, too.
+// covering are the ways to run a program: without coverage, with that of slots, and with that of
+// branches, too.
 var covering = [...]string{"off", "slots", "ways"}
 
-// BenchmarkCoverage runs whole programs natively with and without coverage, which is forgotten after each run as a machine does. Windows of runs
-// alternate, and the best of each count: what the system does besides falls into few of them.
+// BenchmarkCoverage runs whole programs natively with and without coverage, which is forgotten
+// after each run as a machine does. Windows of runs alternate, and the best of each count: what the
+// system does besides falls into few of them.
 func BenchmarkCoverage(b *testing.B) {
 	files, err := filepath.Glob("../vm/testdata/bench/*.hex")
 	require.NoError(b, err)

@@ -25,16 +25,19 @@ func (c *Compiled) Inline(pc int) bool { return c.program.Insns[pc].Kind == plan
 // Dead reports whether an instruction needs no code because its result is never used.
 func (c *Compiled) Dead(pc int) bool { return c.program.Insns[pc].Has(plan.FlagDead) }
 
-// Insns returns the number of instructions: the slots of the program, followed by the guards and copies of its loops.
+// Insns returns the number of instructions: the slots of the program, followed by the guards and
+// copies of its loops.
 func (c *Compiled) Insns() int { return len(c.program.Insns) }
 
-// Slot returns the slot of the program that instruction i implements; for a guard, the first slot of its loop.
+// Slot returns the slot of the program that instruction i implements; for a guard, the first slot
+// of its loop.
 func (c *Compiled) Slot(i int) int { return int(c.program.Insns[i].Slot) }
 
 // Guard reports whether instruction i is a guard of a loop copy.
 func (c *Compiled) Guard(i int) bool { return c.program.Insns[i].Kind == plan.KindGuard }
 
-// Start returns the offset in Text of the code of instruction i; for i = Insns(), that of the out-of-line code.
+// Start returns the offset in Text of the code of instruction i; for i = Insns(), that of the
+// out-of-line code.
 func (c *Compiled) Start(i int) int {
 	if i < len(c.Starts) {
 		return int(c.Starts[i])
@@ -42,5 +45,6 @@ func (c *Compiled) Start(i int) int {
 	return int(c.Cold)
 }
 
-// sampled is the number of instructions sampled before a program is compiled again. Tests use fewer.
+// sampled is the number of instructions sampled before a program is compiled again. Tests use
+// fewer.
 var sampled = 10_000

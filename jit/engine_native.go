@@ -16,8 +16,8 @@ import (
 // maxPrograms is the number of programs whose code an Engine keeps.
 const maxPrograms = 256
 
-// Engine is a vm.Engine that compiles a program when it first runs. It belongs to one Memory and must be used by one
-// thread at a time. Create it with New, release it with Close.
+// Engine is a vm.Engine that compiles a program when it first runs. It belongs to one Memory and
+// must be used by one thread at a time. Create it with New, release it with Close.
 type Engine struct {
 	mem     *mem.Memory
 	arena   mem.ArenaInfo
@@ -38,12 +38,12 @@ type Engine struct {
 	eager   uint64 // see SetEager
 }
 
-// defaultEager is the initial value for SetEager: creating copies of loops costs about as much as generating native
-// code, which pays off only after some hundred iterations.
+// defaultEager is the initial value for SetEager: creating copies of loops costs about as much as
+// generating native code, which pays off only after some hundred iterations.
 const defaultEager = 1000
 
-// cache holds the mappings of an engine, separate from it so that they can be released when the engine is
-// garbage-collected.
+// cache holds the mappings of an engine, separate from it so that they can be released when the
+// engine is garbage-collected.
 type cache struct{ all []*pages }
 
 func (c *cache) release() {
@@ -101,8 +101,8 @@ type slot struct {
 	count int32  // see plan.Insn
 }
 
-// fits reports whether state matches the thread, so that nothing needs to be set up. The thread's last deep frames are
-// then still on State.Stack.
+// fits reports whether state matches the thread, so that nothing needs to be set up. The thread's
+// last deep frames are then still on State.Stack.
 func (c *code) fits(e *Engine, t *vm.Thread, deep int) bool {
 	return c.img == t.Image() && c.thread == t && c.generation == t.Generation() && c.epoch == e.mem.Epoch() &&
 		c.depth+deep == t.Depth() && c.fps[deep] == t.Regs()[10]
@@ -175,11 +175,12 @@ func (e *Engine) compile(img *vm.Image, words []*uint64) *code {
 	return c
 }
 
-// SetEager sets after how many executed instructions per slot a program is compiled again with its loops optimised; 0
-// means at once.
+// SetEager sets after how many executed instructions per slot a program is compiled again with its
+// loops optimised; 0 means at once.
 func (e *Engine) SetEager(perSlot int) { e.eager = uint64(max(perSlot, 0)) }
 
-// heat acts when a program has run for long: it samples branches for a while, then compiles the program again.
+// heat acts when a program has run for long: it samples branches for a while, then compiles the
+// program again.
 func (e *Engine) heat(c *code, words []*uint64) *code {
 	if c.sampler == nil && e.eager > 0 && e.check == nil { // check wants everything optimised at once
 		var slots []int32
@@ -220,7 +221,8 @@ func (c *code) profile() *plan.Profile {
 	return &c.sampler.counts
 }
 
-// make compiles a program. If there is code for it already, it is optimised; known is plan.Target.Known.
+// make compiles a program. If there is code for it already, it is optimised; known is
+// plan.Target.Known.
 func (e *Engine) make(img *vm.Image, words []*uint64, old *code, known []byte) (*code, error) {
 	p := plan.New(img, words, e.program)
 	if p == nil {
@@ -291,13 +293,13 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code, known []byte) (
 	return c, nil
 }
 
-// Run is the loop around native code, see [vm.Engine]. Most programs are short, so its cost dominates a run: what few
-// programs need is in before and after.
+// Run is the loop around native code, see [vm.Engine]. Most programs are short, so its cost
+// dominates a run: what few programs need is in before and after.
 func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 	end := t.Insns() + limit // may wrap: so does the difference
-	// The number of frames that code left for a call or an access and that are still on State.Stack. It continues in
-	// them as long as nothing else happened and no memory that the waiting functions may know about became
-	// inaccessible.
+	// The number of frames that code left for a call or an access and that are still on
+	// State.Stack. It continues in them as long as nothing else happened and no memory that the
+	// waiting functions may know about became inaccessible.
 	deep := 0
 	for {
 		c := e.last
@@ -414,8 +416,8 @@ func (e *Engine) before(c *code, t *vm.Thread) {
 	}
 }
 
-// after does what is necessary after code left after n instructions, if it called functions or is not
-// simple. It returns false if the interpreter continued instead.
+// after does what is necessary after code left after n instructions, if it called functions or is
+// not simple. It returns false if the interpreter continued instead.
 func (e *Engine) after(c *code, t *vm.Thread, why plan.Reason, n uint64) bool {
 	pc := t.PC()
 	if c.calls != nil {
@@ -450,7 +452,8 @@ func (e *Engine) leftBlock(c *code, pc int) {
 	}
 }
 
-// Cover makes the engine record which instructions it executes for threads with p. Call it before the first run.
+// Cover makes the engine record which instructions it executes for threads with p. Call it before
+// the first run.
 func (e *Engine) Cover(p *vm.Patches) {
 	e.cover, e.last = p, nil
 	p.SetFeed(e.feed, e.look)
@@ -487,7 +490,8 @@ func (e *Engine) passOn(c *code) {
 	clear(c.partly)
 }
 
-// look passes on the blocks that ran for the first time, and keeps them recorded: thin code goes on leaving them out.
+// look passes on the blocks that ran for the first time, and keeps them recorded: thin code goes on
+// leaving them out.
 func (e *Engine) look() {
 	if !e.dirty {
 		return
@@ -539,15 +543,16 @@ func (c *code) blockAt(pc int) int {
 	return int(c.blocks[i][0])
 }
 
-// Check makes the engine compare every piece of native code with the interpreter, which executes it again from the same
-// state. report receives the differences, and the run continues with the interpreter's results. It is slow.
+// Check makes the engine compare every piece of native code with the interpreter, which executes it
+// again from the same state. report receives the differences, and the run continues with the
+// interpreter's results. It is slow.
 func (e *Engine) Check(report func(difference string)) {
 	e.check = &checker{report: report}
 	e.last = nil
 }
 
-// prepare sets up the state for the running function. It returns nil if native code cannot run it, because there is
-// none or one of its assumptions does not hold.
+// prepare sets up the state for the running function. It returns nil if native code cannot run it,
+// because there is none or one of its assumptions does not hold.
 func (e *Engine) prepare(t *vm.Thread) *code {
 	fp := t.StackEnd()
 	if fp == 0 || e.rests(t.Image()) || t.Altered() || t.Tracks() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {

@@ -18,8 +18,8 @@ type rig struct {
 	thread *vm.Thread
 }
 
-// tiers are when engines of tests optimise loops, see SetEager: as usual, which few tests run for long enough for; at the first
-// run; and soon after it began.
+// tiers are when engines of tests optimise loops, see SetEager: as usual, which few tests run for
+// long enough for; at the first run; and soon after it began.
 var tiers = []struct {
 	name  string
 	eager int

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// entering is a walk over an object that is correct if it is entered where it begins, and beyond it if entered after that.
+// entering is a walk over an object that is correct if it is entered where it begins, and beyond it
+// if entered after that.
 const entering = `
 	r6 = r1
 	r1 = func(f)
@@ -44,8 +45,8 @@ type result struct{}
 
 func (result) Resume(_ *vm.Thread, ret uint64) (uint64, *vm.Action) { return ret, nil }
 
-// TestFunctionsAreEnteredAtTheirStart: what is derived of loops relies on what the function did before, so that whoever
-// computes the address of a callback must not get after that.
+// TestFunctionsAreEnteredAtTheirStart: what is derived of loops relies on what the function did
+// before, so that whoever computes the address of a callback must not get after that.
 func TestFunctionsAreEnteredAtTheirStart(t *testing.T) {
 	eachTier(t, func(t *testing.T) {
 		t.Run("callback", testEnteredByCallbacks)
@@ -91,7 +92,8 @@ func testEnteredByExceptions(t *testing.T) {
 	}
 }
 
-// TestLoopsEnteredByBranchesOnTheStack: branches that look at r10 are the interpreter's, and lead somewhere all the same.
+// TestLoopsEnteredByBranchesOnTheStack: branches that look at r10 are the interpreter's, and lead
+// somewhere all the same.
 func TestLoopsEnteredByBranchesOnTheStack(t *testing.T) {
 	eachTier(t, testLoopsEnteredByBranchesOnTheStack)
 }

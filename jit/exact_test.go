@@ -33,8 +33,8 @@ var exactPrograms = []struct{ name, text string }{
 	{"stack", "r0 = 1\nl: *(u64 *)(r10 - 8) = r0\nr2 = r10\nr2 += -16\n*(u64 *)(r2 + 0) = r0\nr0 = *(u64 *)(r10 - 16)\nr0 += 1\ngoto l"},
 }
 
-// TestExactCounts stops programs after every number of instructions up to some thousand, and each time compares the state with the
-// interpreter's.
+// TestExactCounts stops programs after every number of instructions up to some thousand, and each
+// time compares the state with the interpreter's.
 func TestExactCounts(t *testing.T) { eachTier(t, testExactCounts) }
 
 func testExactCounts(t *testing.T) {
@@ -58,7 +58,8 @@ func testExactCounts(t *testing.T) {
 	}
 }
 
-// TestGoesOnAnywhere runs programs in pieces of every size, so that native code is entered and left in many places.
+// TestGoesOnAnywhere runs programs in pieces of every size, so that native code is entered and left
+// in many places.
 func TestGoesOnAnywhere(t *testing.T) { eachTier(t, testGoesOnAnywhere) }
 
 func testGoesOnAnywhere(t *testing.T) {
@@ -81,8 +82,8 @@ func testGoesOnAnywhere(t *testing.T) {
 	}
 }
 
-// TestObjectEnds tries every size at every offset around objects of every size, next to each other, with a pointer that moves: the
-// remembered runs of memory must not outlive what they say.
+// TestObjectEnds tries every size at every offset around objects of every size, next to each other,
+// with a pointer that moves: the remembered runs of memory must not outlive what they say.
 func TestObjectEnds(t *testing.T) {
 	for _, size := range []int{1, 2, 4, 8} {
 		for _, store := range []bool{false, true} {
@@ -122,7 +123,8 @@ func TestObjectEnds(t *testing.T) {
 	}
 }
 
-// TestMemoryChangesWhileCodeWaits: a helper frees the object, makes it read-only, shortens it, watches it.
+// TestMemoryChangesWhileCodeWaits: a helper frees the object, makes it read-only, shortens it,
+// watches it.
 func TestMemoryChangesWhileCodeWaits(t *testing.T) { eachTier(t, testMemoryChangesWhileCodeWaits) }
 
 func testMemoryChangesWhileCodeWaits(t *testing.T) {
@@ -145,7 +147,8 @@ func testMemoryChangesWhileCodeWaits(t *testing.T) {
 	}
 }
 
-// testMemoryChange runs a program whose 50th call does something to its object, nil to bring memory back to before that existed.
+// testMemoryChange runs a program whose 50th call does something to its object, nil to bring memory
+// back to before that existed.
 func testMemoryChange(t *testing.T, does func(*mem.Memory, *mem.Region), fault mem.FaultKind, text string) {
 	r := newRig(t)
 	snap := r.mem.Snapshot()

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestFunctionsFallIntoOthers: code continues in the next function, with a stack of its own and registers to restore.
+// TestFunctionsFallIntoOthers: code continues in the next function, with a stack of its own and
+// registers to restore.
 func TestFunctionsFallIntoOthers(t *testing.T) { eachTier(t, testFunctionsFallIntoOthers) }
 
 func testFunctionsFallIntoOthers(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestLoopsFarFromTheirBase: a loop may walk far away from the register its addresses are counted from, farther than a guard can.
+// TestLoopsFarFromTheirBase: a loop may walk far away from the register its addresses are counted
+// from, farther than a guard can.
 func TestLoopsFarFromTheirBase(t *testing.T) { eachTier(t, testLoopsFarFromTheirBase) }
 
 func testLoopsFarFromTheirBase(t *testing.T) {
@@ -36,7 +37,8 @@ l:	r3 = r1
 	}
 }
 
-// TestLoopsOfFarSteps: what is added in a turn, times as many turns as there may be, can be more than 64 bits hold.
+// TestLoopsOfFarSteps: what is added in a turn, times as many turns as there may be, can be more
+// than 64 bits hold.
 func TestLoopsOfFarSteps(t *testing.T) { eachTier(t, testLoopsOfFarSteps) }
 
 func testLoopsOfFarSteps(t *testing.T) {

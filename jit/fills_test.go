@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestAccessesBeyondElementsFault: what lookups tell the checks that follow ends with the element, before and behind it.
+// TestAccessesBeyondElementsFault: what lookups tell the checks that follow ends with the element,
+// before and behind it.
 func TestAccessesBeyondElementsFault(t *testing.T) { eachTier(t, testAccessesBeyondElementsFault) }
 
 func testAccessesBeyondElementsFault(t *testing.T) {
@@ -47,7 +48,8 @@ func testAccessesBeyondElementsFault(t *testing.T) {
 	}
 }
 
-// TestLookupsOfWatchedElements: native code that has told cells of an element does not pass by a watch on it.
+// TestLookupsOfWatchedElements: native code that has told cells of an element does not pass by a
+// watch on it.
 func TestLookupsOfWatchedElements(t *testing.T) { eachTier(t, testLookupsOfWatchedElements) }
 
 func testLookupsOfWatchedElements(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// callMaker makes programs of functions that call each other and helpers, in loops and outside. A function gets a buffer of 64 bytes in r1
-// and a number in r2.
+// callMaker makes programs of functions that call each other and helpers, in loops and outside. A
+// function gets a buffer of 64 bytes in r1 and a number in r2.
 type callMaker struct {
 	*rand.Rand
 	strings.Builder
@@ -27,7 +27,8 @@ type callMaker struct {
 
 func (m *callMaker) say(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }
 
-// function makes f(i), which calls functions after it. What it uses of the stack and of r6 to r9 differs.
+// function makes f(i), which calls functions after it. What it uses of the stack and of r6 to r9
+// differs.
 func (m *callMaker) function(i, n int) {
 	m.say("f%d: r0 = r2", i)
 	f := body{m: m, i: i, n: n, regs: []int{0}, stack: m.IntN(2) == 0}

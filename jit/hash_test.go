@@ -30,7 +30,8 @@ type testHash struct {
 // hashShift makes chunks of 8 slots.
 const hashShift = 3
 
-// addHashes makes hashes with elements for some of the keys that programs look up. One of 4 bytes is empty until change is called.
+// addHashes makes hashes with elements for some of the keys that programs look up. One of 4 bytes
+// is empty until change is called.
 func (w *world) addHashes(t testing.TB) {
 	for _, m := range []struct {
 		addr     uint64
@@ -183,8 +184,8 @@ func sameHashes(t *testing.T, native, plain *world, where string) {
 	}
 }
 
-// TestHashLookups: native code finds what a search of all elements finds, in hashes that grow and shrink chains, with keys of every
-// size, and in tries.
+// TestHashLookups: native code finds what a search of all elements finds, in hashes that grow and
+// shrink chains, with keys of every size, and in tries.
 func TestHashLookups(t *testing.T) { eachTier(t, testHashLookups) }
 
 func testHashLookups(t *testing.T) {

@@ -269,7 +269,8 @@ var inlinePrograms = []struct {
 	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
 }
 
-// TestInlineCalls stops programs after every number of instructions and compares all that can be seen with the interpreter.
+// TestInlineCalls stops programs after every number of instructions and compares all that can be
+// seen with the interpreter.
 func TestInlineCalls(t *testing.T) { eachTier(t, testInlineCalls) }
 
 func testInlineCalls(t *testing.T) {
@@ -325,7 +326,8 @@ func testInlineCallsCheckClean(t *testing.T) {
 	}
 }
 
-// TestInlineCallsThatPauseCheckClean: a slice of work that ends in a call which native code made itself is no difference.
+// TestInlineCallsThatPauseCheckClean: a slice of work that ends in a call which native code made
+// itself is no difference.
 func TestInlineCallsThatPauseCheckClean(t *testing.T) {
 	eachTier(t, testInlineCallsThatPauseCheckClean)
 }
@@ -384,8 +386,8 @@ func testInlineLookupFaults(t *testing.T) {
 	}
 }
 
-// untilSettled is after how many instructions the short programs here are compiled for good: for a while before that they are looked at
-// on the interpreter.
+// untilSettled is after how many instructions the short programs here are compiled for good: for a
+// while before that they are looked at on the interpreter.
 const untilSettled = 100_000
 
 // TestInlineCallsShut: what is decided after compilation takes effect, both ways.
@@ -409,7 +411,8 @@ func testInlineCallsShut(t *testing.T) {
 	assert.Less(t, calls(), 30)
 }
 
-// TestInlineRandom joins random pieces to programs, with calls of all kinds and jumps over some of them.
+// TestInlineRandom joins random pieces to programs, with calls of all kinds and jumps over some of
+// them.
 func TestInlineRandom(t *testing.T) {
 	for seed := range testsize.Pick[uint64](400, 50, 50) {
 		native, plain := newWorld(t), newWorld(t)
@@ -455,7 +458,8 @@ var inlinePieces = []string{
 	"r7 += %d", "r7 *= 5\nr7 >>= 3", "r7 &= 63", "r3 = r7\nr3 <<= 13\nr4 = r7\nr4 >>= 51\nr3 |= r4",
 }
 
-// randomInline runs a program on both engines until its instructions are used up or it faults, in a few pieces.
+// randomInline runs a program on both engines until its instructions are used up or it faults, in a
+// few pieces.
 func randomInline(t *testing.T, native, plain *world, seed uint64) bool {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var text strings.Builder

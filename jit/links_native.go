@@ -9,9 +9,10 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Tail calls of the first function stay in native code if the slot of the program array has a link: the address of the State of
-// the program's code. The engine makes the first such call in Go, prepares the program's code as for any run, and then links
-// the slot. A link holds for as long as everything does that code was prepared for. The array drops it when the slot changes.
+// Tail calls of the first function stay in native code if the slot of the program array has a link:
+// the address of the State of the program's code. The engine makes the first such call in Go,
+// prepares the program's code as for any run, and then links the slot. A link holds for as long as
+// everything does that code was prepared for. The array drops it when the slot changes.
 
 // link is a slot that leads to code.
 type link struct {
@@ -32,7 +33,8 @@ type linkedFor struct {
 type links struct {
 	all []link
 	key linkedFor
-	// The tail call that Go makes now: the array and the slot, and the instructions executed before it.
+	// The tail call that Go makes now: the array and the slot, and the instructions executed before
+	// it.
 	from  *plan.Inline
 	slot  uint32
 	insns uint64
@@ -89,7 +91,8 @@ func (e *Engine) linkKey(t *vm.Thread) linkedFor {
 	return linkedFor{t, t.Generation(), e.mem.Epoch(), t.CPU, t.Regs()[10]}
 }
 
-// tailCalled follows the tail calls that code made of those it might, and returns the code that exited, at the State left.
+// tailCalled follows the tail calls that code made of those it might, and returns the code that
+// exited, at the State left.
 func (e *Engine) tailCalled(c *code, t *vm.Thread, left uintptr, might uint64) *code {
 	to := c
 	for _, l := range e.links.all {
@@ -122,7 +125,8 @@ func (e *Engine) arrives(c *code, t *vm.Thread) {
 	if t.PC() != 0 || t.Depth() != 0 || t.Insns() != e.links.insns+1 || int(slot) >= len(from.Progs.Links) || from.Progs.Image(slot) != c.img {
 		return
 	}
-	// Code that is still to be compiled again has to be entered by the engine; code without what follows has to be too.
+	// Code that is still to be compiled again has to be entered by the engine; code without what
+	// follows has to be too.
 	if c.loops || c.mayThin || c.slots[0].entry == 0 || c.calls != nil && c.calls.ledger != e.links.by || c.depth != 0 {
 		return
 	}

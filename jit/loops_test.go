@@ -16,8 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// loopMaker writes random programs of loops that walk over objects, sometimes beyond their ends. r1 and r2 are objects, r3 a number, r6
-// to r8 count turns.
+// loopMaker writes random programs of loops that walk over objects, sometimes beyond their ends. r1
+// and r2 are objects, r3 a number, r6 to r8 count turns.
 type loopMaker struct {
 	*rand.Rand
 	out    strings.Builder
@@ -238,7 +238,8 @@ func (r *loopRig) run(t testing.TB, img *vm.Image, a, b int, shift uint64, r3, l
 	}
 }
 
-// checkLoops makes a program from a seed and runs it some times, so that guards meet the same objects and others.
+// checkLoops makes a program from a seed and runs it some times, so that guards meet the same
+// objects and others.
 func checkLoops(t testing.TB, r *loopRig, seed uint64) (insns, native uint64) {
 	m := &loopMaker{Rand: rand.New(rand.NewPCG(seed, 1))}
 	text := m.program()
@@ -268,8 +269,8 @@ func checkLoops(t testing.TB, r *loopRig, seed uint64) (insns, native uint64) {
 	return insns, r.native.engine.Executed() - before
 }
 
-// TestLoops compares loops on native code, which leaves checks out of them, with the interpreter. BPFRUN_LOOPS is the number of
-// programs.
+// TestLoops compares loops on native code, which leaves checks out of them, with the interpreter.
+// BPFRUN_LOOPS is the number of programs.
 func TestLoops(t *testing.T) {
 	n := testsize.Pick[uint64](1500, 120, 120)
 	if v, err := strconv.ParseUint(os.Getenv("BPFRUN_LOOPS"), 10, 64); err == nil {
@@ -295,7 +296,8 @@ func FuzzLoops(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { checkLoops(t, newLoopRig(t, int(seed%3)*20), seed) })
 }
 
-// TestLoopAtTheEnd: after the end of a program are copies of its loops, which nothing may fall into.
+// TestLoopAtTheEnd: after the end of a program are copies of its loops, which nothing may fall
+// into.
 func TestLoopAtTheEnd(t *testing.T) { eachTier(t, testLoopAtTheEnd) }
 
 func testLoopAtTheEnd(t *testing.T) {
@@ -318,7 +320,8 @@ func testLoopAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestCallsChangeWhatLoopsUse: the function that a loop calls leaves another, smaller object where the loop has its own.
+// TestCallsChangeWhatLoopsUse: the function that a loop calls leaves another, smaller object where
+// the loop has its own.
 func TestCallsChangeWhatLoopsUse(t *testing.T) {
 	for _, tt := range []struct{ name, starts, uses, changes string }{
 		{"in a register", "r3 = r2", "r4 = r3", "r3 = r1"},
@@ -338,8 +341,8 @@ func TestCallsChangeWhatLoopsUse(t *testing.T) {
 	}
 }
 
-// TestLoopsThatCallThemselves: while a function waits in a loop, the same loop runs for another, larger object, and what it found out
-// about that must not be taken for the first one's.
+// TestLoopsThatCallThemselves: while a function waits in a loop, the same loop runs for another,
+// larger object, and what it found out about that must not be taken for the first one's.
 func TestLoopsThatCallThemselves(t *testing.T) {
 	const text = `
 	r0 = 1

@@ -21,8 +21,8 @@ type pages struct {
 	code  int // offset of the code
 }
 
-// newPages copies code after a new State, at the distance it was compiled for. Code pages are first writable and then
-// executable, never both.
+// newPages copies code after a new State, at the distance it was compiled for. Code pages are first
+// writable and then executable, never both.
 func newPages(text []byte, delta int64) (*pages, error) {
 	page, code := unix.Getpagesize(), int(-delta)
 	size := code + (len(text)+page-1)/page*page
@@ -41,8 +41,8 @@ func newPages(text []byte, delta int64) (*pages, error) {
 	return p, nil
 }
 
-// stateDelta returns the distance in bytes from the code back to its State, which is followed by that many bytes of
-// marks.
+// stateDelta returns the distance in bytes from the code back to its State, which is followed by
+// that many bytes of marks.
 func stateDelta(marks int) int64 {
 	page := int64(unix.Getpagesize())
 	return -(int64(unsafe.Sizeof(plan.State{})) + int64(marks) + page - 1) / page * page

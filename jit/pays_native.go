@@ -4,15 +4,16 @@ package jit
 
 import "github.com/bpfrun/bpfrun/vm"
 
-// Code that returns to Go every few instructions, to access views or call helpers, is slower than the interpreter,
-// which does both without leaving its loop. The engine measures how many instructions run between exits and leaves such
-// programs to the interpreter for a while.
+// Code that returns to Go every few instructions, to access views or call helpers, is slower than
+// the interpreter, which does both without leaving its loop. The engine measures how many
+// instructions run between exits and leaves such programs to the interpreter for a while.
 const (
-	// exitsWatched is the number of exits between measurements, leastNative the minimum number of instructions between
-	// two exits.
+	// exitsWatched is the number of exits between measurements, leastNative the minimum number of
+	// instructions between two exits.
 	exitsWatched = 256
 	leastNative  = 6
-	// restRuns is how many runs the engine leaves the program to the interpreter before it tries again.
+	// restRuns is how many runs the engine leaves the program to the interpreter before it tries
+	// again.
 	restRuns = 10_000
 )
 

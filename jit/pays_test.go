@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestCodeThatIsLeftAllTheTimeRests: the interpreter runs what would be slower as native code, and after a while it is tried again.
+// TestCodeThatIsLeftAllTheTimeRests: the interpreter runs what would be slower as native code, and
+// after a while it is tried again.
 func TestCodeThatIsLeftAllTheTimeRests(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string

@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// processor generates and disassembles native code, on every machine. Only an [Engine] can run the code.
+// processor generates and disassembles native code, on every machine. Only an [Engine] can run the
+// code.
 type processor struct {
 	compile     func(p *plan.Program, t plan.Target, out *plan.Code) error
 	disassemble func(code []byte, at int) (text string, n int)
@@ -26,12 +27,14 @@ var processors = map[string]processor{
 	"arm64": {arm64.Compile, disassembleARM64},
 }
 
-// Processors returns the names, as in GOARCH, of the processors that native code can be generated for.
+// Processors returns the names, as in GOARCH, of the processors that native code can be generated
+// for.
 func Processors() []string { return []string{"amd64", "arm64"} }
 
-// Compile generates the native code of a program without running it, as an engine for a memory of the usual size would,
-// for inspection or to measure the compile time. words are those of [vm.Thread.SetContext]. If loops is true, loops are
-// optimised, as engines do for long-running programs. The memory of an earlier result may be reused.
+// Compile generates the native code of a program without running it, as an engine for a memory of
+// the usual size would, for inspection or to measure the compile time. words are those of
+// [vm.Thread.SetContext]. If loops is true, loops are optimised, as engines do for long-running
+// programs. The memory of an earlier result may be reused.
 func Compile(img *vm.Image, words []*uint64, loops bool, old *Compiled) (*Compiled, error) {
 	if !Supported() {
 		return nil, ErrUnsupported
@@ -65,8 +68,8 @@ func CompileFor(name string, img *vm.Image, words []*uint64, loops bool, old *Co
 	return c, nil
 }
 
-// Disassemble returns the text and the length in bytes of the instruction at an offset in Text. Code before the offset
-// to is shown.
+// Disassemble returns the text and the length in bytes of the instruction at an offset in Text.
+// Code before the offset to is shown.
 func (c *Compiled) Disassemble(at, to int) (text string, n int) {
 	return c.disassemble(c.Text[at:to], at)
 }

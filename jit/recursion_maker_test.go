@@ -17,9 +17,10 @@ const (
 	helperFree                // frees it
 )
 
-// recursionMaker writes random programs of functions with loops that call each other and themselves, as no verifier allows: the same
-// loop then runs for several objects at once, in several frames. The program gets three objects in r1, r2 and r5, a number in r3,
-// and how deep calls may go in r4; functions get two objects, a number and that.
+// recursionMaker writes random programs of functions with loops that call each other and
+// themselves, as no verifier allows: the same loop then runs for several objects at once, in
+// several frames. The program gets three objects in r1, r2 and r5, a number in r3, and how deep
+// calls may go in r4; functions get two objects, a number and that.
 type recursionMaker struct {
 	loopMaker
 	functions int
@@ -79,7 +80,8 @@ func (m *recursionMaker) begin() {
 	}
 }
 
-// function writes one. Its object, index and counter are in registers, in some that a call changes now and then, or those of its caller.
+// function writes one. Its object, index and counter are in registers, in some that a call changes
+// now and then, or those of its caller.
 func (m *recursionMaker) function(i int) {
 	r := m.Perm(4)
 	m.object, m.index, m.counter, m.other = 6+r[0], 6+r[1], 6+r[2], 6+r[3]
@@ -148,7 +150,8 @@ func (m *recursionMaker) function(i int) {
 // wild decides whether a program that is not tame does something, once in n times.
 func (m *recursionMaker) wild(n int) bool { return !m.tame && m.IntN(n) == 0 }
 
-// set makes a register what the function was called with, unless the function uses what its caller has in it.
+// set makes a register what the function was called with, unless the function uses what its caller
+// has in it.
 func (m *recursionMaker) set(r, from int) {
 	if r != from && !m.wild(6) {
 		m.say("r%d = r%d", r, from)
@@ -206,7 +209,8 @@ func (m *recursionMaker) turns(outer bool) {
 	m.say("%s:", exit)
 }
 
-// access loads from a place or stores to it. Programs with pointers in the stack only load, so that nothing but calls changes them.
+// access loads from a place or stores to it. Programs with pointers in the stack only load, so that
+// nothing but calls changes them.
 func (m *recursionMaker) access(base int, size string, off int) {
 	if m.pointers {
 		m.say("r4 = *(%s *)(r%d + 0)\nr0 += r4", size, base)

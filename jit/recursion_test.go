@@ -26,7 +26,8 @@ type recursionSide struct {
 	calls   []uint64 // what helpers were called with
 }
 
-// recursionRig runs programs on the interpreter, which is the first side, and on native code: with loops optimised at once, soon, and never.
+// recursionRig runs programs on the interpreter, which is the first side, and on native code: with
+// loops optimised at once, soon, and never.
 type recursionRig struct {
 	sides []*recursionSide
 	sizes []uint64
@@ -217,8 +218,9 @@ func (r *recursionRig) check(t testing.TB, seed uint64) {
 	}
 }
 
-// TestRecursion compares functions that call themselves on native code of both tiers with the interpreter: what an activation of a
-// loop relies on must not be taken from another. BPFRUN_RECURSION is the number of programs.
+// TestRecursion compares functions that call themselves on native code of both tiers with the
+// interpreter: what an activation of a loop relies on must not be taken from another.
+// BPFRUN_RECURSION is the number of programs.
 func TestRecursion(t *testing.T) {
 	n := testsize.Pick[uint64](2500, 150, 150)
 	if v, err := strconv.ParseUint(os.Getenv("BPFRUN_RECURSION"), 10, 64); err == nil {

@@ -12,7 +12,8 @@ import (
 
 var _ vm.Repeater = (*Engine)(nil)
 
-// repeats reports whether runs that begin in code may follow each other directly: nothing has to be looked at between them.
+// repeats reports whether runs that begin in code may follow each other directly: nothing has to be
+// looked at between them.
 func (e *Engine) repeats(c *code) bool {
 	if c.tails != nil && slices.ContainsFunc(e.links.all, func(l link) bool { return l.to.turns != nil }) {
 		return false // helpers may have to continue
@@ -20,8 +21,9 @@ func (e *Engine) repeats(c *code) bool {
 	return !c.loops && !c.mayThin && c.turns == nil && e.cover == nil && e.check == nil && e.links.from == nil && c.slots[0].entry != 0
 }
 
-// Again is the loop around native code for runs that follow each other, see [vm.Repeater]. Nothing happens between two of them, so
-// what they need from Go is set up once, and their calls are accounted for together.
+// Again is the loop around native code for runs that follow each other, see [vm.Repeater]. Nothing
+// happens between two of them, so what they need from Go is set up once, and their calls are
+// accounted for together.
 func (e *Engine) Again(t *vm.Thread, n int, limit uint64) (ended int, insns uint64) {
 	c := e.last
 	if c != nil && c.img != t.Image() && len(e.links.all) > 0 { // the last run ended in another program

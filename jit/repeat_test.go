@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// againPrograms end, besides those of tailPrograms and inlinePrograms; r1 is the address of the buffer.
+// againPrograms end, besides those of tailPrograms and inlinePrograms; r1 is the address of the
+// buffer.
 var againPrograms = []string{
 	"r0 = *(u64 *)(r1 + 0)\nr0 += 1\n*(u64 *)(r1 + 0) = r0\nr2 = *(u64 *)(r10 - 8)\nr2 += r0\n*(u64 *)(r10 - 8) = r2\nr0 = r2\nexit",
 	"r0 += r6\nr0 += r2\nr0 += r9\nr6 = 5\nr9 = 4\nr2 = 1\nexit",
@@ -21,7 +22,8 @@ var againPrograms = []string{
 	"r6 = *(u8 *)(r1 + 0)\nr6 += 1\n*(u8 *)(r1 + 0) = r6\nr6 &= 63\nr1 += r6\nr0 = *(u64 *)(r1 + 0)\nexit", // faults at the end of the buffer
 }
 
-// repeatRuns makes n runs by Again, and adds up what they returned. native is how many the engine made at once.
+// repeatRuns makes n runs by Again, and adds up what they returned. native is how many the engine
+// made at once.
 func repeatRuns(w *world, img *vm.Image, n int, limit uint64) (stops [vm.Idle]int, insns uint64, native int) {
 	for done := 0; done < n; {
 		ended, ran := w.thread.Again(img, n-done, limit, w.buffer.Base)
@@ -38,7 +40,8 @@ func repeatRuns(w *world, img *vm.Image, n int, limit uint64) (stops [vm.Idle]in
 	return stops, insns, native
 }
 
-// TestAgain repeats programs and compares all that can be seen with the interpreter, after every number of runs.
+// TestAgain repeats programs and compares all that can be seen with the interpreter, after every
+// number of runs.
 func TestAgain(t *testing.T) { eachTier(t, testAgain) }
 
 func testAgain(t *testing.T) {
@@ -81,7 +84,8 @@ func testAgain(t *testing.T) {
 	}
 }
 
-// TestAgainIsOneEntry: the engine makes all runs that it is asked for, across functions and tail calls.
+// TestAgainIsOneEntry: the engine makes all runs that it is asked for, across functions and tail
+// calls.
 func TestAgainIsOneEntry(t *testing.T) {
 	for _, texts := range [][]string{againPrograms[:1], againPrograms[2:3], againPrograms[3:4], againPrograms[4:5], tailPrograms[5].texts} {
 		w := newWorld(t)

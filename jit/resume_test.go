@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestFunctionsGoOnAsCode: what a function leaves to Go, calls and accesses of views, does not make its callers the thread's: all but that
-// is native code.
+// TestFunctionsGoOnAsCode: what a function leaves to Go, calls and accesses of views, does not make
+// its callers the thread's: all but that is native code.
 func TestFunctionsGoOnAsCode(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string

@@ -4,8 +4,8 @@ package jit
 
 import "github.com/bpfrun/bpfrun/jit/plan"
 
-// sampler watches a program for a while: how often instructions are executed, and how well branches that could become
-// selections are predicted, which decides whether a selection would be faster.
+// sampler watches a program for a while: how often instructions are executed, and how well branches
+// that could become selections are predicted, which decides whether a selection would be faster.
 type sampler struct {
 	left     int // instructions still to observe
 	counts   plan.Profile
@@ -23,7 +23,8 @@ type branch struct {
 
 const (
 	historyBits = 6
-	// maxMissed is the misprediction rate in percent up to which a branch is faster than a selection.
+	// maxMissed is the misprediction rate in percent up to which a branch is faster than a
+	// selection.
 	maxMissed = 12
 )
 
@@ -43,8 +44,8 @@ func newSampler(slots []int32, n int) *sampler {
 	return s
 }
 
-// observe records that the instruction at a slot is executed next. It reports whether the sampler needs the next one as
-// well.
+// observe records that the instruction at a slot is executed next. It reports whether the sampler
+// needs the next one as well.
 func (s *sampler) observe(pc int) bool {
 	if s.last >= 0 {
 		taken := pc != s.last+1
@@ -76,7 +77,8 @@ func (b *branch) went(taken bool) {
 	}
 }
 
-// unpredictable reports whether the branch at a slot was executed often enough, and predicted wrongly often enough.
+// unpredictable reports whether the branch at a slot was executed often enough, and predicted
+// wrongly often enough.
 func (s *sampler) unpredictable(pc int32) bool {
 	n := int(s.index[pc]) - 1
 	if n < 0 {

@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestUnusedRegistersAreNotSaved: what is interpreted in a function may change every register of its caller, but those the program
-// does not have are in no register of the host, which holds something of its own there.
+// TestUnusedRegistersAreNotSaved: what is interpreted in a function may change every register of
+// its caller, but those the program does not have are in no register of the host, which holds
+// something of its own there.
 func TestUnusedRegistersAreNotSaved(t *testing.T) {
 	if !Supported() {
 		t.Skip("no native code on this system")

@@ -30,7 +30,8 @@ func soakTime(t *testing.T) time.Duration {
 	return time.Second
 }
 
-// deep is a helper that needs a deep stack and makes garbage: the goroutine's stack moves while native code waits for it.
+// deep is a helper that needs a deep stack and makes garbage: the goroutine's stack moves while
+// native code waits for it.
 func deep(n int) int {
 	var pad [256]byte
 	if n == 0 {
@@ -69,7 +70,8 @@ f:	r0 = r1
 	call 7
 g:	exit`
 
-// TestSoak runs machines in parallel under garbage collection, profiling signals and cancellation, and looks for pages left behind.
+// TestSoak runs machines in parallel under garbage collection, profiling signals and cancellation,
+// and looks for pages left behind.
 func TestSoak(t *testing.T) {
 	if !Supported() {
 		t.Skip("no native code on this system")
@@ -127,7 +129,8 @@ func TestSoak(t *testing.T) {
 	t.Log(total, "runs")
 }
 
-// soakMachine runs a program some hundred times on a machine of its own, in small pieces if sliced. Eager is that of a tier.
+// soakMachine runs a program some hundred times on a machine of its own, in small pieces if sliced.
+// Eager is that of a tier.
 func soakMachine(ctx context.Context, insns []decode.Insn, helper *vm.Func, sliced bool, eager int) (ret uint64, n int, failed string) {
 	m, err := mem.New(mem.Config{Size: 16 << 20})
 	if err != nil {

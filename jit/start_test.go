@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// startProgs are programs by name, which may tail call each other (helper 12, index in r3), throw (1), have a callback called (2) and
-// leave a fault in one (3).
+// startProgs are programs by name, which may tail call each other (helper 12, index in r3), throw
+// (1), have a callback called (2) and leave a fault in one (3).
 type startProgs map[string]*vm.Image
 
 func newStartProgs(t *testing.T) startProgs {
@@ -65,7 +65,8 @@ type returns struct{}
 
 func (returns) Resume(*vm.Thread, uint64) (uint64, *vm.Action) { return 0, nil }
 
-// TestStartIsFresh holds that a run finds nothing of those before it: all stack is zero, whatever wrote to it.
+// TestStartIsFresh holds that a run finds nothing of those before it: all stack is zero, whatever
+// wrote to it.
 func TestStartIsFresh(t *testing.T) { eachTier(t, testStartIsFresh) }
 
 func testStartIsFresh(t *testing.T) {
@@ -154,7 +155,8 @@ func testStartIsFresh(t *testing.T) {
 	}
 }
 
-// TestStartWithoutMemory holds that a closed memory is a fault and no crash, on a thread that has run.
+// TestStartWithoutMemory holds that a closed memory is a fault and no crash, on a thread that has
+// run.
 func TestStartWithoutMemory(t *testing.T) {
 	m, err := mem.New(mem.Config{Size: 16 << 20})
 	require.NoError(t, err)

@@ -84,7 +84,8 @@ func arrays(t testing.TB, native, plain *world, texts []string) (first *vm.Image
 	return first
 }
 
-// TestTailCalls stops chains of programs after every number of instructions and compares all that can be seen with the interpreter.
+// TestTailCalls stops chains of programs after every number of instructions and compares all that
+// can be seen with the interpreter.
 func TestTailCalls(t *testing.T) { eachTier(t, testTailCalls) }
 
 func testTailCalls(t *testing.T) {

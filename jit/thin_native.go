@@ -7,20 +7,20 @@ import (
 	"math"
 )
 
-// Recording coverage slows short loops by a factor of up to three: a store for each block, and no selections. But what
-// was recorded stays recorded until the coverage is read. So when an optimised program with coverage has run for a
-// while, it continues in thin code, which has no stores for what has been recorded. After the coverage is read, it
-// starts with all stores again, and returns to the same thin code as soon as everything that this leaves out is
-// recorded.
+// Recording coverage slows short loops by a factor of up to three: a store for each block, and no
+// selections. But what was recorded stays recorded until the coverage is read. So when an optimised
+// program with coverage has run for a while, it continues in thin code, which has no stores for
+// what has been recorded. After the coverage is read, it starts with all stores again, and returns
+// to the same thin code as soon as everything that this leaves out is recorded.
 
 const (
-	// firstTrial is the number of instructions after which the engine first checks what is recorded; each further check
-	// is after twice as many.
+	// firstTrial is the number of instructions after which the engine first checks what is
+	// recorded; each further check is after twice as many.
 	firstTrial = 256
 	// thinTrial is how many times longer it waits in thin code.
 	thinTrial = 64
-	// remake is how many times Engine.eager a program executes before it gets different thin code; each time twice as
-	// many.
+	// remake is how many times Engine.eager a program executes before it gets different thin code;
+	// each time twice as many.
 	remake = 8
 )
 

@@ -9,10 +9,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// turn is a call of a helper that calls a function again and again. Code makes these calls, one after the other, in
-// the frame after that of the function that called the helper. Where code leaves inside the function, the frame of the
-// thread gets the helper's continuation, so that the interpreter can go on; where the interpreter leaves the function
-// to code again, rejoin turns the continuation back into a frame.
+// turn is a call of a helper that calls a function again and again. Code makes these calls, one
+// after the other, in the frame after that of the function that called the helper. Where code
+// leaves inside the function, the frame of the thread gets the helper's continuation, so that the
+// interpreter can go on; where the interpreter leaves the function to code again, rejoin turns the
+// continuation back into a frame.
 type turn struct {
 	slot   int
 	entry  uint64    // of the function
@@ -53,8 +54,9 @@ func (e *Engine) continuation(c *code, slot, frame int) vm.Continuation {
 	return e.began.At(at) // Go began it, so rejoin made the frame
 }
 
-// rejoin sets up the state for the running function if a helper called it, with a frame for the function that called
-// the helper, so that code continues with the helper's next calls. It returns nil if that is not possible.
+// rejoin sets up the state for the running function if a helper called it, with a frame for the
+// function that called the helper, so that code continues with the helper's next calls. It returns
+// nil if that is not possible.
 func (e *Engine) rejoin(t *vm.Thread) *code {
 	helper, ret, saved := t.Turner()
 	if helper == nil {

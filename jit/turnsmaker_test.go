@@ -10,9 +10,10 @@ const (
 	helperEach             // calls r2 with a map, a key, a value and r3 for the elements of an array, until it returns 1
 )
 
-// turnsMaker writes random programs whose functions are called by helpers, again and again, and which call helpers that do. The context of
-// a callback is four numbers in the stack of the first function: the addresses of two objects, how many more helpers may be called
-// that call back, and a sum.
+// turnsMaker writes random programs whose functions are called by helpers, again and again, and
+// which call helpers that do. The context of a callback is four numbers in the stack of the first
+// function: the addresses of two objects, how many more helpers may be called that call back, and a
+// sum.
 type turnsMaker struct {
 	loopMaker
 	loops, elements int // functions that helperLoop and helperEach call

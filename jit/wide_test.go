@@ -18,8 +18,8 @@ type wideView struct {
 
 func (v *wideView) Load(uint64, int) (uint64, *mem.Fault) { return v.value, nil }
 
-// TestLoadsOfAddresses: a load of four bytes of a context may yield an address, wider than what it loads, and what loops do with such
-// a value is not bounded by its size.
+// TestLoadsOfAddresses: a load of four bytes of a context may yield an address, wider than what it
+// loads, and what loops do with such a value is not bounded by its size.
 func TestLoadsOfAddresses(t *testing.T) { eachTier(t, testLoadsOfAddresses) }
 
 func testLoadsOfAddresses(t *testing.T) {

@@ -8,31 +8,36 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Address describes how a program computed the address of an access: what it added to the pointer that it began with.
-// A pointer begins where it is loaded from memory, returned by a call, or passed to the program. What explains how
-// that pointer was found does not explain the place of the access.
+// Address describes how a program computed the address of an access: what it added to the pointer
+// that it began with. A pointer begins where it is loaded from memory, returned by a call, or
+// passed to the program. What explains how that pointer was found does not explain the place of the
+// access.
 type Address struct {
-	// Relocs are the CO-RE relocations of fields whose offsets were added, the one next to the access first. Different
-	// paths to the access may add different ones.
+	// Relocs are the CO-RE relocations of fields whose offsets were added, the one next to the
+	// access first. Different paths to the access may add different ones.
 	Relocs []*Reloc
 	// Fixed means that on some path a constant that no relocation explains was added.
 	Fixed bool
-	// Bare means that on some path nothing was added, Moved that it was a number computed at run time: an index, a length. Constants added
-	// to a pointer that is known to lead to numbers or characters count as such.
+	// Bare means that on some path nothing was added, Moved that it was a number computed at run
+	// time: an index, a length. Constants added to a pointer that is known to lead to numbers or
+	// characters count as such.
 	Bare, Moved bool
-	// Mixed means that on some path it was such a number and a constant: a member of an element, or another element.
+	// Mixed means that on some path it was such a number and a constant: a member of an element, or
+	// another element.
 	Mixed bool
-	// Struct means that the pointer of a path that counts for Bare was loaded from a field that points to a struct.
+	// Struct means that the pointer of a path that counts for Bare was loaded from a field that
+	// points to a struct.
 	Struct bool
 	// Partial means that the search had to stop before it saw all paths.
 	Partial bool
 }
 
-// AccessRelocs returns the CO-RE relocations that may determine the offset of the load, store or helper call at pc.
+// AccessRelocs returns the CO-RE relocations that may determine the offset of the load, store or
+// helper call at pc.
 func (lp *LinkedProgram) AccessRelocs(pc int) []*Reloc { return lp.AddressAt(pc).Relocs }
 
-// AddressAt describes the address of the load, store or helper call at pc. The address is the third argument of a probe
-// read helper, and the second argument of other calls.
+// AddressAt describes the address of the load, store or helper call at pc. The address is the third
+// argument of a probe read helper, and the second argument of other calls.
 func (lp *LinkedProgram) AddressAt(pc int) Address {
 	if pc < 0 || pc >= len(lp.Insns) {
 		return Address{}
@@ -85,7 +90,8 @@ const (
 	toElements        // from a field that points to a number, a character or a pointer
 )
 
-// slice is a position of the backward search: the registers, and stack slots of 8 bytes, whose values are followed.
+// slice is a position of the backward search: the registers, and stack slots of 8 bytes, whose
+// values are followed.
 type slice struct {
 	pc     int
 	wanted uint16
@@ -153,7 +159,8 @@ func (x *slicer) end(s slice) {
 	}
 }
 
-// before continues at the instructions that may precede s.pc, or ends the path if nothing is left to follow.
+// before continues at the instructions that may precede s.pc, or ends the path if nothing is left
+// to follow.
 func (x *slicer) before(s slice) {
 	const frame = 1 << 10 // r10 is never written
 	s.wanted &^= frame
@@ -177,8 +184,8 @@ func (x *slicer) before(s slice) {
 	}
 }
 
-// callers continues with the arguments of a function where it is called. In the main program and in callbacks, the
-// kernel passes them.
+// callers continues with the arguments of a function where it is called. In the main program and in
+// callbacks, the kernel passes them.
 func (x *slicer) callers(f Func, s slice) {
 	const arguments = 0x3e
 	called := false
@@ -212,7 +219,8 @@ func (x *slicer) step(s slice) {
 	}
 }
 
-// store follows a wanted stack slot to the register that was stored there. Atomic operations return what memory held.
+// store follows a wanted stack slot to the register that was stored there. Atomic operations return
+// what memory held.
 func (x *slicer) store(s slice, in decode.Insn) {
 	info := in.Info()
 	var loaded uint16
@@ -290,7 +298,8 @@ func leadsTo(relocs []*Reloc) added {
 	return all
 }
 
-// load ends or follows a wanted register that was loaded: from the stack, it has the value that was stored there.
+// load ends or follows a wanted register that was loaded: from the stack, it has the value that was
+// stored there.
 func (x *slicer) load(s slice, in decode.Insn) {
 	s.wanted &^= 1 << in.Dst
 	if slot, ok := slotAt(in.Src, int64(in.Off)); ok && in.Info().Size == 8 {
@@ -321,7 +330,8 @@ func (x *slicer) relocsOf(pc int, reg uint8) []*Reloc {
 	return y.out.Relocs
 }
 
-// call goes back over a call, which may have returned a wanted register, or have written wanted slots of the stack.
+// call goes back over a call, which may have returned a wanted register, or have written wanted
+// slots of the stack.
 func (x *slicer) call(s slice, in decode.Insn) {
 	const overwritten = 0x3f
 	for slots := s.slots; slots != 0; slots &= slots - 1 {
@@ -402,7 +412,8 @@ func (x *slicer) alu(s slice, in decode.Insn) {
 	x.before(s)
 }
 
-// predecessors lists, for each instruction of a function, those that may execute immediately before it.
+// predecessors lists, for each instruction of a function, those that may execute immediately before
+// it.
 func (lp *LinkedProgram) predecessors(f Func) [][]int {
 	ways := make([][]int, f.Len+1)
 	add := func(to, from int) {

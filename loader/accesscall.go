@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// copies reports whether the instruction calls a helper that copies from its third argument to its first.
+// copies reports whether the instruction calls a helper that copies from its third argument to its
+// first.
 func (lp *LinkedProgram) copies(pc int) bool {
 	in := lp.Insns[pc]
 	if in.Op() != decode.OpCallHelper {
@@ -16,7 +17,8 @@ func (lp *LinkedProgram) copies(pc int) bool {
 	return ok && h.Effects&proto.Copies != 0
 }
 
-// writes reports whether a call gets the address of the stack slot at an offset from r10, or of a buffer that covers it.
+// writes reports whether a call gets the address of the stack slot at an offset from r10, or of a
+// buffer that covers it.
 func (lp *LinkedProgram) writes(pc int, slot int64) bool {
 	for reg := uint8(1); reg <= 5; reg++ {
 		at, ok := lp.frameAddress(pc, reg)
@@ -34,7 +36,8 @@ func (lp *LinkedProgram) writes(pc int, slot int64) bool {
 // argumentInsns is how far before a call its arguments are looked for.
 const argumentInsns = 64
 
-// frameAddress returns the offset from r10 that a register holds before pc, if the instructions just before show it.
+// frameAddress returns the offset from r10 that a register holds before pc, if the instructions
+// just before show it.
 func (lp *LinkedProgram) frameAddress(pc int, reg uint8) (int64, bool) {
 	off := int64(0)
 	for at := pc - 1; at >= max(pc-argumentInsns, 0); at-- {
@@ -61,7 +64,8 @@ func (lp *LinkedProgram) frameAddress(pc int, reg uint8) (int64, bool) {
 	return 0, false
 }
 
-// constantIn returns the constant that a register holds before pc, if the instructions just before show it.
+// constantIn returns the constant that a register holds before pc, if the instructions just before
+// show it.
 func (lp *LinkedProgram) constantIn(pc int, reg uint8) (int64, bool) {
 	for at := pc - 1; at >= max(pc-argumentInsns, 0); at-- {
 		in := lp.Insns[at]

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
-// attachPrograms applies AttachProgs: programs that extend or trace functions of other programs of the object.
+// attachPrograms applies AttachProgs: programs that extend or trace functions of other programs of
+// the object.
 func (l *loading) attachPrograms() error {
 	for _, name := range slices.Sorted(maps.Keys(l.opts.AttachProgs)) {
 		lp, ok := l.Program(name)
@@ -27,9 +28,10 @@ func (l *loading) attachPrograms() error {
 	return nil
 }
 
-// AttachToProgram attaches an extension, or a program of type fentry or fexit, to a function of another program, which libbpf does if user
-// space names that (bpf_program__set_attach_target). Without a function it is the one of the section name if the target has it, and else the
-// target itself. The error is an [*Error] with ErrOption.
+// AttachToProgram attaches an extension, or a program of type fentry or fexit, to a function of
+// another program, which libbpf does if user space names that (bpf_program__set_attach_target).
+// Without a function it is the one of the section name if the target has it, and else the target
+// itself. The error is an [*Error] with ErrOption.
 func (lp *LinkedProgram) AttachToProgram(target *LinkedProgram, function string) error {
 	row := progtype.Of(lp.Type)
 	kind := row.TargetOf(lp.Attach)

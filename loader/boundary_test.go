@@ -18,7 +18,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestRangesOfKconfigValues: for each width and sign the last value that fits and the first that does not.
+// TestRangesOfKconfigValues: for each width and sign the last value that fits and the first that
+// does not.
 func TestRangesOfKconfigValues(t *testing.T) {
 	b := btf.NewBuilder(nil)
 	unsigned, signed := b.Int("u", 4, 0), b.Int("s", 4, btf.IntSigned)
@@ -45,7 +46,8 @@ func TestRangesOfKconfigValues(t *testing.T) {
 	}
 }
 
-// TestArenaVariablesMoveWithTheRelease: they are at the beginning of an arena before 7.0, and at its end from 7.0 on.
+// TestArenaVariablesMoveWithTheRelease: they are at the beginning of an arena before 7.0, and at
+// its end from 7.0 on.
 func TestArenaVariablesMoveWithTheRelease(t *testing.T) {
 	path := filepath.Join("..", "testdata", "objects", "clang-22-v4", "arena.o")
 	if _, err := os.Stat(path); err != nil {
@@ -91,7 +93,8 @@ func TestWhichVariableANameMeans(t *testing.T) {
 	assert.Equal(t, []string{"x", "y", "x"}, VariableNames([]*Map{own, other}, nil))
 }
 
-// TestRelocationsAtTheEndOfASection: a relocation of the last instruction is taken, one after it is an error.
+// TestRelocationsAtTheEndOfASection: a relocation of the last instruction is taken, one after it is
+// an error.
 func TestRelocationsAtTheEndOfASection(t *testing.T) {
 	for off, outside := range map[uint64]bool{8: false, 16: true, 24: true} {
 		b := elfbuild.New(binary.LittleEndian)
@@ -110,7 +113,8 @@ func TestRelocationsAtTheEndOfASection(t *testing.T) {
 	}
 }
 
-// TestInstructionsBetweenFunctions: what lies after a function and before the next one is part of neither.
+// TestInstructionsBetweenFunctions: what lies after a function and before the next one is part of
+// neither.
 func TestInstructionsBetweenFunctions(t *testing.T) {
 	first := &Function{Name: "first", SectionOff: 1, Insns: make([]decode.Insn, 2)}
 	second := &Function{Name: "second", SectionOff: 4, Insns: make([]decode.Insn, 1)}
@@ -145,7 +149,8 @@ func TestShortestLegacyMaps(t *testing.T) {
 	}
 }
 
-// TestKconfigVariablesInKernelBTF: the section of configuration values that a kernel gets has their sizes and places, in the image's order.
+// TestKconfigVariablesInKernelBTF: the section of configuration values that a kernel gets has their
+// sizes and places, in the image's order.
 func TestKconfigVariablesInKernelBTF(t *testing.T) {
 	o := object(t, "clang-14/kconfig.o")
 	raw, err := o.KernelBTF()
@@ -168,7 +173,8 @@ func TestKconfigVariablesInKernelBTF(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestHiddenFunctionsAreStaticForKernels: the BTF that a kernel gets calls them static, the object's own does not.
+// TestHiddenFunctionsAreStaticForKernels: the BTF that a kernel gets calls them static, the
+// object's own does not.
 func TestHiddenFunctionsAreStaticForKernels(t *testing.T) {
 	o, err := Open("../examples/usdt/usdt.bpf.o")
 	require.NoError(t, err)

@@ -77,8 +77,8 @@ func (o *Object) readCode(f *file) error {
 	return nil
 }
 
-// splitFunctions splits a section into functions by its symbols: STT_FUNC, else global symbols without a type (clang
-// before 7), else the whole section is one function.
+// splitFunctions splits a section into functions by its symbols: STT_FUNC, else global symbols
+// without a type (clang before 7), else the whole section is one function.
 func (o *Object) splitFunctions(cs *codeSection, syms []*symbol) error {
 	var funcs []*symbol
 	for _, s := range syms {
@@ -177,8 +177,8 @@ func (o *Object) readExt() {
 	}
 }
 
-// lines are the line records of a section, ascending by InsnOff: as in .BTF.ext or, if that has several parts or
-// another order, decoded.
+// lines are the line records of a section, ascending by InsnOff: as in .BTF.ext or, if that has
+// several parts or another order, decoded.
 type lines struct {
 	inOrder btf.LineSection
 	sorted  []btf.LineInfo

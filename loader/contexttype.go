@@ -2,8 +2,8 @@ package loader
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// ContextType names the struct that a program's first parameter points to, without flavor suffix; "" if it is not a
-// struct pointer.
+// ContextType names the struct that a program's first parameter points to, without flavor suffix;
+// "" if it is not a struct pointer.
 func ContextType(spec *btf.Spec, fn btf.ID) string {
 	if s := ContextStruct(spec, fn); s != nil {
 		return btf.EssentialName(s.Name)

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Explain explains why a relocation was not resolved, and what the target has instead; it returns "" for a resolved
-// relocation. It searches the target's types.
+// Explain explains why a relocation was not resolved, and what the target has instead; it returns
+// "" for a resolved relocation. It searches the target's types.
 func (l *Linked) Explain(r *Reloc) string {
 	if r == nil || r.Relocation == nil || l.Target.BTF == nil {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Dialect selects the user space loader whose rules apply where loaders differ: section names, and map sizes that
-// follow from the map type.
+// Dialect selects the user space loader whose rules apply where loaders differ: section names, and
+// map sizes that follow from the map type.
 type Dialect uint8
 
 // Dialects.
@@ -17,7 +17,8 @@ const (
 	// DialectAuto accepts what any of the loaders accepts, and warns where libbpf would not.
 	DialectAuto Dialect = iota
 	DialectLibbpf
-	// DialectCilium is github.com/cilium/ebpf: fixupMagicFields in map.go, matchSectionName in elf_reader.go.
+	// DialectCilium is github.com/cilium/ebpf: fixupMagicFields in map.go, matchSectionName in
+	// elf_reader.go.
 	DialectCilium
 	// DialectAya is aya: section names as in libbpf, map definitions unchanged.
 	DialectAya
@@ -49,8 +50,9 @@ func DialectNames() []string { return dialectNames[:] }
 // WithDialect applies the rules of one loader to opening and loading the object.
 func WithDialect(d Dialect) Option { return func(c *openConfig) { c.dialect = d } }
 
-// section returns the program kind for a section name. For names unknown to libbpf, cilium/ebpf uses the longest known
-// prefix ("tc_ingress" is a tc program); with DialectAuto the rest of the name must be a separate word.
+// section returns the program kind for a section name. For names unknown to libbpf, cilium/ebpf
+// uses the longest known prefix ("tc_ingress" is a tc program); with DialectAuto the rest of the
+// name must be a separate word.
 func (d Dialect) section(name string) (s *progtype.Section, target string, lenient bool) {
 	if s, target = progtype.ParseSection(name); s != nil || d == DialectLibbpf || d == DialectAya {
 		return s, target, false
@@ -64,22 +66,23 @@ func (d Dialect) section(name string) (s *progtype.Section, target string, lenie
 	return s, "", true
 }
 
-// fixedSizes are the only key and value sizes in bytes that a map type allows. File descriptors as elements have 4
-// bytes.
+// fixedSizes are the only key and value sizes in bytes that a map type allows. File descriptors as
+// elements have 4 bytes.
 var fixedSizes = map[uapi.MapType]struct{ key, value uint32 }{
 	uapi.MapTypePerfEventArray: {4, 4}, uapi.MapTypeProgArray: {4, 4}, uapi.MapTypeCgroupArray: {4, 4}, uapi.MapTypeXskmap: {4, 4},
 	uapi.MapTypeArrayOfMaps: {4, 4}, uapi.MapTypeRingbuf: {}, uapi.MapTypeUserRingbuf: {}, uapi.MapTypeArena: {},
 }
 
-// LacksFixedSize reports whether the definition differs from the only sizes that its type allows, which loaders other
-// than libbpf correct.
+// LacksFixedSize reports whether the definition differs from the only sizes that its type allows,
+// which loaders other than libbpf correct.
 func (m *Map) LacksFixedSize() bool {
 	want, ok := fixedSizes[m.Type]
 	return ok && (m.KeySize != want.key || m.ValueSize != want.value)
 }
 
-// fixSizes sets the only sizes that a map's type allows if the definition omits them or gives a type just for generated
-// code. libbpf passes such definitions on unchanged, and the kernel refuses them.
+// fixSizes sets the only sizes that a map's type allows if the definition omits them or gives a
+// type just for generated code. libbpf passes such definitions on unchanged, and the kernel refuses
+// them.
 func (l *loading) fixSizes(m *Map) {
 	d := l.o.opened.dialect
 	if d == DialectLibbpf || d == DialectAya || l.opts.AsDefined || !m.LacksFixedSize() {

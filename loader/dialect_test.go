@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestDialects opens an object of maps and sections as cilium/ebpf takes them by the rules of every loader.
+// TestDialects opens an object of maps and sections as cilium/ebpf takes them by the rules of every
+// loader.
 func TestDialects(t *testing.T) {
 	const unknown = uapi.ProgTypeUnspec
 	type sizes struct{ key, value uint32 }

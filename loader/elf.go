@@ -59,9 +59,9 @@ type file struct {
 	relocs   map[int][]rel // by index of the section they apply to, file order
 }
 
-// readELF checks and reads the ELF structure. debug/elf parses headers, symbols and names. Section contents are taken
-// from data directly, after bounds checks and without copies, because debug/elf inflates compressed sections without a
-// limit.
+// readELF checks and reads the ELF structure. debug/elf parses headers, symbols and names. Section
+// contents are taken from data directly, after bounds checks and without copies, because debug/elf
+// inflates compressed sections without a limit.
 func readELF(data []byte) (f *file, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -98,7 +98,8 @@ func readELF(data []byte) (f *file, err error) {
 	return f, f.readRelocs()
 }
 
-// notELF describes a file without an ELF header: often a kernel's BTF is given in place of the object.
+// notELF describes a file without an ELF header: often a kernel's BTF is given in place of the
+// object.
 func notELF(data []byte) error {
 	for _, known := range []struct{ magic, what string }{
 		{"\x9f\xeb", "raw BTF"}, {"\xeb\x9f", "raw BTF"},
@@ -115,7 +116,8 @@ func notELF(data []byte) error {
 		hint("compile with clang --target=bpf -g -O2 -c")
 }
 
-// sourceKind recognises text that is mistaken for an object, such as its source, and explains what to do with it.
+// sourceKind recognises text that is mistaken for an object, such as its source, and explains what
+// to do with it.
 func sourceKind(data []byte) (what, hint string) {
 	for _, magic := range []string{"BC\xc0\xde", "\xde\xc0\x17\x0b"} { // plain, and in the wrapper of Darwin
 		if bytes.HasPrefix(data, []byte(magic)) {
@@ -205,8 +207,8 @@ func (f *file) readSymbols(ef *elf.File) error {
 	return nil
 }
 
-// wantsRelocs reports whether the relocations of a section matter here. Those of .BTF, .BTF.ext (R_BPF_64_NODYLD32) and
-// DWARF do not.
+// wantsRelocs reports whether the relocations of a section matter here. Those of .BTF, .BTF.ext
+// (R_BPF_64_NODYLD32) and DWARF do not.
 func wantsRelocs(s *section) bool {
 	return s.Flags&elf.SHF_ALLOC != 0 && s.Name != ".eh_frame"
 }

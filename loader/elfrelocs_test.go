@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
 )
 
-// relocatedOnce is an object of one program, "r1 = variable ll; r0 = 0; exit", with one record for the first instruction.
+// relocatedOnce is an object of one program, "r1 = variable ll; r0 = 0; exit", with one record for
+// the first instruction.
 func relocatedOnce(order binary.ByteOrder, imm int32, record func(b *elfbuild.Builder, code, sym int)) ([]byte, error) {
 	b := elfbuild.New(order)
 	code := b.Code("syscall", []decode.Insn{{Code: codeLdImm, Dst: 1, Imm: imm}, {}, {Code: 0xb7}, {Code: 0x95}})
@@ -34,7 +35,8 @@ func relocatedOnce(order binary.ByteOrder, imm int32, record func(b *elfbuild.Bu
 	return decode.Marshal(p.Insns, order), nil
 }
 
-// TestRelocationRecords: the records of code by type, with addends in the instruction (REL) and in the record (RELA).
+// TestRelocationRecords: the records of code by type, with addends in the instruction (REL) and in
+// the record (RELA).
 func TestRelocationRecords(t *testing.T) {
 	rel := func(typ int) func(*elfbuild.Builder, int, int) {
 		return func(b *elfbuild.Builder, code, sym int) { b.Rel(code, elfbuild.Rel{Off: 0, Sym: sym, Type: typ}) }

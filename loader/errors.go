@@ -8,7 +8,8 @@ import (
 
 // Kinds of failures, for errors.Is.
 var (
-	// ErrNotObject: the file is not a BPF ELF object (empty, a directory, another format or machine).
+	// ErrNotObject: the file is not a BPF ELF object (empty, a directory, another format or
+	// machine).
 	ErrNotObject = errors.New("not a BPF object")
 	// ErrMalformed: the ELF file is inconsistent or truncated.
 	ErrMalformed = errors.New("malformed BPF object")
@@ -35,7 +36,8 @@ var (
 	ErrUnknownToTarget = errors.New("not known to this kernel")
 	// ErrKernelBTF: the target's kernel refuses the object's BTF, which the object needs.
 	ErrKernelBTF = errors.New("BTF refused by this kernel")
-	// ErrNotAllowed: the kernel does not allow a helper, kfunc or feature to programs of that type or licence.
+	// ErrNotAllowed: the kernel does not allow a helper, kfunc or feature to programs of that type
+	// or licence.
 	ErrNotAllowed = errors.New("not allowed")
 	// ErrInstruction: the kernel's structural checks refuse an instruction.
 	ErrInstruction = errors.New("invalid instruction")
@@ -99,7 +101,8 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// kindError combines a kind of this package with a cause, so that errors.Is finds both and the text repeats neither.
+// kindError combines a kind of this package with a cause, so that errors.Is finds both and the text
+// repeats neither.
 type kindError struct{ kind, cause error }
 
 func (e *kindError) Error() string   { return e.kind.Error() + ": " + e.cause.Error() }

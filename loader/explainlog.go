@@ -16,9 +16,9 @@ type LogMatch struct {
 // maxLogMatches limits the relocations that a vague entry may match.
 const maxLogMatches = 8
 
-// MatchLog finds what an entry of this object's log refers to. The log may come from a different kernel than the
-// target, so a relocation is matched by its text or its position. If an entry has neither program nor instruction, all
-// reachable relocations that fail on the target match.
+// MatchLog finds what an entry of this object's log refers to. The log may come from a different
+// kernel than the target, so a relocation is matched by its text or its position. If an entry has
+// neither program nor instruction, all reachable relocations that fail on the target match.
 func (l *Linked) MatchLog(e corerelo.LogEntry) []LogMatch {
 	switch e.Kind {
 	case corerelo.PoisonMap:
@@ -97,8 +97,8 @@ func (l *Linked) logCandidates(e corerelo.LogEntry) []LogMatch {
 	return out
 }
 
-// hasProgram reports whether the log's name is one of the object's programs: the kernel truncates names to 15 bytes,
-// and the log may be of another object.
+// hasProgram reports whether the log's name is one of the object's programs: the kernel truncates
+// names to 15 bytes, and the log may be of another object.
 func (l *Linked) hasProgram(name string) bool {
 	_, ok := l.Program(name)
 	return ok

@@ -25,8 +25,8 @@ const (
 // maxKconfig limits the size of the .kconfig map in bytes.
 const maxKconfig = 1 << 20
 
-// readExterns collects undefined symbols. Their kinds and types come from the VARs and FUNCs of the DATASECs .kconfig
-// and .ksyms.
+// readExterns collects undefined symbols. Their kinds and types come from the VARs and FUNCs of the
+// DATASECs .kconfig and .ksyms.
 func (o *Object) readExterns(f *file) error {
 	vars := o.externTypes()
 	seen := map[string]bool{}
@@ -153,8 +153,9 @@ func (o *Object) alignOf(id btf.ID, depth int) uint32 {
 	return 1
 }
 
-// orderExterns sorts as libbpf does (cmp_externs): kconfig before ksyms; kconfig by descending alignment, ascending
-// size, name; ksyms by name. The offsets of kconfig variables and the numbers of poisoned kfuncs depend on the order.
+// orderExterns sorts as libbpf does (cmp_externs): kconfig before ksyms; kconfig by descending
+// alignment, ascending size, name; ksyms by name. The offsets of kconfig variables and the numbers
+// of poisoned kfuncs depend on the order.
 func (o *Object) orderExterns() {
 	sort.SliceStable(o.Externs, func(i, j int) bool {
 		a, b := o.Externs[i], o.Externs[j]

@@ -16,8 +16,9 @@ const (
 	modeMask, modeRegular = 0xe0, 0x60
 )
 
-// inMemory reports whether a program reads or writes memory at the address of an undefined symbol. To such a program the symbol is a variable;
-// to others it may be a constant, which user space writes into the instruction.
+// inMemory reports whether a program reads or writes memory at the address of an undefined symbol.
+// To such a program the symbol is a variable; to others it may be a constant, which user space
+// writes into the instruction.
 func (o *Object) inMemory(e *Extern) bool {
 	for _, fn := range o.Functions {
 		for _, r := range fn.relocs {

@@ -5,9 +5,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// flow is the result of constant propagation over a linked program: the instructions that some input can reach. Known
-// values are immediates after relocation and loads from frozen data (.rodata, .kconfig). Arguments, results of helpers,
-// all other memory and the stack are unknown.
+// flow is the result of constant propagation over a linked program: the instructions that some
+// input can reach. Known values are immediates after relocation and loads from frozen data
+// (.rodata, .kconfig). Arguments, results of helpers, all other memory and the stack are unknown.
 type flow struct {
 	lp     *LinkedProgram
 	reach  []bool
@@ -125,7 +125,8 @@ const (
 	flowTable // gotox
 )
 
-// control returns the kind of control flow of an instruction; target is set for flowJump, flowCond and flowCall.
+// control returns the kind of control flow of an instruction; target is set for flowJump, flowCond
+// and flowCall.
 func control(insns []decode.Insn, pc int) (kind branch, target int) {
 	in := insns[pc]
 	op := in.Op()

@@ -14,8 +14,9 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// TestFoldedValuesAreThoseOfExecution: constant propagation decides branches as an execution does, for every operation, both
-// widths, and the edges of their operands. What it folds otherwise makes instructions dead that are executed.
+// TestFoldedValuesAreThoseOfExecution: constant propagation decides branches as an execution does,
+// for every operation, both widths, and the edges of their operands. What it folds otherwise makes
+// instructions dead that are executed.
 func TestFoldedValuesAreThoseOfExecution(t *testing.T) {
 	edges := []uint64{0, 1, 2, 7, 31, 32, 33, 63, 64, 0x7f, 0x80, 0xff, math.MaxInt32, 1 << 31, math.MaxUint32, 1 << 32, math.MaxInt64, 1 << 63, math.MaxUint64, ^uint64(15), 0x8000_0000_8000_0000}
 	lp := func(insns []decode.Insn) *LinkedProgram {
@@ -49,8 +50,8 @@ func TestFoldedValuesAreThoseOfExecution(t *testing.T) {
 	assert.Equal(t, 13*2*len(edges)*len(edges), folded, "everything constant is folded")
 }
 
-// TestDecidedBranchesAreThoseOfExecution: a branch whose operands are known, or known not to be 0, loses no edge that an execution takes, and one with
-// constants keeps no other.
+// TestDecidedBranchesAreThoseOfExecution: a branch whose operands are known, or known not to be 0,
+// loses no edge that an execution takes, and one with constants keeps no other.
 func TestDecidedBranchesAreThoseOfExecution(t *testing.T) {
 	numbers := []uint64{0, 1, 2, math.MaxInt32, 1 << 31, math.MaxUint32, 1 << 32, math.MaxInt64, 1 << 63, math.MaxUint64}
 	decided := 0
@@ -113,7 +114,8 @@ func TestFoldedByteOrder(t *testing.T) {
 	}
 }
 
-// TestFoldedAddresses: what is known of addresses into frozen maps, and of registers that hold the same.
+// TestFoldedAddresses: what is known of addresses into frozen maps, and of registers that hold the
+// same.
 func TestFoldedAddresses(t *testing.T) {
 	lp := &LinkedProgram{linked: &Linked{Object: &Object{ByteOrder: binary.LittleEndian}}}
 	data := func(n uint64) value { return value{kind: frozen, m: 3, n: n} }

@@ -77,8 +77,8 @@ func (l *loading) findGlobal(section, name string) (*Map, Var, bool) {
 	return FindVariable(l.Maps, name, func(m *Map) bool { return m.Data != nil && (section == "" || section == m.Section) })
 }
 
-// FindVariable finds a global variable by name among an object's maps, preferring one that is not static, and returns
-// it with the map of its section. in selects the sections; nil selects all.
+// FindVariable finds a global variable by name among an object's maps, preferring one that is not
+// static, and returns it with the map of its section. in selects the sections; nil selects all.
 func FindVariable(list []*Map, name string, in func(*Map) bool) (*Map, Var, bool) {
 	for _, static := range []bool{false, true} {
 		for _, m := range list {
@@ -95,7 +95,8 @@ func FindVariable(list []*Map, name string, in func(*Map) bool) (*Map, Var, bool
 	return nil, Var{}, false
 }
 
-// VariableNames lists the global variables in maps, in section order. in selects the sections; nil selects all.
+// VariableNames lists the global variables in maps, in section order. in selects the sections; nil
+// selects all.
 func VariableNames(list []*Map, in func(*Map) bool) []string {
 	var names []string
 	for _, m := range list {
@@ -109,6 +110,6 @@ func VariableNames(list []*Map, in func(*Map) bool) []string {
 	return names
 }
 
-// Settable reports whether user space may set the section's variables before loading: the kernel determines those of
-// .kconfig.
+// Settable reports whether user space may set the section's variables before loading: the kernel
+// determines those of .kconfig.
 func (m *Map) Settable() bool { return m.DataKind != DataKconfig }

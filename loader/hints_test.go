@@ -33,7 +33,8 @@ func TestHintsForNewInstructions(t *testing.T) {
 
 func decodeMCPU(text string) bool { return len(text) > 7 && text[:7] == "compile" }
 
-// TestCallbacksAreNotAvoidedWithMCPU: an old kernel refuses a program with callbacks, and the hint says what the reason is.
+// TestCallbacksAreNotAvoidedWithMCPU: an old kernel refuses a program with callbacks, and the hint
+// says what the reason is.
 func TestCallbacksAreNotAvoidedWithMCPU(t *testing.T) {
 	o, err := Open("../testdata/objects/clang-14/calledback.o")
 	require.NoError(t, err)
@@ -67,7 +68,8 @@ func TestRetargetIsOfferedForTheSameHookOnly(t *testing.T) {
 	}
 }
 
-// TestHintsForUndefinedSymbols: --extern sets constants; a function needs the object that defines it.
+// TestHintsForUndefinedSymbols: --extern sets constants; a function needs the object that defines
+// it.
 func TestHintsForUndefinedSymbols(t *testing.T) {
 	o, err := Open("../testdata/objects/clang-14/undefined.o")
 	require.NoError(t, err)

@@ -65,8 +65,8 @@ func (l *loading) nearestMatches(pattern string) []string {
 	return l.t.nearestMatches(pattern)
 }
 
-// nearestHooks returns up to three hooks of a family whose names resemble name, nearest first. The strings are copies,
-// so that they do not keep the target's types in memory.
+// nearestHooks returns up to three hooks of a family whose names resemble name, nearest first. The
+// strings are copies, so that they do not keep the target's types in memory.
 func (t *Target) nearestHooks(h hookNames, name string) []string {
 	h.symbols = h.symbols && len(t.Kallsyms) > 0 // otherwise the family is that of functions
 	type miss struct {
@@ -108,8 +108,8 @@ func (t *Target) hookIndex(h hookNames) *nearest.Index {
 	return made.(func() *nearest.Index)()
 }
 
-// familyOf returns the common prefix of functions for one purpose, "blk_account_io_" for blk_account_io_start; "" if
-// that is not specific enough.
+// familyOf returns the common prefix of functions for one purpose, "blk_account_io_" for
+// blk_account_io_start; "" if that is not specific enough.
 func familyOf(name string) string {
 	const least = 6
 	if i := strings.LastIndexByte(name, '_'); i+1 >= least {
@@ -118,8 +118,9 @@ func familyOf(name string) string {
 	return ""
 }
 
-// renamed returns what a missing function is often called on other kernels: with or without underscores, the worker
-// inside a wrapper, or the variant of an allocator without its profiling macro.
+// renamed returns what a missing function is often called on other kernels: with or without
+// underscores, the worker inside a wrapper, or the variant of an allocator without its profiling
+// macro.
 func (t *Target) renamed(h hookNames, name string) []string {
 	if h.kind != btf.KindFunc || h.prefix != "" {
 		return nil
@@ -150,7 +151,8 @@ func (t *Target) matches(pattern string) (any bool) {
 	return any
 }
 
-// nearestMatches returns functions that start like the fixed prefix of a pattern without matches, nearest first.
+// nearestMatches returns functions that start like the fixed prefix of a pattern without matches,
+// nearest first.
 func (t *Target) nearestMatches(pattern string) []string {
 	fixed := pattern
 	if i := strings.IndexAny(pattern, "*?["); i >= 0 {
@@ -200,13 +202,15 @@ func offer(lp *LinkedProgram, near []string) string {
 	return fmt.Sprintf("%s; retarget with --attach %s=%s", text, lp.Name, to)
 }
 
-// placeholder reports whether a target is one that loaders replace, by the names that projects give those: dummy_fentry, PLACEHOLDER, replace_me.
+// placeholder reports whether a target is one that loaders replace, by the names that projects give
+// those: dummy_fentry, PLACEHOLDER, replace_me.
 func placeholder(target string) bool {
 	name := strings.ToLower(target)
 	return strings.HasPrefix(name, "dummy") || strings.HasPrefix(name, "placeholder") || strings.HasPrefix(name, "replace_me") || name == "todo" || name == "xxx"
 }
 
-// sameHook reports whether two names are likely to be of one hook: a misspelling, or what other releases call the function.
+// sameHook reports whether two names are likely to be of one hook: a misspelling, or what other
+// releases call the function.
 func sameHook(name, near string) bool {
 	if i := strings.LastIndexAny(name, "/:"); i >= 0 {
 		name = name[i+1:]
@@ -220,8 +224,8 @@ func sameHook(name, near string) bool {
 // notListed is why BTF may lack a function that the kernel has.
 const notListed = "BTF does not list inlined functions, clones (.isra, .constprop) or module functions"
 
-// unlisted returns the error for a hook that the kernel may have although BTF does not list it; decide names the flags
-// that would settle it.
+// unlisted returns the error for a hook that the kernel may have although BTF does not list it;
+// decide names the flags that would settle it.
 func unlisted(lp *LinkedProgram, what, decide string, near []string) *Error {
 	e := failf(ErrUnlistedHook, "%s", what)
 	if text := offer(lp, near); text != "" {
@@ -239,8 +243,10 @@ func missing(lp *LinkedProgram, what string, near []string) *Error {
 	return e
 }
 
-// Misspelt returns the hooks that a name of an event may mean if the target has no such hook: a function, a tracepoint ("sched_switch",
-// "sched/sched_switch") or a system call ("syscall/openat"). It returns nothing for a name that may exist, and for one that resembles none.
+// Misspelt returns the hooks that a name of an event may mean if the target has no such hook: a
+// function, a tracepoint ("sched_switch", "sched/sched_switch") or a system call
+// ("syscall/openat"). It returns nothing for a name that may exist, and for one that resembles
+// none.
 func (t *Target) Misspelt(hook string) []string {
 	const closest = 2
 	category, name, dotted := strings.Cut(hook, "/")

@@ -8,8 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/valuehash"
 )
 
-// Hash adds everything that objects loaded for the target depend on, except for its name, which only messages contain: targets of equal hashes
-// are one kernel. The error says which field has no content to compare.
+// Hash adds everything that objects loaded for the target depend on, except for its name, which
+// only messages contain: targets of equal hashes are one kernel. The error says which field has no
+// content to compare.
 func (t *Target) Hash(h hash.Hash) error {
 	d := valuehash.New(h)
 	specs := map[*btf.Spec]int{nil: 0}
@@ -45,7 +46,8 @@ func (t *Target) Called(name string) *Target {
 	return out
 }
 
-// eachFact calls f with the exported fields other than the name: the others are found out from these.
+// eachFact calls f with the exported fields other than the name: the others are found out from
+// these.
 func (t *Target) eachFact(f func(name string, v reflect.Value)) {
 	v := reflect.ValueOf(t).Elem()
 	for i := range v.NumField() {
@@ -55,7 +57,8 @@ func (t *Target) eachFact(f func(name string, v reflect.Value)) {
 	}
 }
 
-// Hash adds everything that a load depends on: the file, its name without directories, which messages contain, and how it was opened.
+// Hash adds everything that a load depends on: the file, its name without directories, which
+// messages contain, and how it was opened.
 func (o *Object) Hash(h hash.Hash) {
 	d := valuehash.New(h)
 	d.Bytes([]byte(o.Name))

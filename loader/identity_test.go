@@ -33,13 +33,15 @@ func specOf(t *testing.T, name string, base *btf.Spec) *btf.Spec {
 	return s
 }
 
-// What objects see of a kernel is in its hash, each field of it; its name and where its types came from are not.
+// What objects see of a kernel is in its hash, each field of it; its name and where its types came
+// from are not.
 func TestHashOfTarget(t *testing.T) {
 	kfuncs := func(name string, flags proto.KfuncFlags, types ...uapi.ProgType) *proto.Declared {
 		return proto.Declare([]proto.KfuncSet{{Flags: map[string]proto.KfuncFlags{name: flags}, Programs: types}})
 	}
 	vmlinux := specOf(t, "one", nil)
-	// Several values of each field, none equal to another one. An exported field without values fails.
+	// Several values of each field, none equal to another one. An exported field without values
+	// fails.
 	values := map[string][]any{
 		"BTF": {specOf(t, "one", nil), specOf(t, "two", nil)},
 		"Modules": {[]Module{{Name: "m"}}, []Module{{Name: "n"}}, []Module{{Name: "m"}, {Name: "n"}}, []Module{{Name: "m", BTF: specOf(t, "a", vmlinux)}},

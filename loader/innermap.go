@@ -12,7 +12,8 @@ import (
 // InnerMapForm is the syntax of an inner map's definition, see LoadOptions.InnerMaps.
 const InnerMapForm = "TYPE,key_size=N,value_size=N,max_entries=N[,map_flags=N], or the name of a map with the same definition"
 
-// setInnerMaps sets the inner map definitions of maps of maps, as tools do with bpf_map__set_inner_map_fd.
+// setInnerMaps sets the inner map definitions of maps of maps, as tools do with
+// bpf_map__set_inner_map_fd.
 func (l *loading) setInnerMaps() error {
 	for _, name := range slices.Sorted(maps.Keys(l.opts.InnerMaps)) {
 		m, ok := l.Map(name)
@@ -68,7 +69,8 @@ func (l *loading) parseInner(outer, text string) (*Map, error) {
 	return m, nil
 }
 
-// externValue is the value that user space writes in place of an undefined symbol, see LoadOptions.Externs.
+// externValue is the value that user space writes in place of an undefined symbol, see
+// LoadOptions.Externs.
 func (l *loading) externValue(e *LinkedExtern) bool {
 	v, ok := l.opts.Externs[e.Name]
 	if ok {

@@ -48,8 +48,8 @@ func TestExternsAndInnerMapsThatUserSpaceSets(t *testing.T) {
 	}
 }
 
-// TestExternsInMemory: --extern writes a constant into the instruction. For a symbol whose memory the program accesses it is not offered, and
-// refused.
+// TestExternsInMemory: --extern writes a constant into the instruction. For a symbol whose memory
+// the program accesses it is not offered, and refused.
 func TestExternsInMemory(t *testing.T) {
 	const mov, ldx, stx, st, add, exit, lock = 0xbf, 0x61, 0x63, 0x62, 0x07, 0x95, 0xdb
 	for _, tt := range []struct {

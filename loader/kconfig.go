@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// Names of variables in .kconfig that are not configuration options (libbpf bpf_object__resolve_externs).
+// Names of variables in .kconfig that are not configuration options (libbpf
+// bpf_object__resolve_externs).
 const (
 	varVersion = "LINUX_KERNEL_VERSION"
 	varCookie  = "LINUX_HAS_BPF_COOKIE"
@@ -65,8 +66,8 @@ func boolDigit(b bool) string {
 	return "0"
 }
 
-// setKconfig parses a value as written in .config and stores it in the variable's form: y, n, m, a quoted string or a
-// number (libbpf bpf_object__process_kconfig_line).
+// setKconfig parses a value as written in .config and stores it in the variable's form: y, n, m, a
+// quoted string or a number (libbpf bpf_object__process_kconfig_line).
 func (l *loading) setKconfig(e *LinkedExtern, dst []byte) error {
 	v := e.Value
 	switch {
@@ -91,8 +92,8 @@ func (l *loading) setKconfig(e *LinkedExtern, dst []byte) error {
 	return nil
 }
 
-// parseNumber parses a number like strtoull(3): decimal, octal with a leading 0, hex with 0x, after an optional sign. A
-// negative number becomes its two's complement.
+// parseNumber parses a number like strtoull(3): decimal, octal with a leading 0, hex with 0x, after
+// an optional sign. A negative number becomes its two's complement.
 func parseNumber(v string) (n uint64, ok bool) {
 	digits := strings.TrimLeft(v, " \t\n\v\f\r")
 	negative := strings.HasPrefix(digits, "-")
@@ -176,8 +177,8 @@ func putUint(dst []byte, n uint64, bo binary.ByteOrder) {
 	copy(dst, b[:len(dst)])
 }
 
-// hasCookie reports whether bpf_get_attach_cookie works for perf events: the kernel's struct bpf_link_perf... came with
-// the helper in 5.15.
+// hasCookie reports whether bpf_get_attach_cookie works for perf events: the kernel's struct
+// bpf_link_perf... came with the helper in 5.15.
 func (l *loading) hasCookie() bool {
 	if _, ok := l.t.BTF.EnumValue(enumHelpers, "BPF_FUNC_get_attach_cookie"); ok {
 		return true
@@ -185,8 +186,8 @@ func (l *loading) hasCookie() bool {
 	return l.t.Version != 0 && since.Of(l.t.Version).Has(since.PerfCookies)
 }
 
-// syscallPrefix is the prefix of system call functions, by architecture, on kernels with wrappers that take struct
-// pt_regs (libbpf arch_specific_syscall_pfx).
+// syscallPrefix is the prefix of system call functions, by architecture, on kernels with wrappers
+// that take struct pt_regs (libbpf arch_specific_syscall_pfx).
 var syscallPrefix = map[string]string{
 	"x86": "__x64_sys_", "arm64": "__arm64_sys_", "s390": "__s390x_sys_", "riscv": "__riscv_sys_", "arm": "sys_",
 	"powerpc": "sys_", "mips": "sys_", "loongarch": "sys_",
@@ -202,8 +203,8 @@ func (l *loading) hasSyscallWrapper() bool {
 	return prefix != "" && prefix != "sys_" && l.t.HasFunc(prefix+"bpf")
 }
 
-// config looks up a kernel configuration value: the one given, else what BTF implies, else a default that holds for any
-// kernel with BTF.
+// config looks up a kernel configuration value: the one given, else what BTF implies, else a
+// default that holds for any kernel with BTF.
 func (t *Target) config(name string) (value, source string, ok bool) {
 	if v, ok := t.Kconfig[name]; ok || t.KconfigWhole {
 		return v, "given", ok
@@ -224,8 +225,8 @@ func (t *Target) config(name string) (value, source string, ok bool) {
 	return "", "", false
 }
 
-// Config returns what is known of the kernel's configuration: the values given, else those that BTF implies and those
-// that kernels with BTF have.
+// Config returns what is known of the kernel's configuration: the values given, else those that BTF
+// implies and those that kernels with BTF have.
 func (t *Target) Config() map[string]string {
 	out := map[string]string{}
 	if !t.KconfigWhole {
@@ -254,7 +255,8 @@ var archConfig = map[string]string{
 	"CONFIG_PPC": "", "CONFIG_LOONGARCH": "", "CONFIG_MIPS": "", "CONFIG_64BIT": "", "CONFIG_ARCH_HAS_SYSCALL_WRAPPER": "",
 }
 
-// defaultConfig are options that kernels with BTF and BPF have, with the values that distributions choose.
+// defaultConfig are options that kernels with BTF and BPF have, with the values that distributions
+// choose.
 var defaultConfig = map[string]string{
 	"CONFIG_BPF": "y", "CONFIG_BPF_SYSCALL": "y", "CONFIG_BPF_JIT": "y", "CONFIG_BPF_EVENTS": "y", "CONFIG_DEBUG_INFO_BTF": "y",
 	"CONFIG_NET": "y", "CONFIG_INET": "y", "CONFIG_KPROBES": "y", "CONFIG_UPROBES": "y", "CONFIG_PERF_EVENTS": "y",

@@ -12,9 +12,9 @@ import (
 // maxConfig limits the size of a configuration in bytes; the kernel's own has less than 1 MiB.
 const maxConfig = 64 << 20
 
-// ParseKconfig parses a kernel configuration: lines NAME=VALUE as in .config, /boot/config-* or, with gzip,
-// /proc/config.gz. As in libbpf, the first value of a name wins, a CONFIG_ line without a value is an error, and all
-// other lines are skipped.
+// ParseKconfig parses a kernel configuration: lines NAME=VALUE as in .config, /boot/config-* or,
+// with gzip, /proc/config.gz. As in libbpf, the first value of a name wins, a CONFIG_ line without
+// a value is an error, and all other lines are skipped.
 func ParseKconfig(r io.Reader) (map[string]string, error) {
 	in := bufio.NewReader(r)
 	r = in

@@ -29,9 +29,10 @@ type btfVerdict struct {
 	err     error
 }
 
-// KernelBTF returns the object's BTF as libbpf passes it to a kernel that knows all kinds, with unchanged ids
-// (btf_fixup_datasec, bpf_object__collect_externs): sections get sizes, their variables get offsets, externs, which
-// the kernel does not accept, are turned into definitions, and hidden functions into static ones. The bytes must not be modified; they are nil for an object
+// KernelBTF returns the object's BTF as libbpf passes it to a kernel that knows all kinds, with
+// unchanged ids (btf_fixup_datasec, bpf_object__collect_externs): sections get sizes, their
+// variables get offsets, externs, which the kernel does not accept, are turned into definitions,
+// and hidden functions into static ones. The bytes must not be modified; they are nil for an object
 // without BTF.
 func (o *Object) KernelBTF() ([]byte, error) {
 	if o.BTF == nil {
@@ -41,8 +42,9 @@ func (o *Object) KernelBTF() ([]byte, error) {
 	return o.kernelBTF.raw, o.kernelBTF.err
 }
 
-// CheckBTF checks the BTF that libbpf would pass to a kernel of that release. It returns libbpf's replacements for
-// older kernels, and the reason why the kernel refuses the result, a *[check.Problem].
+// CheckBTF checks the BTF that libbpf would pass to a kernel of that release. It returns libbpf's
+// replacements for older kernels, and the reason why the kernel refuses the result, a
+// *[check.Problem].
 func (o *Object) CheckBTF(release uapi.Release, inKernel func(btf.Kind, string) bool) ([]check.Change, error) {
 	raw, err := o.KernelBTF()
 	if raw == nil || err != nil {
@@ -76,8 +78,8 @@ func (o *Object) hasKptrs() bool {
 	return false
 }
 
-// checkBTF refuses the object if the target refuses its BTF and programs need it; libbpf loads other objects without
-// BTF.
+// checkBTF refuses the object if the target refuses its BTF and programs need it; libbpf loads
+// other objects without BTF.
 func (l *loading) checkBTF() error {
 	if l.o.BTF == nil || l.t.Version == 0 {
 		return nil
@@ -191,7 +193,8 @@ type typeFixer struct {
 	kconfig       map[string]*Extern // by name
 }
 
-// section sets a section's size and its variables' offsets: those in the image of a data map, others one after another.
+// section sets a section's size and its variables' offsets: those in the image of a data map,
+// others one after another.
 func (f *typeFixer) section(t btf.Type, image *Map) btf.Type {
 	places, size := map[string]Var{}, uint32(0)
 	if image != nil {
@@ -225,8 +228,8 @@ func (f *typeFixer) section(t btf.Type, image *Map) btf.Type {
 	return t
 }
 
-// nameParams names the parameters of an extern function's prototype: compilers omit the names, but a defined function
-// needs them.
+// nameParams names the parameters of an extern function's prototype: compilers omit the names, but
+// a defined function needs them.
 func (f *typeFixer) nameParams(proto btf.ID) {
 	t := *f.spec.MustType(proto)
 	t.Params = append([]btf.Param(nil), t.Params...)

@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 )
 
-// TestLinkWithoutKernelTypes: objects that need no kernel's types are linked alike with and without them, the others
-// are those with something to resolve.
+// TestLinkWithoutKernelTypes: objects that need no kernel's types are linked alike with and without
+// them, the others are those with something to resolve.
 func TestLinkWithoutKernelTypes(t *testing.T) {
 	kernel, err := embedded.Spec()
 	require.NoError(t, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// maxLinked limits the instructions of one linked program (the kernel itself processes at most a million).
+// maxLinked limits the instructions of one linked program (the kernel itself processes at most a
+// million).
 const maxLinked = 1 << 24
 
 // linker builds one program from a main function and the functions it calls.
@@ -63,7 +64,8 @@ type buffer[T any] struct{ free []T }
 // take returns the memory as an empty slice to append to.
 func (b *buffer[T]) take() []T { return b.free[:0] }
 
-// keep returns a complete slice that began as take's: the memory itself if little of it is left over, else a copy.
+// keep returns a complete slice that began as take's: the memory itself if little of it is left
+// over, else a copy.
 func (b *buffer[T]) keep(s []T) []T {
 	if len(s) >= cap(s)-cap(s)/8 {
 		b.free = nil
@@ -73,8 +75,8 @@ func (b *buffer[T]) keep(s []T) []T {
 	return slices.Clone(s)
 }
 
-// run appends functions depth first: main, then each function at its first call or the first use of its address (libbpf
-// bpf_object__reloc_code); the exception callback comes last.
+// run appends functions depth first: main, then each function at its first call or the first use of
+// its address (libbpf bpf_object__reloc_code); the exception callback comes last.
 func (k *linker) run() {
 	k.append(k.lp.Function)
 	if name := k.lp.Program.ExceptionCallback; name != "" {
@@ -125,8 +127,8 @@ func (k *linker) place(fn *Function) frame {
 	return frame{fn: fn, start: start}
 }
 
-// append places a function and all functions it refers to. It keeps its own stack, because a chain of calls may be as
-// long as the object.
+// append places a function and all functions it refers to. It keeps its own stack, because a chain
+// of calls may be as long as the object.
 func (k *linker) append(fn *Function) {
 	stack := []frame{k.place(fn)}
 	for len(stack) > 0 {
@@ -165,8 +167,9 @@ func (k *linker) skip(f *frame) {
 	}
 }
 
-// passed refuses a relocation that belongs to no instruction of its own: one for the second half of a 64-bit load, which
-// libbpf refuses too (bpf_program__record_reloc), or another one for the same instruction.
+// passed refuses a relocation that belongs to no instruction of its own: one for the second half of
+// a 64-bit load, which libbpf refuses too (bpf_program__record_reloc), or another one for the same
+// instruction.
 func (k *linker) passed(f *frame) {
 	r := &f.fn.relocs[f.rel]
 	err := r.err
@@ -176,8 +179,8 @@ func (k *linker) passed(f *frame) {
 	k.fail(f.fn, r.insn, ErrRelocation, "%v", err)
 }
 
-// step links one instruction. If it refers to a function that has not been placed yet, step returns the function and
-// leaves the instruction for the next call.
+// step links one instruction. If it refers to a function that has not been placed yet, step returns
+// the function and leaves the instruction for the next call.
 func (k *linker) step(f *frame) *Function {
 	at := f.start + f.pc
 	in := &k.lp.Insns[at]
@@ -298,8 +301,8 @@ func (k *linker) kfunc(at int, e *LinkedExtern) {
 	}
 }
 
-// jumpTable creates the instruction array for a table of .jumptables: byte offsets in the section become instructions
-// of the linked program (libbpf create_jt_map).
+// jumpTable creates the instruction array for a table of .jumptables: byte offsets in the section
+// become instructions of the linked program (libbpf create_jt_map).
 func (k *linker) jumpTable(f *frame, at int, rel *codeReloc) {
 	m := k.tables[rel.off]
 	if m == nil {
@@ -333,7 +336,8 @@ func fnv31(name string) int32 {
 	return int32(h.Sum32() & 0x7fffffff)
 }
 
-// canonical returns the program as it would be passed to BPF_PROG_LOAD, with placeholders for descriptors.
+// canonical returns the program as it would be passed to BPF_PROG_LOAD, with placeholders for
+// descriptors.
 func (lp *LinkedProgram) canonical(mapImm func(in []decode.Insn, ref Ref)) []decode.Insn {
 	insns := slices.Clone(lp.Insns)
 	for at, ref := range lp.Refs {

@@ -15,7 +15,8 @@ import (
 type Linked struct {
 	Object *Object
 	Target *Target
-	// Maps are copies of the object's maps, with the sizes and images of this load, in the same order.
+	// Maps are copies of the object's maps, with the sizes and images of this load, in the same
+	// order.
 	Maps     []*Map
 	Programs []*LinkedProgram // one for each of Object.Programs
 	// Functions are the functions after CO-RE and before linking, one for each of
@@ -26,11 +27,12 @@ type Linked struct {
 	Warnings  []string
 	// BTFChanges are libbpf's replacements in the object's BTF for this kernel.
 	BTFChanges []check.Change
-	// NoBTF is the reason why the kernel refuses the object's BTF, a *[check.Problem], or nil. libbpf then creates maps and loads programs without
-	// types (bpf_object__sanitize_and_load_btf).
+	// NoBTF is the reason why the kernel refuses the object's BTF, a *[check.Problem], or nil.
+	// libbpf then creates maps and loads programs without types
+	// (bpf_object__sanitize_and_load_btf).
 	NoBTF error
-	// Err is the reason why libbpf would refuse the whole object, or nil. It is also the error of programs that are not
-	// refused for a reason of their own.
+	// Err is the reason why libbpf would refuse the whole object, or nil. It is also the error of
+	// programs that are not refused for a reason of their own.
 	Err error
 }
 
@@ -46,7 +48,8 @@ type LinkedFunction struct {
 	made []FuncReloc // memory for those of Relocs
 }
 
-// Reloc is a CO-RE relocation of an instruction. Programs that contain the same function share its FuncReloc.
+// Reloc is a CO-RE relocation of an instruction. Programs that contain the same function share its
+// FuncReloc.
 type Reloc struct {
 	Insn int // in LinkedProgram.Insns
 	*FuncReloc
@@ -59,8 +62,8 @@ type FuncReloc struct {
 	Func        string // name of the ELF function
 	*corerelo.Relocation
 	Patch corerelo.Patch
-	// Err is a hard failure of the relocation, an *[Error] with its position. It shadows Relocation.Err, which does not
-	// include errors of Patch.
+	// Err is a hard failure of the relocation, an *[Error] with its position. It shadows
+	// Relocation.Err, which does not include errors of Patch.
 	Err error
 }
 
@@ -99,41 +102,44 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// LinkedProgram is a program as passed to the kernel, except that maps, kernel symbols and callbacks are still
-// symbolic.
+// LinkedProgram is a program as passed to the kernel, except that maps, kernel symbols and
+// callbacks are still symbolic.
 type LinkedProgram struct {
 	*Program
-	// Insns shadows Program.Insns. It is relocated, with the subprograms appended depth first in call order; calls
-	// between them are final. LD_IMM64 instructions in Refs have their source register set (1 map, 2 map value, 3 typed
-	// symbol, 4 function) and an imm[0] of 0; kfunc calls have source register 2, the BTF id as immediate and offset 0.
+	// Insns shadows Program.Insns. It is relocated, with the subprograms appended depth first in
+	// call order; calls between them are final. LD_IMM64 instructions in Refs have their source
+	// register set (1 map, 2 map value, 3 typed symbol, 4 function) and an imm[0] of 0; kfunc calls
+	// have source register 2, the BTF id as immediate and offset 0.
 	Insns []decode.Insn
 	// Refs resolves references by the index of the LD_IMM64 or kfunc call.
 	Refs map[int]Ref
 	// Funcs are the functions that Insns consists of, ascending; the program itself is the first.
 	Funcs  []Func
 	Relocs []Reloc // ascending Insn
-	// JumpTables are the instruction arrays created for this program, in order of use; Refs of kind RefInsnArray refer
-	// to them.
+	// JumpTables are the instruction arrays created for this program, in order of use; Refs of kind
+	// RefInsnArray refer to them.
 	JumpTables []*Map
 	// ExceptionCallback is the first instruction of the program's exception callback, or 0.
 	ExceptionCallback int
-	// AttachID is the BTF id of the attach target (a function, typedef or struct) in AttachModule ("vmlinux" or a
-	// module's name), or 0.
+	// AttachID is the BTF id of the attach target (a function, typedef or struct) in AttachModule
+	// ("vmlinux" or a module's name), or 0.
 	AttachID     btf.ID
 	AttachModule string
-	// AttachProg is the program whose function AttachTo the program extends or traces; nil for hooks of the kernel. AttachStart is the slot at
-	// which that function begins, AttachID its type in that program's BTF.
+	// AttachProg is the program whose function AttachTo the program extends or traces; nil for
+	// hooks of the kernel. AttachStart is the slot at which that function begins, AttachID its type
+	// in that program's BTF.
 	AttachProg  *LinkedProgram
 	AttachStart int
-	// Reliable are the slots at which static functions of the program begin whose types programs that trace them may rely on, as the verifier
-	// found; nil until it did.
+	// Reliable are the slots at which static functions of the program begin whose types programs
+	// that trace them may rely on, as the verifier found; nil until it did.
 	Reliable []int
 	// Untyped says that they may not rely on the type of the first function.
 	Untyped bool
 	Status  Status
 	Err     error // reason for the status; nil for ok and disabled
-	// Static is what the program does that the target's verifier refuses in code that it reaches, found without walking the program; nil for
-	// nothing. Whether it counts is for [LinkedProgram.Refusal] to say.
+	// Static is what the program does that the target's verifier refuses in code that it reaches,
+	// found without walking the program; nil for nothing. Whether it counts is for
+	// [LinkedProgram.Refusal] to say.
 	Static *Error
 
 	linked     *Linked
@@ -142,8 +148,9 @@ type LinkedProgram struct {
 	verifyOnce sync.Once
 }
 
-// Verified sets what the verifier found about the types of the program's functions, Reliable and Untyped. The first call counts; it may be called
-// concurrently, before Reliable and Untyped are read.
+// Verified sets what the verifier found about the types of the program's functions, Reliable and
+// Untyped. The first call counts; it may be called concurrently, before Reliable and Untyped are
+// read.
 func (lp *LinkedProgram) Verified(reliable []int, untyped bool) {
 	lp.verifyOnce.Do(func() { lp.Reliable, lp.Untyped = reliable, untyped })
 }
@@ -157,8 +164,8 @@ type Func struct {
 	Start, Len int
 	Type       btf.ID // FUNC in the object's BTF
 	Function   *Function
-	// Lines, if not nil, replaces the line information of .BTF.ext. Offsets are in bytes from the section's start,
-	// ascending.
+	// Lines, if not nil, replaces the line information of .BTF.ext. Offsets are in bytes from the
+	// section's start, ascending.
 	Lines []btf.LineInfo
 }
 
@@ -217,7 +224,8 @@ type Ref struct {
 type LinkedExtern struct {
 	*Extern
 	Resolved bool
-	// Value is a kconfig value as text; Source is its origin ("given", "BTF", "default", "kernel version").
+	// Value is a kconfig value as text; Source is its origin ("given", "BTF", "default", "kernel
+	// version").
 	Value, Source string
 	TypeID        btf.ID
 	Module        string
@@ -308,42 +316,44 @@ func (l *Linked) mapIndex(m *Map) int {
 type LoadOptions struct {
 	// MapSizes sets max_entries by map name.
 	MapSizes map[string]uint32
-	// Externs sets undefined symbols by name: constants that user space writes into instructions before loading.
+	// Externs sets undefined symbols by name: constants that user space writes into instructions
+	// before loading.
 	Externs map[string]uint64
-	// InnerMaps defines the inner maps of maps of maps by the outer map's name, in the form of [InnerMapForm].
+	// InnerMaps defines the inner maps of maps of maps by the outer map's name, in the form of
+	// [InnerMapForm].
 	InnerMaps map[string]string
-	// Globals sets global variables by name or path ("conf.port", "ids[2]") to a value in the notation of the
-	// variable's type. "section:name" distinguishes variables with the same name.
+	// Globals sets global variables by name or path ("conf.port", "ids[2]") to a value in the
+	// notation of the variable's type. "section:name" distinguishes variables with the same name.
 	Globals map[string]string
 	// GlobalBytes sets the first bytes of global variables, by name, in the object's byte order.
 	GlobalBytes map[string][]byte
 	// Attach changes attach targets: function or tracepoint by program name.
 	Attach map[string]string
-	// AttachProgs attaches extensions and tracing programs to functions of other programs: "PROGRAM" or "PROGRAM:FUNCTION" by program name,
-	// see [LinkedProgram.AttachToProgram].
+	// AttachProgs attaches extensions and tracing programs to functions of other programs:
+	// "PROGRAM" or "PROGRAM:FUNCTION" by program name, see [LinkedProgram.AttachToProgram].
 	AttachProgs map[string]string
 	// NoLoad excludes programs by name.
 	NoLoad map[string]bool
 	// Only loads only these programs, including those of "?" sections.
 	Only []string
-	// Also loads these optional programs, whose section names start with "?", in addition to the others; Optional loads
-	// all of them. A CO-RE error in a program loaded only because of Optional is not an error of the object, because
-	// tools need not load it.
+	// Also loads these optional programs, whose section names start with "?", in addition to the
+	// others; Optional loads all of them. A CO-RE error in a program loaded only because of
+	// Optional is not an error of the object, because tools need not load it.
 	Also     []string
 	Optional bool
-	// KernelCORE resolves CO-RE records as the kernel does for light skeletons (bpftool gen skeleton -L), instead of as
-	// libbpf does.
+	// KernelCORE resolves CO-RE records as the kernel does for light skeletons (bpftool gen
+	// skeleton -L), instead of as libbpf does.
 	KernelCORE bool
-	// AsDefined leaves map definitions unchanged, so that the kernel refuses those which the object's own loader would
-	// complete.
+	// AsDefined leaves map definitions unchanged, so that the kernel refuses those which the
+	// object's own loader would complete.
 	AsDefined bool
-	// LinkOnly stops where libbpf does: hooks and instructions are not checked against the kernel's rules, and a
-	// program is refused only if it cannot be linked.
+	// LinkOnly stops where libbpf does: hooks and instructions are not checked against the kernel's
+	// rules, and a program is refused only if it cannot be linked.
 	LinkOnly bool
-	// NoHints leaves out which hooks the kernel has in place of missing ones: finding them takes most of the time of
-	// linking for a kernel without the hooks.
+	// NoHints leaves out which hooks the kernel has in place of missing ones: finding them takes
+	// most of the time of linking for a kernel without the hooks.
 	NoHints bool
-	// AnyByteOrder allows a target with the other byte order, as libbpf does with a BTF file. The result can be
-	// compared but not run.
+	// AnyByteOrder allows a target with the other byte order, as libbpf does with a BTF file. The
+	// result can be compared but not run.
 	AnyByteOrder bool
 }

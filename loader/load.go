@@ -26,9 +26,9 @@ type loading struct {
 	dropped map[string]string
 }
 
-// Load links the object for a target. The error is an *[Error], and only for wrong options or a target with the other
-// byte order. What libbpf or the kernel would refuse is in Linked.Err and in the status of each program; everything
-// that can be linked is linked.
+// Load links the object for a target. The error is an *[Error], and only for wrong options or a
+// target with the other byte order. What libbpf or the kernel would refuse is in Linked.Err and in
+// the status of each program; everything that can be linked is linked.
 func (o *Object) Load(t *Target, opts LoadOptions) (*Linked, error) {
 	if t == nil {
 		t = NewTarget("", nil)
@@ -176,8 +176,8 @@ func (l *loading) copyMaps() error {
 // pageSize is the page size in bytes of the arenas laid out here.
 const pageSize = 4096
 
-// placeArena places the variables of an arena at its end, as libbpf 1.7 does on kernels whose LD_IMM64 accepts 32-bit
-// offsets (7.0 and later).
+// placeArena places the variables of an arena at its end, as libbpf 1.7 does on kernels whose
+// LD_IMM64 accepts 32-bit offsets (7.0 and later).
 func (l *loading) placeArena(m *Map) {
 	if l.t.Version != 0 && since.Of(l.t.Version).Has(since.ArenaOffsets) {
 		size := uint64(m.MaxEntries) * pageSize
@@ -188,8 +188,8 @@ func (l *loading) placeArena(m *Map) {
 	}
 }
 
-// relocateCORE resolves all CO-RE records in the order of .BTF.ext with one resolver, because earlier records affect
-// later ones.
+// relocateCORE resolves all CO-RE records in the order of .BTF.ext with one resolver, because
+// earlier records affect later ones.
 func (l *loading) relocateCORE() error {
 	l.Functions = make([]*LinkedFunction, len(l.o.Functions))
 	for i, fn := range l.o.Functions {
@@ -222,7 +222,8 @@ func (l *loading) relocateCORE() error {
 	return nil
 }
 
-// extra reports whether a function is an optional program that is loaded only because of LoadOptions.Optional.
+// extra reports whether a function is an optional program that is loaded only because of
+// LoadOptions.Optional.
 func (l *loading) extra(fn *Function) bool {
 	p := fn.Program
 	return p != nil && !p.Autoload && l.opts.Optional && !slices.Contains(l.opts.Only, p.Name) && !slices.Contains(l.opts.Also, p.Name)
@@ -237,8 +238,8 @@ func coreTarget(t *Target) corerelo.Target {
 	return out
 }
 
-// relocateRecord resolves one record if extra equals whether its program is an extra one; rest are this record and
-// those after it in the section.
+// relocateRecord resolves one record if extra equals whether its program is an extra one; rest are
+// this record and those after it in the section.
 func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.CORERelo, rest []btf.CORERelo, extra bool) {
 	if r.InsnOff%insnSize != 0 {
 		l.refuse(failf(ErrCORE, "record at byte %d, in the middle of an instruction", r.InsnOff).section(cs.name))

@@ -272,8 +272,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// Every kind of attach point that a target lacks offers the nearest ones; only functions and tracepoints, of which BTF does
-// not list all, may exist all the same.
+// Every kind of attach point that a target lacks offers the nearest ones; only functions and
+// tracepoints, of which BTF does not list all, may exist all the same.
 func TestMissingHooksOfferTheNearest(t *testing.T) {
 	k := kernel(t, linux72)
 	symbols := kernel(t, linux72, WithKallsyms(map[string]uint64{"vfs_read": 1, "do_sys_openat2": 2, "__x64_sys_openat": 3, "__tracepoint_sched_switch": 4, "static_fn.isra.0": 5}))

@@ -33,8 +33,8 @@ func (o *Object) datasec(name string) *btf.Type {
 	return t
 }
 
-// readBTFMaps reads the definitions in .maps sections (btf.rst 3.2 and the macros of bpf_helpers.h). An object linked
-// from several objects has one such section and one DATASEC.
+// readBTFMaps reads the definitions in .maps sections (btf.rst 3.2 and the macros of
+// bpf_helpers.h). An object linked from several objects has one such section and one DATASEC.
 func (o *Object) readBTFMaps(f *file) error {
 	for i := range f.sections {
 		s := &f.sections[i]
@@ -184,7 +184,8 @@ func sameSize(m *Map, what string, old, size uint32) error {
 	return nil
 }
 
-// mapNumber decodes the number in __uint (a pointer to an array of that length) or __ulong (an enum with one value).
+// mapNumber decodes the number in __uint (a pointer to an array of that length) or __ulong (an enum
+// with one value).
 func (o *Object) mapNumber(id btf.ID) (uint64, error) {
 	t := o.BTF.SkipMods(id)
 	switch {

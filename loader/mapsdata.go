@@ -24,9 +24,10 @@ func isLegacyMaps(name string) bool {
 	return name == "maps" || strings.HasPrefix(name, "maps/") || strings.HasSuffix(name, "/maps")
 }
 
-// readLegacyMaps reads struct bpf_map_def {type, key_size, value_size, max_entries, flags, ...} of 16 bytes and more.
-// Their length is the distance between symbols. Fields after the first five differ between loaders and are ignored
-// (iproute2: id, pinning, inner_id, inner_idx; ir-keytable: inner map index and node).
+// readLegacyMaps reads struct bpf_map_def {type, key_size, value_size, max_entries, flags, ...} of
+// 16 bytes and more. Their length is the distance between symbols. Fields after the first five
+// differ between loaders and are ignored (iproute2: id, pinning, inner_id, inner_idx; ir-keytable:
+// inner map index and node).
 func (o *Object) readLegacyMaps(f *file) error {
 	for i := range f.sections {
 		s := &f.sections[i]
@@ -132,8 +133,8 @@ func (o *Object) readDataMaps(f *file) error {
 	return nil
 }
 
-// hasExportedVar reports whether user space can see a variable of the section; libbpf then makes the map mappable
-// (map_is_mmapable).
+// hasExportedVar reports whether user space can see a variable of the section; libbpf then makes
+// the map mappable (map_is_mmapable).
 func (o *Object) hasExportedVar(ds *btf.Type) bool {
 	for _, v := range ds.Vars {
 		if t, err := o.BTF.Type(v.Type); err == nil && t.Kind == btf.KindVar && t.Linkage != btf.LinkageStatic {

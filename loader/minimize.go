@@ -4,8 +4,8 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 )
 
-// CORERecords returns the object's CO-RE records in the order of .BTF.ext, including those of functions that are not
-// loaded.
+// CORERecords returns the object's CO-RE records in the order of .BTF.ext, including those of
+// functions that are not loaded.
 func (o *Object) CORERecords() []corerelo.Record {
 	if o.Ext == nil {
 		return nil

@@ -55,7 +55,8 @@ func answers(t *testing.T, o *Object, spec *btf.Spec) ([]answer, []string) {
 	return out, cores
 }
 
-// checkMinimized relocates objects for a BTF and for what is left of it, made for all of them together.
+// checkMinimized relocates objects for a BTF and for what is left of it, made for all of them
+// together.
 func checkMinimized(t *testing.T, spec *btf.Spec, objects []*Object) (records, types int) {
 	m, err := corerelo.NewMinimizer(spec)
 	require.NoError(t, err)

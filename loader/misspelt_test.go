@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 )
 
-// TestMisspeltHooks: hooks that the kernel lacks are told apart from those to which nothing is attached.
+// TestMisspeltHooks: hooks that the kernel lacks are told apart from those to which nothing is
+// attached.
 func TestMisspeltHooks(t *testing.T) {
 	spec, err := testbtf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz")
 	require.NoError(t, err)

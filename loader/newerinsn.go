@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// withoutInsn says how to do without an instruction that the kernel does not know. -mcpu chooses the instructions of compiled code; others
-// come from what the source uses.
+// withoutInsn says how to do without an instruction that the kernel does not know. -mcpu chooses
+// the instructions of compiled code; others come from what the source uses.
 func withoutInsn(in decode.Insn) string {
 	info := in.Info()
 	switch info.Op {

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Object is an opened BPF object. It is immutable after [Open] and safe for concurrent loads for any number of targets.
+// Object is an opened BPF object. It is immutable after [Open] and safe for concurrent loads for
+// any number of targets.
 type Object struct {
 	Name      string // file name without directories
 	Path      string
@@ -19,11 +20,12 @@ type Object struct {
 	Version   uint32    // version section (a kernel version, long unused)
 	BTF       *btf.Spec // nil without .BTF
 	Ext       *btf.Ext  // nil without .BTF.ext
-	// Arch is the architecture whose struct pt_regs the object's BTF contains, or "": programs that read registers run
-	// only there. See [Target].Arch.
+	// Arch is the architecture whose struct pt_regs the object's BTF contains, or "": programs that
+	// read registers run only there. See [Target].Arch.
 	Arch     string
 	Programs []*Program // in the order of sections, then of offsets
-	// Functions are all functions, programs and subprograms, in the order of sections, then of offsets.
+	// Functions are all functions, programs and subprograms, in the order of sections, then of
+	// offsets.
 	Functions []*Function
 	Maps      []*Map // BTF-defined, legacy, data sections, .kconfig, struct_ops
 	Externs   []*Extern
@@ -163,8 +165,8 @@ type MapInit struct {
 	Map   *Map   // maps of maps
 }
 
-// DataReloc is a pointer in a data section. libbpf does not apply these relocations: the program sees the addend. They
-// are kept for information.
+// DataReloc is a pointer in a data section. libbpf does not apply these relocations: the program
+// sees the addend. They are kept for information.
 type DataReloc struct {
 	Off    uint64 // in the section
 	Size   int    // 4 or 8 bytes
@@ -239,8 +241,8 @@ type openConfig struct {
 	dialect Dialect
 }
 
-// WithType sets the program type of a section or program whose section name does not imply one. name is a section name
-// or a program name.
+// WithType sets the program type of a section or program whose section name does not imply one.
+// name is a section name or a program name.
 func WithType(name string, t uapi.ProgType) Option {
 	return func(c *openConfig) {
 		if c.types == nil {

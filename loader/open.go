@@ -68,8 +68,9 @@ func Open(path string, opts ...Option) (*Object, error) {
 	return o, nil
 }
 
-// DebugTypes returns BTF extended by the named structs that only the object's DWARF has, such as those of ring buffer
-// records. It returns Object.BTF itself if there are none, or if the DWARF cannot be read.
+// DebugTypes returns BTF extended by the named structs that only the object's DWARF has, such as
+// those of ring buffer records. It returns Object.BTF itself if there are none, or if the DWARF
+// cannot be read.
 func (o *Object) DebugTypes() *btf.Spec {
 	o.debugOnce.Do(func() {
 		o.debug = o.BTF
@@ -113,7 +114,8 @@ func (o *Object) RelocatedTypes() []btf.ID {
 	return ids
 }
 
-// OpenBytes parses an object in memory. data must not be modified afterwards. The error is an *[Error].
+// OpenBytes parses an object in memory. data must not be modified afterwards. The error is an
+// *[Error].
 func OpenBytes(name string, data []byte, opts ...Option) (*Object, error) {
 	var cfg openConfig
 	for _, opt := range opts {
@@ -224,8 +226,8 @@ func listPrograms(ps []*Program) string {
 	return listNames(names)
 }
 
-// makePrograms determines which functions are programs: all non-static functions in sections other than .text, and a
-// single function in .text.
+// makePrograms determines which functions are programs: all non-static functions in sections other
+// than .text, and a single function in .text.
 func (o *Object) makePrograms(cfg *openConfig) {
 	for _, fn := range o.Functions {
 		switch {
@@ -249,8 +251,8 @@ func (o *Object) makePrograms(cfg *openConfig) {
 	}
 }
 
-// staticHelper reports whether a static function shares its section with a global one, or is in a section with an
-// unknown name.
+// staticHelper reports whether a static function shares its section with a global one, or is in a
+// section with an unknown name.
 func (o *Object) staticHelper(fn *Function) bool {
 	if fn.Type != 0 && len(o.tailTags[fn.Type]) > 0 {
 		return false

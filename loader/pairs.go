@@ -6,10 +6,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
-// Hooked are the programs attached to one function or system call: those at its entry and those at its return.
+// Hooked are the programs attached to one function or system call: those at its entry and those at
+// its return.
 type Hooked struct{ Entries, Returns []string }
 
-// Pairs groups programs by the function or system call they are attached to, in order of first occurrence.
+// Pairs groups programs by the function or system call they are attached to, in order of first
+// occurrence.
 func (l *Linked) Pairs(names []string) []Hooked {
 	var out []Hooked
 	at := map[string]int{}
@@ -35,8 +37,8 @@ func (l *Linked) Pairs(names []string) []Hooked {
 	return out
 }
 
-// KernelOrder moves programs together that the kernel runs in succession: those at the entry of a function or system
-// call before those at its return. Otherwise the order is kept.
+// KernelOrder moves programs together that the kernel runs in succession: those at the entry of a
+// function or system call before those at its return. Otherwise the order is kept.
 func (l *Linked) KernelOrder(names []string) []string {
 	var out []string
 	for _, h := range l.Pairs(names) {
@@ -45,8 +47,8 @@ func (l *Linked) KernelOrder(names []string) []string {
 	return out
 }
 
-// pairOf returns a key shared by the entry and the return of one function or system call, or "" for programs without a
-// target.
+// pairOf returns a key shared by the entry and the return of one function or system call, or "" for
+// programs without a target.
 func pairOf(p *Program) (key string, returns bool) {
 	_, target, _ := strings.Cut(strings.TrimPrefix(p.Section, "?"), "/")
 	if rest, ok := strings.CutPrefix(target, "syscalls/sys_enter_"); ok {

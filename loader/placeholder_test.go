@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestPlaceholders: a target that only looks like a placeholder is offered --attach, whatever the kernel has that resembles it.
+// TestPlaceholders: a target that only looks like a placeholder is offered --attach, whatever the
+// kernel has that resembles it.
 func TestPlaceholders(t *testing.T) {
 	for target, want := range map[string]bool{
 		"dummy_fentry": true, "dummy": true, "PLACEHOLDER": true, "placeholder_hook": true, "replace_me": true, "todo": true,

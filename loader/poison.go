@@ -10,8 +10,8 @@ type Verdict uint8
 
 // Verdicts.
 const (
-	// Dead: constant propagation over relocated immediates, .rodata and .kconfig shows that no input reaches it, so the
-	// kernel removes it.
+	// Dead: constant propagation over relocated immediates, .rodata and .kconfig shows that no
+	// input reaches it, so the kernel removes it.
 	Dead Verdict = iota
 	// MayBreak: some input may reach it, so the kernel's verifier may refuse the program.
 	MayBreak
@@ -53,12 +53,12 @@ func (lp *LinkedProgram) flowOf() *flow {
 	return lp.flow
 }
 
-// Reachable reports, for each instruction slot, whether constant propagation leaves a path to it. The slice must not be
-// modified.
+// Reachable reports, for each instruction slot, whether constant propagation leaves a path to it.
+// The slice must not be modified.
 func (lp *LinkedProgram) Reachable() []bool { return lp.flowOf().reach }
 
-// PoisonVerdicts classifies the poisoned instructions of the program, in order. It does not know about runs: an
-// instruction that a run has executed breaks the program, whatever the verdict here.
+// PoisonVerdicts classifies the poisoned instructions of the program, in order. It does not know
+// about runs: an instruction that a run has executed breaks the program, whatever the verdict here.
 func (lp *LinkedProgram) PoisonVerdicts() []PoisonVerdict {
 	var out []PoisonVerdict
 	for pc := 0; pc < len(lp.Insns); pc++ {
@@ -105,8 +105,8 @@ func (lp *LinkedProgram) PoisonVerdicts() []PoisonVerdict {
 	return out
 }
 
-// straight follows the path from the start for as long as constants along this path decide every branch, loops
-// included.
+// straight follows the path from the start for as long as constants along this path decide every
+// branch, loops included.
 func (f *flow) straight() []bool {
 	lp := f.lp
 	seen := make([]bool, len(lp.Insns))
@@ -163,14 +163,14 @@ func (f *flow) straight() []bool {
 	return seen
 }
 
-// unavoidable reports whether every run executes pc: along the possible edges, no exit of the main function is
-// reachable without it.
+// unavoidable reports whether every run executes pc: along the possible edges, no exit of the main
+// function is reachable without it.
 func (f *flow) unavoidable(pc int) bool {
 	return !f.exitsAround(0, pc, map[int]bool{})
 }
 
-// exitsAround reports whether the function at start can return without executing pc. memo holds functions already
-// decided or in progress (recursion counts as avoiding pc).
+// exitsAround reports whether the function at start can return without executing pc. memo holds
+// functions already decided or in progress (recursion counts as avoiding pc).
 func (f *flow) exitsAround(start, pc int, memo map[int]bool) bool {
 	if r, ok := memo[start]; ok {
 		return r
@@ -213,8 +213,8 @@ func (f *flow) exitsAround(start, pc int, memo map[int]bool) bool {
 	return false
 }
 
-// Ways reports which successors of the conditional jump at a slot constant propagation cannot rule out: its target and
-// the next slot.
+// Ways reports which successors of the conditional jump at a slot constant propagation cannot rule
+// out: its target and the next slot.
 func (lp *LinkedProgram) Ways(pc int) (taken, fell bool) {
 	edges := lp.flowOf().taken[pc]
 	return edges&edgeJump != 0, edges&edgeNext != 0

@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 )
 
-// PoisonText names what the poisoned instruction at pc refers to and the kernel lacks; "" if it is no such instruction. The kernel's own
-// message has only the number of a helper that does not exist.
+// PoisonText names what the poisoned instruction at pc refers to and the kernel lacks; "" if it is
+// no such instruction. The kernel's own message has only the number of a helper that does not
+// exist.
 func (lp *LinkedProgram) PoisonText(pc int) string {
 	if pc < 0 || pc >= len(lp.Insns) {
 		return ""

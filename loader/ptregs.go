@@ -13,9 +13,10 @@ import (
 // ErrArch means that the program reads registers of a different architecture than the target's.
 var ErrArch = errors.New("compiled for another architecture")
 
-// checkRegisters refuses a program that reads registers of a different architecture than the target's. The layout of
-// struct pt_regs, and which register holds an argument, were fixed when it was compiled. Programs of other types, and
-// programs that only pass their context on, run everywhere.
+// checkRegisters refuses a program that reads registers of a different architecture than the
+// target's. The layout of struct pt_regs, and which register holds an argument, were fixed when it
+// was compiled. Programs of other types, and programs that only pass their context on, run
+// everywhere.
 func (l *loading) checkRegisters(lp *LinkedProgram) *Error {
 	if l.o.Arch == "" || l.t.Arch == "" || l.o.Arch == l.t.Arch {
 		return nil
@@ -32,8 +33,8 @@ func (l *loading) checkRegisters(lp *LinkedProgram) *Error {
 	return e.hint("struct pt_regs is compiled for one architecture: compile the object with -D__TARGET_ARCH_%s, or use a hook with typed arguments such as fentry", l.t.Arch)
 }
 
-// relocatedRegisterRead returns the first reachable instruction whose CO-RE relocation is for a register that the
-// target's pt_regs lacks, or -1.
+// relocatedRegisterRead returns the first reachable instruction whose CO-RE relocation is for a
+// register that the target's pt_regs lacks, or -1.
 func (l *loading) relocatedRegisterRead(lp *LinkedProgram) int {
 	reach := lp.Reachable()
 	for i := range lp.Relocs {
@@ -49,7 +50,8 @@ func (l *loading) relocatedRegisterRead(lp *LinkedProgram) int {
 	return -1
 }
 
-// probes reports whether an instruction calls a helper that reads kernel memory at its third argument.
+// probes reports whether an instruction calls a helper that reads kernel memory at its third
+// argument.
 func probes(in decode.Insn) bool {
 	if in.Op() != decode.OpCallHelper {
 		return false
@@ -58,8 +60,8 @@ func probes(in decode.Insn) bool {
 	return ok && h.Effects&proto.Copies != 0
 }
 
-// contextRead returns the first reachable instruction that reads registers through the context, or -1. A register
-// counts as a context pointer if it is one on every path to the instruction.
+// contextRead returns the first reachable instruction that reads registers through the context, or
+// -1. A register counts as a context pointer if it is one on every path to the instruction.
 func (l *loading) contextRead(lp *LinkedProgram) int {
 	if layout := progtype.Of(lp.Type).Context.Layout; layout != progtype.RegsLayout && layout != progtype.SampleLayout {
 		return -1
@@ -106,7 +108,8 @@ func (l *loading) contextRead(lp *LinkedProgram) int {
 	return -1
 }
 
-// contextAfter returns the registers that hold the context, or an address in it, after an instruction.
+// contextAfter returns the registers that hold the context, or an address in it, after an
+// instruction.
 func contextAfter(in decode.Insn, regs uint16) uint16 {
 	switch in.Op() {
 	case decode.OpMov64Reg:

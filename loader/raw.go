@@ -9,24 +9,26 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Raw is a program as passed to BPF_PROG_LOAD: another loader has relocated it, and there is no object file.
+// Raw is a program as passed to BPF_PROG_LOAD: another loader has relocated it, and there is no
+// object file.
 type Raw struct {
 	Name    string
 	Type    uapi.ProgType
 	Attach  uapi.AttachType
 	License string
 	Flags   uint32 // prog_flags
-	// Section is a section name of the same kind, such as "fentry" or "kprobe/do_unlinkat"; AttachTo is the target's
-	// name.
+	// Section is a section name of the same kind, such as "fentry" or "kprobe/do_unlinkat";
+	// AttachTo is the target's name.
 	Section, AttachTo string
 	// AttachID is the BTF id of the target in AttachModule, or 0.
 	AttachID     btf.ID
 	AttachModule string
-	// Insns contains symbolic references: LD_IMM64 and kfunc calls as in [LinkedProgram.Insns], resolved by Refs.
+	// Insns contains symbolic references: LD_IMM64 and kfunc calls as in [LinkedProgram.Insns],
+	// resolved by Refs.
 	Insns []decode.Insn
 	Refs  map[int]Ref
-	// Types is the program's BTF, or nil. Funcs are its functions by Types (func_info); Lines is its line information,
-	// with ascending offsets in bytes from the program's start.
+	// Types is the program's BTF, or nil. Funcs are its functions by Types (func_info); Lines is
+	// its line information, with ascending offsets in bytes from the program's start.
 	Types *btf.Spec
 	Funcs []Func
 	Lines []btf.LineInfo
@@ -34,7 +36,8 @@ type Raw struct {
 	Maps []*Map
 }
 
-// NewLinked returns an empty object for a target, to hold programs that do not come from an object file.
+// NewLinked returns an empty object for a target, to hold programs that do not come from an object
+// file.
 func NewLinked(t *Target) *Linked {
 	order := binary.ByteOrder(binary.LittleEndian)
 	if t.BTF != nil {

@@ -6,9 +6,9 @@ import (
 )
 
 // PickRelease selects the BTF files of a kernel release, in a directory like BTFHub's
-// (distribution/version/arch/RELEASE.btf.tar.xz) or any other with releases in file names: those named exactly like the
-// release, else those whose name contains it, else those of its version ("5.15" selects every 5.15.x). It returns nil
-// if there is none.
+// (distribution/version/arch/RELEASE.btf.tar.xz) or any other with releases in file names: those
+// named exactly like the release, else those whose name contains it, else those of its version
+// ("5.15" selects every 5.15.x). It returns nil if there is none.
 func PickRelease(files []string, release string) []string {
 	_, version, isVersion := ParseRelease(release)
 	parts := strings.Count(strings.SplitN(release, "-", 2)[0], ".")

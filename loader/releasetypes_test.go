@@ -13,8 +13,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestTablesOfReleasesAgreeWithEnumerators: a kernel with the types of another one knows the helpers and the types of programs, maps and attachments
-// that the enumerators of its own types list.
+// TestTablesOfReleasesAgreeWithEnumerators: a kernel with the types of another one knows the
+// helpers and the types of programs, maps and attachments that the enumerators of its own types
+// list.
 func TestTablesOfReleasesAgreeWithEnumerators(t *testing.T) {
 	lender, err := embedded.Spec()
 	require.NoError(t, err)
@@ -38,7 +39,8 @@ func TestTablesOfReleasesAgreeWithEnumerators(t *testing.T) {
 	}
 }
 
-// TestKfuncsOfAnotherRelease: a function that the lending kernel's types have is no kfunc of a release before its own.
+// TestKfuncsOfAnotherRelease: a function that the lending kernel's types have is no kfunc of a
+// release before its own.
 func TestKfuncsOfAnotherRelease(t *testing.T) {
 	lender, err := embedded.Spec()
 	require.NoError(t, err)

@@ -58,8 +58,8 @@ const (
 	srcFunc   = 4    // LD_IMM64: BPF_PSEUDO_FUNC
 )
 
-// readCodeRelocs assigns the relocations of executable sections to functions. A relocation that cannot be applied is
-// kept: only programs that contain it are refused, at load time.
+// readCodeRelocs assigns the relocations of executable sections to functions. A relocation that
+// cannot be applied is kept: only programs that contain it are refused, at load time.
 func (o *Object) readCodeRelocs(f *file) error {
 	externs := make(map[string]*Extern, len(o.Externs))
 	for _, e := range o.Externs {
@@ -137,7 +137,8 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 		if in.Src != srcCall {
 			return bad("call of %s is not encoded as a function call", c.sym)
 		}
-		// The immediate is -1 for a call of a global function, and the offset in the section for a static one.
+		// The immediate is -1 for a call of a global function, and the offset in the section for a
+		// static one.
 		target := int64(r.Sym.Value/insnSize) + addend + 1
 		if c.fn = o.functionBySymbol(f, &symbol{Section: r.Sym.Section}, uint64(target)*insnSize); c.fn == nil || r.Sym.Value%insnSize != 0 {
 			return bad("call of %s does not reach a function of section %s", c.sym, f.sectionName(r.Sym.Section))
@@ -179,8 +180,8 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 	return c
 }
 
-// dataMap returns the map of a data section. A variable in a section with a custom name gets a map when a program
-// refers to it; libbpf refuses that.
+// dataMap returns the map of a data section. A variable in a section with a custom name gets a map
+// when a program refers to it; libbpf refuses that.
 func (o *Object) dataMap(f *file, s *section) *Map {
 	if ms := o.mapBySec[s.Index]; len(ms) > 0 {
 		if ms[0].DataKind == DataStructOps {

@@ -5,7 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 )
 
-// resolveExterns resolves each extern on the target. If a strong extern is missing, libbpf refuses the object.
+// resolveExterns resolves each extern on the target. If a strong extern is missing, libbpf refuses
+// the object.
 func (l *loading) resolveExterns() error {
 	if err := l.checkExterns(); err != nil {
 		return err
@@ -88,8 +89,9 @@ func (l *loading) resolveTypedKsym(e *LinkedExtern) *Error {
 	return nil
 }
 
-// resolveKsym resolves a symbol without a type. Only kallsyms has a definite answer; without it, a symbol that is not a
-// function or variable of the BTF is assumed to exist if it is strong, and not to exist if it is weak.
+// resolveKsym resolves a symbol without a type. Only kallsyms has a definite answer; without it, a
+// symbol that is not a function or variable of the BTF is assumed to exist if it is strong, and not
+// to exist if it is weak.
 func (l *loading) resolveKsym(e *LinkedExtern) *Error {
 	if l.t.Kallsyms != nil {
 		if e.Addr, e.Resolved = l.t.Kallsyms[e.Name]; !e.Resolved && !e.Weak {

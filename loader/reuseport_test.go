@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestReuseportAttachTypes: Linux 5.14 added the attach types of sk_reuseport programs. Before it bpf_prog_load_check_attach looks at no
-// attach type of them, so that programs with either one load. Of types that it does look at, those it does not know are refused.
+// TestReuseportAttachTypes: Linux 5.14 added the attach types of sk_reuseport programs. Before it
+// bpf_prog_load_check_attach looks at no attach type of them, so that programs with either one
+// load. Of types that it does look at, those it does not know are refused.
 func TestReuseportAttachTypes(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -12,19 +12,22 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// gplCompatible are the licences of programs that may call GPL-only functions (include/linux/license.h).
+// gplCompatible are the licences of programs that may call GPL-only functions
+// (include/linux/license.h).
 var gplCompatible = []string{"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"}
 
-// rules checks a program against the kernel's tables: who may call what, under which licence, and who may sleep.
+// rules checks a program against the kernel's tables: who may call what, under which licence, and
+// who may sleep.
 type rules struct {
 	l  *loading
 	lp *LinkedProgram
-	// releases are those whose tables apply: the target's, and the next one that the tables were made from, because
-	// rows are dated by the first of those that has an entry.
+	// releases are those whose tables apply: the target's, and the next one that the tables were
+	// made from, because rows are dated by the first of those that has an entry.
 	releases []uapi.Release
 	caller   proto.Caller
 	gpl      bool
-	// sleeps means that the program can sleep, or that one of its callbacks can although the program cannot.
+	// sleeps means that the program can sleep, or that one of its callbacks can although the
+	// program cannot.
 	sleeps bool
 }
 
@@ -79,7 +82,8 @@ func (l *loading) checkRules(lp *LinkedProgram) *Error {
 	return nil
 }
 
-// laterKfunc reports whether a kfunc runs a callback where it may sleep, whatever the program may do.
+// laterKfunc reports whether a kfunc runs a callback where it may sleep, whatever the program may
+// do.
 func laterKfunc(name string) bool {
 	return strings.HasPrefix(name, "bpf_wq_set_callback") || strings.HasPrefix(name, "bpf_task_work_schedule")
 }
@@ -143,8 +147,8 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 	return nil
 }
 
-// kfunc checks a call of a kernel function that the target has. Module functions that no table lists are not checked by
-// program type.
+// kfunc checks a call of a kernel function that the target has. Module functions that no table
+// lists are not checked by program type.
 func (r *rules) kfunc(module, name string) *Error {
 	what := "kfunc " + name
 	if !r.gpl {

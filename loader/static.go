@@ -2,8 +2,8 @@ package loader
 
 import "errors"
 
-// Verified is what the verifier of the target's kernel says about a program. The zero value means that there is no verdict: the program was
-// not verified, or the verifier lacks a rule for it.
+// Verified is what the verifier of the target's kernel says about a program. The zero value means
+// that there is no verdict: the program was not verified, or the verifier lacks a rule for it.
 type Verified struct {
 	Decided bool
 	Refusal error // nil: accepted
@@ -12,10 +12,11 @@ type Verified struct {
 	Reached []bool
 }
 
-// Refusal returns the reason why the kernel does not load a program that libbpf passes to it, or nil. This is the one place that decides
-// whether the checks of this package count that stand for the verifier's: only without a verdict. The verifier checks just what it reaches,
-// so that it accepts code that these checks cannot tell from dead code. Where it refuses the program too, they say more than its message: if it is
-// the same instruction, or if the kernel lacks something.
+// Refusal returns the reason why the kernel does not load a program that libbpf passes to it, or
+// nil. This is the one place that decides whether the checks of this package count that stand for
+// the verifier's: only without a verdict. The verifier checks just what it reaches, so that it
+// accepts code that these checks cannot tell from dead code. Where it refuses the program too, they
+// say more than its message: if it is the same instruction, or if the kernel lacks something.
 func (lp *LinkedProgram) Refusal(v Verified) error {
 	s := lp.Static
 	switch {

@@ -16,7 +16,8 @@ import (
 // mapTypeInsnArray is the type of jump tables.
 const mapTypeInsnArray = uapi.MapTypeInsnArray
 
-// settle determines the status of a linked program. linkErr is the reason why it could not be linked, or nil.
+// settle determines the status of a linked program. linkErr is the reason why it could not be
+// linked, or nil.
 func (l *loading) settle(lp *LinkedProgram, linkErr *Error) {
 	if member, ok := l.dropped[lp.Name]; ok {
 		lp.Status, lp.Err = StatusAbsent, l.progError(lp, l.noMember(member))
@@ -45,7 +46,8 @@ func (l *loading) settle(lp *LinkedProgram, linkErr *Error) {
 	}
 }
 
-// noMember returns the error for a struct_ops member "TYPE.member" that the target's structure lacks.
+// noMember returns the error for a struct_ops member "TYPE.member" that the target's structure
+// lacks.
 func (l *loading) noMember(member string) *Error {
 	e := failf(ErrNoHook, "the kernel has no struct_ops member %s", member)
 	typ, name, _ := strings.Cut(member, ".")
@@ -68,7 +70,8 @@ func (l *loading) progError(lp *LinkedProgram, e *Error) *Error {
 	return e
 }
 
-// refusal returns the reason why libbpf would not load the program, or the kernel refuse it before it verifies it, or nil.
+// refusal returns the reason why libbpf would not load the program, or the kernel refuse it before
+// it verifies it, or nil.
 func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 	if err := l.ownCOREError(lp); err != nil {
 		return err
@@ -93,8 +96,8 @@ func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 	return nil
 }
 
-// ownCOREError returns the first hard CO-RE error among the program's own instructions, which is more specific than the
-// object's.
+// ownCOREError returns the first hard CO-RE error among the program's own instructions, which is
+// more specific than the object's.
 func (l *loading) ownCOREError(lp *LinkedProgram) error {
 	for i := range lp.Relocs {
 		if lp.Relocs[i].Err != nil {
@@ -132,7 +135,8 @@ func innerOf(m *Map) *Map {
 	return m.Inner
 }
 
-// optionalAttach reports whether kernels that do not know the attach type load the program, without it or whatever it is.
+// optionalAttach reports whether kernels that do not know the attach type load the program, without
+// it or whatever it is.
 func optionalAttach(lp *LinkedProgram) bool {
 	at := progtype.Of(lp.Type).Attached(lp.Attach)
 	return lp.SectionFlags.Has(progtype.OptionalAttach) || at != nil && at.Optional
@@ -146,16 +150,16 @@ func (l *loading) sourceAt(lp *LinkedProgram, pc int) string {
 	return sourceText(fn.Function, pc-fn.Start)
 }
 
-// substitutes are helpers that libbpf replaces with older ones on kernels without them (bpf_object__sanitize_prog; the
-// newer ones came with 5.5).
+// substitutes are helpers that libbpf replaces with older ones on kernels without them
+// (bpf_object__sanitize_prog; the newer ones came with 5.5).
 var substitutes = map[int32]int32{
 	int32(uapi.FuncProbeReadUser): int32(uapi.FuncProbeRead), int32(uapi.FuncProbeReadKernel): int32(uapi.FuncProbeRead),
 	int32(uapi.FuncProbeReadUserStr): int32(uapi.FuncProbeReadStr), int32(uapi.FuncProbeReadKernelStr): int32(uapi.FuncProbeReadStr),
 }
 
-// checkInsns checks helper numbers and the structure of instructions. Helpers are checked only in code that constant
-// propagation reaches: programs guard newer helpers with enumval_exists, and the kernel removes dead code before it
-// checks.
+// checkInsns checks helper numbers and the structure of instructions. Helpers are checked only in
+// code that constant propagation reaches: programs guard newer helpers with enumval_exists, and the
+// kernel removes dead code before it checks.
 func (l *loading) checkInsns(lp *LinkedProgram) *Error {
 	for pc := 0; pc < len(lp.Insns); pc += slotsAt(lp.Insns, pc) {
 		in := &lp.Insns[pc]
@@ -187,8 +191,8 @@ func helperName(id int32) string {
 	return fmt.Sprintf("number %d", id)
 }
 
-// checkHook determines whether the program's hook exists on the target. With StatusUnknownHook the error explains what
-// is not known.
+// checkHook determines whether the program's hook exists on the target. With StatusUnknownHook the
+// error explains what is not known.
 func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
 	if _, ofProgram := l.opts.AttachProgs[lp.Name]; l.t.BTF == nil || ofProgram {
 		return StatusOK, nil
@@ -203,7 +207,8 @@ func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
 		return l.checkTracepoint(lp, target)
 	case progtype.RawEvent:
 		if progtype.Of(lp.Type).Target == progtype.RawEvent {
-			// A raw tracepoint may be loaded without a name, which is then given when it is attached.
+			// A raw tracepoint may be loaded without a name, which is then given when it is
+			// attached.
 			if target == "" {
 				return StatusOK, nil
 			}
@@ -325,7 +330,8 @@ func (l *loading) checkPattern(lp *LinkedProgram, pattern string) (Status, *Erro
 	return StatusUnknownHook, unlisted(lp, what, notListed+": settle it with --kallsyms or --module-btf", near)
 }
 
-// checkTracepoint looks for an event "category/name". System call events have no tracepoints of their own.
+// checkTracepoint looks for an event "category/name". System call events have no tracepoints of
+// their own.
 func (l *loading) checkTracepoint(lp *LinkedProgram, target string) (Status, *Error) {
 	category, name, ok := strings.Cut(target, "/")
 	if !ok || name == "" {
@@ -345,8 +351,10 @@ func (l *loading) checkTracepoint(lp *LinkedProgram, target string) (Status, *Er
 	return l.unlistedTracepoint(lp, "tracepoint "+target, name)
 }
 
-// checkRawTracepoint looks for the tracepoint of a raw tracepoint program. The kernel looks for it when it attaches the program, not when it
-// loads it (kernel/trace/bpf_trace.c bpf_get_raw_tracepoint), and finds those of modules, too; one that is attached nowhere may still be tail-called.
+// checkRawTracepoint looks for the tracepoint of a raw tracepoint program. The kernel looks for it
+// when it attaches the program, not when it loads it (kernel/trace/bpf_trace.c
+// bpf_get_raw_tracepoint), and finds those of modules, too; one that is attached nowhere may still
+// be tail-called.
 func (l *loading) checkRawTracepoint(lp *LinkedProgram, target string) (Status, *Error) {
 	if status, _ := l.attachTo(lp, tracepoints, target, ""); status == StatusOK {
 		return status, nil

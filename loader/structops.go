@@ -18,8 +18,8 @@ func isStructOps(name string) bool {
 	return false
 }
 
-// readStructOps creates a map for every variable in .struct_ops sections, and binds the programs that its function
-// pointers refer to.
+// readStructOps creates a map for every variable in .struct_ops sections, and binds the programs
+// that its function pointers refer to.
 func (o *Object) readStructOps(f *file) error {
 	for i := range f.sections {
 		s := &f.sections[i]

@@ -10,8 +10,9 @@ import (
 // valuePrefix is the prefix of the kernel's wrapper struct for a struct_ops type.
 const valuePrefix = "bpf_struct_ops_"
 
-// linkStructOps converts struct_ops maps to the target's layout, and disables programs that no map of this load uses
-// (libbpf bpf_object_adjust_struct_ops_autoload and bpf_map__init_kern_struct_ops).
+// linkStructOps converts struct_ops maps to the target's layout, and disables programs that no map
+// of this load uses (libbpf bpf_object_adjust_struct_ops_autoload and
+// bpf_map__init_kern_struct_ops).
 func (l *loading) linkStructOps() error {
 	used := map[string]bool{}
 	assigned := map[string]bool{}
@@ -83,8 +84,8 @@ func (l *loading) layStructOps(s *LinkedStructOps) *Error {
 	return nil
 }
 
-// copyMember copies one member's value to its offset on the target. A member that the target lacks must be zero; a
-// program assigned to one is not loaded.
+// copyMember copies one member's value to its offset on the target. A member that the target lacks
+// must be zero; a program assigned to one is not loaded.
 func (l *loading) copyMember(s *LinkedStructOps, mem *StructOpsMember, spec *btf.Spec, kt *btf.Type) *Error {
 	ops := s.Map.StructOps
 	end := uint64(mem.Off) + uint64(mem.Size)

@@ -9,12 +9,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// tailPrefix is the prefix of the decl tag that assigns a program to a slot of a program array: "tail:MAP/SLOT".
+// tailPrefix is the prefix of the decl tag that assigns a program to a slot of a program array:
+// "tail:MAP/SLOT".
 const tailPrefix = "tail:"
 
-// readTailTags puts programs into the program arrays that their functions' decl tags name, in addition to the maps' own
-// initial values. Loaders of large datapaths fill their arrays this way. A tag for a map that the object lacks is not
-// an error, because one header serves many objects.
+// readTailTags puts programs into the program arrays that their functions' decl tags name, in
+// addition to the maps' own initial values. Loaders of large datapaths fill their arrays this way.
+// A tag for a map that the object lacks is not an error, because one header serves many objects.
 func (o *Object) readTailTags(*file) error {
 	for _, p := range o.Programs {
 		for _, tag := range o.tailTags[p.FuncType] {

@@ -20,8 +20,8 @@ type Module struct {
 	Kfuncs *proto.Declared
 }
 
-// Target is the kernel that objects are loaded for. Create it with [NewTarget] and set fields before the first use;
-// afterwards it is safe for concurrent use.
+// Target is the kernel that objects are loaded for. Create it with [NewTarget] and set fields
+// before the first use; afterwards it is safe for concurrent use.
 type Target struct {
 	Name    string
 	BTF     *btf.Spec // nil: the kernel's types are unknown
@@ -30,20 +30,23 @@ type Target struct {
 	Kfuncs *proto.Declared
 	// Release is what uname -r would print, as far as the name contains it, else "".
 	Release string
-	// Version is KERNEL_VERSION(a, b, c) = a<<16 | b<<8 | min(c, 255). If only a range is known, it is the upper end.
+	// Version is KERNEL_VERSION(a, b, c) = a<<16 | b<<8 | min(c, 255). If only a range is known, it
+	// is the upper end.
 	Version uint32
 	// VersionLow is the lower end of the range; it equals Version if that is known exactly.
 	VersionLow uint32
-	// VersionKnown is the source of Version: "given", "name", or "enumerators (5.19-6.0)"; "" if it is unknown.
+	// VersionKnown is the source of Version: "given", "name", or "enumerators (5.19-6.0)"; "" if it
+	// is unknown.
 	VersionKnown string
-	// Lent means that BTF and Modules are those of another release than Version, see [Target.As]: whether the kernel knows a helper, a kfunc or a
-	// type of programs, maps or attachments is then what the tables of releases say.
+	// Lent means that BTF and Modules are those of another release than Version, see [Target.As]:
+	// whether the kernel knows a helper, a kfunc or a type of programs, maps or attachments is then
+	// what the tables of releases say.
 	Lent bool
-	// Arch is "x86", "arm64", "arm", "riscv", "s390", "powerpc", "loongarch", "mips", or "" if struct pt_regs matches
-	// none of these.
+	// Arch is "x86", "arm64", "arm", "riscv", "s390", "powerpc", "loongarch", "mips", or "" if
+	// struct pt_regs matches none of these.
 	Arch string
-	// Kconfig holds CONFIG_ values as in /proc/config.gz: y, n, m, numbers, quoted strings. They take precedence over
-	// values inferred from BTF.
+	// Kconfig holds CONFIG_ values as in /proc/config.gz: y, n, m, numbers, quoted strings. They
+	// take precedence over values inferred from BTF.
 	Kconfig map[string]string
 	// KconfigWhole means that Kconfig is complete: nothing is inferred.
 	KconfigWhole bool
@@ -92,9 +95,9 @@ func WithKallsyms(syms map[string]uint64) TargetOption {
 	return func(t *Target) { t.Kallsyms = syms }
 }
 
-// NewTarget describes the kernel with this BTF. name is a file name, or any text that contains a release
-// ("linux-6.12.107-amd64.btf.xz", "5.4.0-1009-aws.btf"); otherwise the version is inferred from the enumerators in the
-// BTF.
+// NewTarget describes the kernel with this BTF. name is a file name, or any text that contains a
+// release ("linux-6.12.107-amd64.btf.xz", "5.4.0-1009-aws.btf"); otherwise the version is inferred
+// from the enumerators in the BTF.
 func NewTarget(name string, spec *btf.Spec, opts ...TargetOption) *Target {
 	t := &Target{Name: name, BTF: spec}
 	if release, v, ok := ParseRelease(name); ok {
@@ -120,8 +123,9 @@ func (t *Target) WithConfig(values map[string]string) *Target {
 	}
 }
 
-// As returns a kernel of another version that has the types of this one, for a release whose types are not at hand. What BTF has no release for,
-// such as fields, functions and tracepoints, stays that of t; its symbols and the flags that its image declares for kfuncs do not.
+// As returns a kernel of another version that has the types of this one, for a release whose types
+// are not at hand. What BTF has no release for, such as fields, functions and tracepoints, stays
+// that of t; its symbols and the flags that its image declares for kfuncs do not.
 func (t *Target) As(version uint32) *Target {
 	return &Target{
 		Name: t.Name, BTF: t.BTF, Modules: t.undeclared(), Version: version, VersionLow: version, VersionKnown: "given", Lent: true,
@@ -153,8 +157,8 @@ func (t *Target) specs() []Module {
 	return out
 }
 
-// find returns the first type with a kind and name, in the kernel's BTF or else in a module's. module "" means any,
-// "vmlinux" the kernel itself.
+// find returns the first type with a kind and name, in the kernel's BTF or else in a module's.
+// module "" means any, "vmlinux" the kernel itself.
 func (t *Target) find(kind btf.Kind, name, module string) (Module, *btf.Type, bool) {
 	for _, m := range t.specs() {
 		if module != "" && module != m.Name {
@@ -194,8 +198,8 @@ const tracePrefix = "btf_trace_"
 // Reduced reports whether the BTF is not a complete kernel's: what it lacks may still exist.
 func (t *Target) Reduced() bool { return t.reduced() }
 
-// reduced reports whether the BTF lists no functions or no tracepoints, as for a BTF reduced to some objects' needs, or
-// a kernel before 5.5. A hook that is missing from it may still exist.
+// reduced reports whether the BTF lists no functions or no tracepoints, as for a BTF reduced to
+// some objects' needs, or a kernel before 5.5. A hook that is missing from it may still exist.
 func (t *Target) reduced() bool {
 	t.funcOnce.Do(func() {
 		funcs, traces := false, false
@@ -212,8 +216,8 @@ func (t *Target) reduced() bool {
 	return t.partial
 }
 
-// has looks up a number in an enum of the target's BTF. If the BTF lacks the enum (a reduced BTF), everything is
-// assumed to exist.
+// has looks up a number in an enum of the target's BTF. If the BTF lacks the enum (a reduced BTF),
+// everything is assumed to exist.
 func (t *Target) has(enum string, n uint64) bool {
 	t.once.Do(func() {
 		t.known = map[string]*enumSet{}
@@ -280,14 +284,15 @@ func (t *Target) HasAttachType(a uapi.AttachType) bool {
 	return t.has(enumAttach, uint64(a))
 }
 
-// hasKfunc reports whether the kernel may have a kfunc, as far as the release tells; BTF may still lack it.
+// hasKfunc reports whether the kernel may have a kfunc, as far as the release tells; BTF may still
+// lack it.
 func (t *Target) hasKfunc(name string) bool {
 	k, ok := proto.LookupKfunc(btf.EssentialName(name))
 	return !t.Lent || !ok || k.In(uapi.ReleaseOf(t.Version))
 }
 
-// VersionString formats Version as "6.12.107", or a range as "5.19-6.0". Sublevels above 255, which Version cannot
-// hold, come from Release.
+// VersionString formats Version as "6.12.107", or a range as "5.19-6.0". Sublevels above 255, which
+// Version cannot hold, come from Release.
 func (t *Target) VersionString() string {
 	if _, v, ok := ParseRelease(t.Release); ok && v == t.Version {
 		numbers := t.Release

@@ -47,8 +47,8 @@ type milestone struct {
 	minor      uint32
 }
 
-// milestones are in the order of releases. Those of enum bpf_func_id were the last helper added in their release, so a
-// BTF that ends with one is from that release.
+// milestones are in the order of releases. Those of enum bpf_func_id were the last helper added in
+// their release, so a BTF that ends with one is from that release.
 var milestones = []milestone{
 	{"BPF_FUNC_setsockopt", 4, 13}, {"BPF_FUNC_sock_map_update", 4, 14}, {"BPF_FUNC_getsockopt", 4, 15},
 	{"BPF_FUNC_sock_ops_cb_flags_set", 4, 16}, {"BPF_FUNC_bind", 4, 17}, {"BPF_FUNC_get_current_cgroup_id", 4, 18},
@@ -66,8 +66,8 @@ var milestones = []milestone{
 	{"BPF_TRACE_FSESSION", 7, 0}, {"BPF_MAP_TYPE_RHASH", 7, 2},
 }
 
-// inferVersion limits the version by the newest enumerator that the BTF has and the oldest newer one that it lacks. The
-// upper end is used.
+// inferVersion limits the version by the newest enumerator that the BTF has and the oldest newer
+// one that it lacks. The upper end is used.
 func (t *Target) inferVersion() {
 	newest := -1
 	for i, m := range milestones {

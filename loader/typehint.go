@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// typeHint suggests how to name the type of a program whose section does not imply one: types whose context the
-// function accepts, and that may call what the program calls.
+// typeHint suggests how to name the type of a program whose section does not imply one: types whose
+// context the function accepts, and that may call what the program calls.
 func (l *loading) typeHint(lp *LinkedProgram) string {
 	fit := l.fittingTypes(lp)
 	if len(fit) == 0 {
@@ -26,8 +26,8 @@ func (l *loading) typeHint(lp *LinkedProgram) string {
 	return hint
 }
 
-// sectionTypes lists the type that a part of a section name means on its own: "cgroup/sockops", where only the loader knows the type, is
-// most likely a sockops program.
+// sectionTypes lists the type that a part of a section name means on its own: "cgroup/sockops",
+// where only the loader knows the type, is most likely a sockops program.
 func sectionTypes(section string) []string {
 	parts := strings.Split(section, "/")
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -39,7 +39,8 @@ func sectionTypes(section string) []string {
 	return nil
 }
 
-// fittingTypes lists the program types that fit a program, the most common type for its context first.
+// fittingTypes lists the program types that fit a program, the most common type for its context
+// first.
 func (l *loading) fittingTypes(lp *LinkedProgram) []string {
 	context := ContextType(l.o.BTF, lp.FuncType)
 	if context == "" {
@@ -73,8 +74,9 @@ func ownInsns(insns []decode.Insn) []decode.Insn {
 	return insns[:end]
 }
 
-// misusesContext reports whether the program accesses the context as a type may not: a field that the type does not
-// have, or a packet pointer without direct packet access. It scans the instructions in order, ignoring branches.
+// misusesContext reports whether the program accesses the context as a type may not: a field that
+// the type does not have, or a packet pointer without direct packet access. It scans the
+// instructions in order, ignoring branches.
 func (l *loading) misusesContext(lp *LinkedProgram, r *progtype.Row) bool {
 	release := uapi.ReleaseOf(l.t.Version)
 	ctx := map[uint8]bool{1: true} // registers that hold the context
@@ -105,8 +107,8 @@ func (l *loading) misusesContext(lp *LinkedProgram, r *progtype.Row) bool {
 	return false
 }
 
-// returnsUnduly reports whether the program returns a constant that a type may not return, on a path where nothing else
-// is written to r0.
+// returnsUnduly reports whether the program returns a constant that a type may not return, on a
+// path where nothing else is written to r0.
 func (l *loading) returnsUnduly(lp *LinkedProgram, r *progtype.Row) bool {
 	rng, bounded := r.ReturnRange(uapi.ReleaseOf(l.t.Version), r.Attach, "", progtype.UnknownReturn)
 	insns := ownInsns(lp.Insns)

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestTypeHint suggests types that a program can be loaded as: by its context, by what it calls and loads.
+// TestTypeHint suggests types that a program can be loaded as: by its context, by what it calls and
+// loads.
 func TestTypeHint(t *testing.T) {
 	o, err := Open("../testdata/objects/clang-14/cilium.o", WithDialect(DialectLibbpf))
 	require.NoError(t, err)
@@ -38,7 +39,8 @@ func TestTypeHint(t *testing.T) {
 	}
 }
 
-// TestTypesThatDoNotFit: what a program reads of its context, and the constants it returns, keep types out that would be refused.
+// TestTypesThatDoNotFit: what a program reads of its context, and the constants it returns, keep
+// types out that would be refused.
 func TestTypesThatDoNotFit(t *testing.T) {
 	skb := func(typ uapi.ProgType) *progtype.Row { return progtype.Of(typ) }
 	l := &loading{t: kernel(t, linux72)}

@@ -14,8 +14,8 @@ type Var struct {
 	Static    bool
 }
 
-// dataVars lists the variables in a DATASEC, by offset. Compilers write 0 for the offsets of global variables, so they
-// come from the symbol table (libbpf btf_fixup_datasec).
+// dataVars lists the variables in a DATASEC, by offset. Compilers write 0 for the offsets of global
+// variables, so they come from the symbol table (libbpf btf_fixup_datasec).
 func (o *Object) dataVars(f *file, section int, ds *btf.Type) []Var {
 	vars := make([]Var, 0, len(ds.Vars))
 	at := map[string]uint64{}

@@ -2,8 +2,8 @@ package vm
 
 import "github.com/bpfrun/bpfrun/internal/mem"
 
-// HelperFunc implements a helper or kfunc. args are r1 to r5; it may change them, because the call clobbers them
-// anyway. It returns r0, and an Action if the processor must do more than continue.
+// HelperFunc implements a helper or kfunc. args are r1 to r5; it may change them, because the call
+// clobbers them anyway. It returns r0, and an Action if the processor must do more than continue.
 type HelperFunc func(t *Thread, args *[5]uint64) (uint64, *Action)
 
 // Func is a function that programs can call.
@@ -30,7 +30,8 @@ const (
 	ActThrow
 	// ActStop suspends the program after this instruction; Run returns Stopped.
 	ActStop
-	// ActWait leaves the call undone: it is repeated when the program continues, and does not count as executed.
+	// ActWait leaves the call undone: it is repeated when the program continues, and does not count
+	// as executed.
 	ActWait
 )
 
@@ -46,9 +47,9 @@ type Action struct {
 	Reason string
 }
 
-// Continuation continues a helper after its callback has returned ret, with the results of a HelperFunc. It must be a
-// plain value: snapshots copy it, and Resume must not change state reachable from the value (it returns a new value
-// instead).
+// Continuation continues a helper after its callback has returned ret, with the results of a
+// HelperFunc. It must be a plain value: snapshots copy it, and Resume must not change state
+// reachable from the value (it returns a new value instead).
 type Continuation interface {
 	Resume(t *Thread, ret uint64) (uint64, *Action)
 }
@@ -61,8 +62,9 @@ func MemFault(f *mem.Fault) *Action {
 	return FaultAction(&Fault{Kind: Memory, Mem: f})
 }
 
-// TailCall replaces the running function with img, with r1 unchanged. At the limit of MaxTailCalls the program
-// continues after the call instead. The Action belongs to the thread and is valid until the next call of TailCall.
+// TailCall replaces the running function with img, with r1 unchanged. At the limit of MaxTailCalls
+// the program continues after the call instead. The Action belongs to the thread and is valid until
+// the next call of TailCall.
 func (t *Thread) TailCall(img *Image) *Action {
 	if t.tail.Image != img { // pointer stores pay a write barrier
 		t.tail = Action{Kind: ActTailCall, Image: img}
@@ -76,12 +78,13 @@ func Throw(cookie uint64) *Action { return &Action{Kind: ActThrow, Cookie: cooki
 // StopAction suspends the program after the call; Thread.StopReason then returns reason.
 func StopAction(reason string) *Action { return &Action{Kind: ActStop, Reason: reason} }
 
-// WaitAction suspends the program before the call, which has to wait for something; Thread.StopReason then returns
-// reason. The function must not have changed anything.
+// WaitAction suspends the program before the call, which has to wait for something;
+// Thread.StopReason then returns reason. The function must not have changed anything.
 func WaitAction(reason string) *Action { return &Action{Kind: ActWait, Reason: reason} }
 
-// Invoke calls the function at address entry with args and passes its result to then. The Action belongs to the thread
-// and is valid until the next call of Invoke, so that a loop of callbacks allocates nothing.
+// Invoke calls the function at address entry with args and passes its result to then. The Action
+// belongs to the thread and is valid until the next call of Invoke, so that a loop of callbacks
+// allocates nothing.
 func (t *Thread) Invoke(entry uint64, args [5]uint64, then Continuation) *Action {
 	t.invoke = Action{Kind: ActInvoke, Entry: entry, Args: args, Then: then}
 	return &t.invoke

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// ways lists the branches of an image's conditional jumps that must be recorded explicitly. Any other branch was taken
-// if its successor was executed, because nothing else leads there.
+// ways lists the branches of an image's conditional jumps that must be recorded explicitly. Any
+// other branch was taken if its successor was executed, because nothing else leads there.
 type ways struct {
 	once        sync.Once
 	branch      []uint64 // bitmap of conditional jumps with two ways
@@ -73,8 +73,8 @@ func (img *Image) findWays() *ways {
 	return w
 }
 
-// Branches reports whether the slot is a conditional jump with two successors, and which outcomes must be recorded
-// because nothing else shows that they occurred.
+// Branches reports whether the slot is a conditional jump with two successors, and which outcomes
+// must be recorded because nothing else shows that they occurred.
 func (img *Image) Branches(pc int) (branch, taken, fell bool) {
 	w := img.findWays()
 	return bit(w.branch, pc), bit(w.taken, pc), bit(w.fell, pc)
@@ -86,7 +86,8 @@ func (p *Patches) RecordWays() { p.ways = true }
 // RecordsWays reports whether outcomes are recorded.
 func (p *Patches) RecordsWays() bool { return p != nil && p.ways }
 
-// MarkWay records an outcome of the conditional jump at slot pc; engines call it for those that must be recorded.
+// MarkWay records an outcome of the conditional jump at slot pc; engines call it for those that
+// must be recorded.
 func (p *Patches) MarkWay(img *Image, pc int, way Way) {
 	q := p.image(img)
 	if !bit(q.gone[way], pc) {

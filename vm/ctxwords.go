@@ -2,10 +2,11 @@ package vm
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// SetContext tells the thread which words of the context at base simply yield a value: words[i] is the value of the
-// four bytes at offset 4*i, or nil if the load must go through the context's view. A load of four bytes yields the
-// whole value, as for the packet pointers of network contexts, which every program loads first. While there are
-// watches, all loads go through the view. Nil words remove the setting.
+// SetContext tells the thread which words of the context at base simply yield a value: words[i] is
+// the value of the four bytes at offset 4*i, or nil if the load must go through the context's view.
+// A load of four bytes yields the whole value, as for the packet pointers of network contexts,
+// which every program loads first. While there are watches, all loads go through the view. Nil
+// words remove the setting.
 func (t *Thread) SetContext(base uint64, words []*uint64) {
 	t.ctxBase, t.ctxWords = base, words
 	t.generation++

@@ -2,19 +2,21 @@ package vm
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// Engine runs code faster than the interpreter. Before an instruction that it does not support, or whose checks fail,
-// it returns and the interpreter executes that instruction, so that semantics and faults are implemented once.
+// Engine runs code faster than the interpreter. Before an instruction that it does not support, or
+// whose checks fail, it returns and the interpreter executes that instruction, so that semantics
+// and faults are implemented once.
 type Engine interface {
 	// Name returns a short name for reports.
 	Name() string
-	// Run executes at most limit instructions of t, starting at t.PC(). It works on t.Regs(), reports progress with
-	// t.Advance, and returns true at an instruction that it leaves to the interpreter. It returns false if it executed
-	// nothing and cannot run this program, or so few instructions: the interpreter then does.
+	// Run executes at most limit instructions of t, starting at t.PC(). It works on t.Regs(),
+	// reports progress with t.Advance, and returns true at an instruction that it leaves to the
+	// interpreter. It returns false if it executed nothing and cannot run this program, or so few
+	// instructions: the interpreter then does.
 	Run(t *Thread, limit uint64) bool
 }
 
-// SetEngine makes the thread use e; nil means the interpreter only. Threads with [Patches] use it as documented at
-// [Patches.SetFeed].
+// SetEngine makes the thread use e; nil means the interpreter only. Threads with [Patches] use it
+// as documented at [Patches.SetFeed].
 func (t *Thread) SetEngine(e Engine) { t.engine = e }
 
 // Engine returns the thread's engine, or nil.
@@ -23,24 +25,26 @@ func (t *Thread) Engine() Engine { return t.engine }
 // Regs returns the register file for engines; entries 0 to 10 are used.
 func (t *Thread) Regs() *[256]uint64 { return &t.regs }
 
-// Advance tells the thread that an engine has executed insns instructions of the running function and is at slot pc.
+// Advance tells the thread that an engine has executed insns instructions of the running function
+// and is at slot pc.
 func (t *Thread) Advance(pc int, insns uint64) { t.pc, t.insns = pc, t.insns+insns }
 
 // Tracks reports whether the thread tracks unwritten stack bytes, which requires the precise path.
 func (t *Thread) Tracks() bool { return t.track }
 
-// Altered reports whether registers were changed from outside since the start: facts that an engine derived from the
-// program may no longer hold for the rest of the run.
+// Altered reports whether registers were changed from outside since the start: facts that an engine
+// derived from the program may no longer hold for the rest of the run.
 func (t *Thread) Altered() bool { return t.altered }
 
 // ArenaMapping returns the values set by SetArena.
 func (t *Thread) ArenaMapping() (kern, user uint64) { return t.arenaKern, t.arenaUser }
 
-// Generation changes whenever facts that an engine knows about the thread may no longer hold: patches, the arena
-// mapping, stacks, altered registers.
+// Generation changes whenever facts that an engine knows about the thread may no longer hold:
+// patches, the arena mapping, stacks, altered registers.
 func (t *Thread) Generation() uint64 { return t.generation }
 
-// StackEnd returns the r10 of the running function if StackSize bytes of live stack memory are below it, else 0.
+// StackEnd returns the r10 of the running function if StackSize bytes of live stack memory are
+// below it, else 0.
 func (t *Thread) StackEnd() uint64 {
 	if f := &t.frames[t.depth]; f.stack != nil && !f.stack.Freed && t.regs[10] == f.fp {
 		return f.fp
@@ -48,9 +52,10 @@ func (t *Thread) StackEnd() uint64 {
 	return 0
 }
 
-// Stacks returns the r10 of the running function in fps[0], that of a function it may call in fps[1], and so on; 0 ends
-// the list. Below each listed r10 are StackSize bytes of live stack memory. A callee is listed only if its frame was
-// used before, because only the interpreter creates new ones.
+// Stacks returns the r10 of the running function in fps[0], that of a function it may call in
+// fps[1], and so on; 0 ends the list. Below each listed r10 are StackSize bytes of live stack
+// memory. A callee is listed only if its frame was used before, because only the interpreter
+// creates new ones.
 func (t *Thread) Stacks(fps *[MaxFrames + 1]uint64) {
 	n := 0
 	for d := t.depth; d < MaxFrames; d++ {
@@ -70,9 +75,9 @@ func (t *Thread) MayGoto() uint64 { return t.frames[t.depth].may }
 // SetMayGoto sets the value that MayGoto returns.
 func (t *Thread) SetMayGoto(n uint64) { t.frames[t.depth].may = n }
 
-// Enter tells the thread that an engine made a bpf-to-bpf call in the running program: ret is the slot after it, saved
-// are r6 to r9 at the call, may is the callee's MayGoto. If a helper made the call, cont continues it. The frame must
-// have been listed by Stacks.
+// Enter tells the thread that an engine made a bpf-to-bpf call in the running program: ret is the
+// slot after it, saved are r6 to r9 at the call, may is the callee's MayGoto. If a helper made the
+// call, cont continues it. The frame must have been listed by Stacks.
 func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64, cont Continuation) {
 	t.depth++
 	f := &t.frames[t.depth]
@@ -90,8 +95,8 @@ func (t *Thread) Resume(n int) {
 	t.regs[10] = t.frames[t.depth].fp
 }
 
-// TailCallsLeft returns how many tail calls an engine may make itself: none inside functions that were called, because those
-// only replace the function.
+// TailCallsLeft returns how many tail calls an engine may make itself: none inside functions that
+// were called, because those only replace the function.
 func (t *Thread) TailCallsLeft() int {
 	if t.Depth() != 0 {
 		return 0
@@ -106,7 +111,8 @@ func (t *Thread) TailCalled(img *Image, n int) {
 	t.frames[0].may = MaxMayGoto
 }
 
-// leftover is what an engine left for the thread to do at t.pc, besides executing the instruction there.
+// leftover is what an engine left for the thread to do at t.pc, besides executing the instruction
+// there.
 type leftover uint8
 
 const (
@@ -119,8 +125,9 @@ const (
 	leftReturned          // a callback has returned to its helper
 )
 
-// CallFunc makes the call of a helper or kfunc at t.PC() for an engine. It returns true if the call is complete and the
-// program continues after it; on false the engine must return, and the thread does the rest.
+// CallFunc makes the call of a helper or kfunc at t.PC() for an engine. It returns true if the call
+// is complete and the program continues after it; on false the engine must return, and the thread
+// does the rest.
 func (t *Thread) CallFunc() bool {
 	r0, action := t.img.funcs[t.img.plain[t.pc].imm].Fn(t, (*[5]uint64)(t.regs[1:6]))
 	if action == nil && !t.suspend {
@@ -133,9 +140,9 @@ func (t *Thread) CallFunc() bool {
 	return false
 }
 
-// Access executes the memory instruction at t.PC() for an engine whose own checks failed. It returns true if the
-// instruction is complete and the program continues after it; on false the engine must return, and the thread does the
-// rest.
+// Access executes the memory instruction at t.PC() for an engine whose own checks failed. It
+// returns true if the instruction is complete and the program continues after it; on false the
+// engine must return, and the thread does the rest.
 func (t *Thread) Access() bool {
 	in := &t.img.plain[t.pc]
 	if in.op >= uint16(decode.NumOps) || memOps[in.op].kind == memNone {
@@ -156,8 +163,8 @@ func (t *Thread) Access() bool {
 	return true
 }
 
-// LeaveFunc executes the exit instruction at t.PC() for an engine. It returns true if the program continues in the
-// caller; on false the engine must return, and the thread does the rest.
+// LeaveFunc executes the exit instruction at t.PC() for an engine. It returns true if the program
+// continues in the caller; on false the engine must return, and the thread does the rest.
 func (t *Thread) LeaveFunc() bool {
 	if t.depth == 0 {
 		if len(t.below) == 0 {
@@ -179,7 +186,8 @@ func (t *Thread) leaveFrame() bool {
 	return true
 }
 
-// settle does what an engine left; end is the instruction count up to which the engine was allowed to run.
+// settle does what an engine left; end is the instruction count up to which the engine was allowed
+// to run.
 func (t *Thread) settle(end uint64) exit {
 	x := exitDone
 	switch t.left {
@@ -215,9 +223,10 @@ func (t *Thread) settle(end uint64) exit {
 	return x
 }
 
-// Interpret executes n instructions one by one without the engine, for comparison with it. It returns false if one of
-// them did not simply continue: a fault, the end, or a call that requests an Action. A Suspend on the way, of which an engine that executes
-// the call itself does not know, takes effect at a later instruction.
+// Interpret executes n instructions one by one without the engine, for comparison with it. It
+// returns false if one of them did not simply continue: a fault, the end, or a call that requests
+// an Action. A Suspend on the way, of which an engine that executes the call itself does not know,
+// takes effect at a later instruction.
 func (t *Thread) Interpret(n uint64) bool {
 	for range n {
 		if x := t.step(); x != exitGo && (x != exitStop || !t.suspend) {
@@ -272,5 +281,6 @@ func (s Slot) Off() int32 { return s.in.off }
 // Skip returns how many slots a jump or local call skips, counted from the next slot.
 func (s Slot) Skip() int32 { return s.in.off / instSize }
 
-// Imm returns the immediate, sign-extended; for LD_IMM64 (always OpLdImm64) the value it was bound to.
+// Imm returns the immediate, sign-extended; for LD_IMM64 (always OpLdImm64) the value it was bound
+// to.
 func (s Slot) Imm() uint64 { return s.in.imm }

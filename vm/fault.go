@@ -13,7 +13,8 @@ type FaultKind uint8
 const (
 	// Memory: an access was refused; Fault.Mem says why.
 	Memory FaultKind = iota + 1
-	// BudgetExceeded: the instruction limit was reached (raised by the owner of a run; [Thread.Run] itself returns [Budget]).
+	// BudgetExceeded: the instruction limit was reached (raised by the owner of a run; [Thread.Run]
+	// itself returns [Budget]).
 	BudgetExceeded
 	// Poison: the program reached an instruction left by a failed relocation.
 	Poison

@@ -74,7 +74,8 @@ func (t *Thread) enterFrame(d int) *Fault {
 	return nil
 }
 
-// Furnish gives the first n frames their stacks, which they otherwise get when they are first entered. The thread must be at the start of a run.
+// Furnish gives the first n frames their stacks, which they otherwise get when they are first
+// entered. The thread must be at the start of a run.
 func (t *Thread) Furnish(n int) {
 	fp := t.regs[10]
 	for d := range min(n, MaxFrames) {
@@ -94,8 +95,8 @@ func (t *Thread) Furnished() int {
 	return n
 }
 
-// push enters the function at slot target of img; ret is the slot to return to, cont is not nil for a callback. After a
-// fault nothing has changed.
+// push enters the function at slot target of img; ret is the slot to return to, cont is not nil for
+// a callback. After a fault nothing has changed.
 func (t *Thread) push(img *Image, target, ret int, cont Continuation) *Fault {
 	d := t.depth + 1
 	if d >= MaxFrames {
@@ -140,7 +141,8 @@ func (t *Thread) leave() exit {
 	if cont == nil {
 		return exitGo
 	}
-	// The slot to return to is after the call of the helper; while the helper continues, pc is at the call.
+	// The slot to return to is after the call of the helper; while the helper continues, pc is at
+	// the call.
 	t.pc--
 	r0, a := cont.Resume(t, t.regs[0])
 	return t.act(r0, a)
@@ -208,8 +210,10 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 	return exitFault
 }
 
-// throw unwinds to the first function of the program that runs: what called it, as an extension or by a tail call in one of its functions, goes on after it. Its exception callback,
-// if there is one, runs in its place with the cookie; otherwise it returns the cookie (kernel/bpf/helpers.c bpf_throw and bpf_stack_walker).
+// throw unwinds to the first function of the program that runs: what called it, as an extension or
+// by a tail call in one of its functions, goes on after it. Its exception callback, if there is
+// one, runs in its place with the cookie; otherwise it returns the cookie (kernel/bpf/helpers.c
+// bpf_throw and bpf_stack_walker).
 func (t *Thread) throw(cookie uint64) exit {
 	for t.Depth() > 0 {
 		if first, _ := t.img.subprog(t.pc); first == 0 {

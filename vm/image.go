@@ -7,9 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// inst is one predecoded slot. The meaning of the fields depends on the op: off is a memory offset or, for branches,
-// the distance to the target in bytes of code from the next slot; imm is the immediate, sign-extended, or two 32-bit
-// operands of a fused op, the first in the low half.
+// inst is one predecoded slot. The meaning of the fields depends on the op: off is a memory offset
+// or, for branches, the distance to the target in bytes of code from the next slot; imm is the
+// immediate, sign-extended, or two 32-bit operands of a fused op, the first in the low half.
 type inst struct {
 	op  uint16
 	dst uint8
@@ -26,24 +26,26 @@ type LowerConfig struct {
 	Name  string
 	Insns []decode.Insn // structurally valid (decode.Check); anything else is refused or faults when reached
 
-	// Imm64 returns the value of a pseudo LD_IMM64 (map, map value, BTF object, map index) at slot pc; Lower itself
-	// binds function addresses (decode.OpLdFunc). If it fails, the instruction faults with NotSimulated and the error
-	// when it is reached.
+	// Imm64 returns the value of a pseudo LD_IMM64 (map, map value, BTF object, map index) at slot
+	// pc; Lower itself binds function addresses (decode.OpLdFunc). If it fails, the instruction
+	// faults with NotSimulated and the error when it is reached.
 	Imm64 func(pc int) (uint64, error)
-	// Call returns the function that the helper or kfunc call at slot pc calls. If it returns an error or nil, the call
-	// faults when it is reached.
+	// Call returns the function that the helper or kfunc call at slot pc calls. If it returns an
+	// error or nil, the call faults when it is reached.
 	Call func(pc int, in decode.Insn) (*Func, error)
-	// Big is set for a program that was compiled for a big-endian processor: its conversions of byte order keep the
-	// numbers that those of others swap.
+	// Big is set for a program that was compiled for a big-endian processor: its conversions of
+	// byte order keep the numbers that those of others swap.
 	Big bool
 	// Fuse enables superinstructions, which do not affect results and counts.
 	Fuse bool
 	// Text assigns addresses to the image; nil creates a private one.
 	Text *Text
-	// Replaces is an image of the same program in Text, or nil: the new one gets its addresses, so that function pointers stay valid.
+	// Replaces is an image of the same program in Text, or nil: the new one gets its addresses, so
+	// that function pointers stay valid.
 	Replaces *Image
-	// Divert returns the function that is called in place of the program's own function at slot target, nil for none. It is like a
-	// helper: an [ActInvoke] of the function's address makes the call after all.
+	// Divert returns the function that is called in place of the program's own function at slot
+	// target, nil for none. It is like a helper: an [ActInvoke] of the function's address makes the
+	// call after all.
 	Divert func(target int) *Func
 	// ExceptionCallback is the slot of the program's exception callback, or 0.
 	ExceptionCallback int

@@ -5,25 +5,28 @@ type InlineKind uint8
 
 // The kinds of functions.
 const (
-	// InlineLookup finds an element of an array or a hash: r1 is the map, r2 the address of a 32-bit index or of a key; r0
-	// becomes the address of the element, or 0 if there is none.
+	// InlineLookup finds an element of an array or a hash: r1 is the map, r2 the address of a
+	// 32-bit index or of a key; r0 becomes the address of the element, or 0 if there is none.
 	InlineLookup InlineKind = iota
 	// InlineMono and InlineBoot return the time in nanoseconds, including the time of the call.
 	InlineMono
 	InlineBoot
 	// InlineCPU returns Thread.CPU.
 	InlineCPU
-	// InlineLoop calls the function r2 up to r1 (32 bits) times with Turns as bpf_loop does, until it returns 1: r3 is Ctx, r4
-	// has to be 0, r0 becomes the number of calls. An engine calls the function if r1 is 0 or above MaxTurns.
+	// InlineLoop calls the function r2 up to r1 (32 bits) times with Turns as bpf_loop does, until
+	// it returns 1: r3 is Ctx, r4 has to be 0, r0 becomes the number of calls. An engine calls the
+	// function if r1 is 0 or above MaxTurns.
 	InlineLoop
-	// InlineEach calls a function for elements. An engine does not begin this itself, but makes the calls that follow.
+	// InlineEach calls a function for elements. An engine does not begin this itself, but makes the
+	// calls that follow.
 	InlineEach
-	// InlineNext advances the iterator over numbers at r1, two 32-bit numbers: the one before the next, and the end. If the next
-	// one (signed) is below the end, it is stored and r0 becomes r1; if not, both are zeroed and r0 becomes 0.
+	// InlineNext advances the iterator over numbers at r1, two 32-bit numbers: the one before the
+	// next, and the end. If the next one (signed) is below the end, it is stored and r0 becomes r1;
+	// if not, both are zeroed and r0 becomes 0.
 	InlineNext
-	// InlineTail continues with the program in slot r3 (32 bits) of the program array r2, with r1 to r9 and the stack as they are. It
-	// counts toward MaxTailCalls. If the count is reached, r0 becomes 0 and nothing else happens. If there is no program, the function
-	// must be called.
+	// InlineTail continues with the program in slot r3 (32 bits) of the program array r2, with r1
+	// to r9 and the stack as they are. It counts toward MaxTailCalls. If the count is reached, r0
+	// becomes 0 and nothing else happens. If there is no program, the function must be called.
 	InlineTail
 	// NumInlines is the number of kinds.
 	NumInlines
@@ -33,7 +36,8 @@ const (
 type Inline struct {
 	Kind   InlineKind
 	Ledger Ledger
-	// Array describes the map at that address for InlineLookup; ok is false if the function must be called.
+	// Array describes the map at that address for InlineLookup; ok is false if the function must be
+	// called.
 	Array func(addr uint64) (a Array, ok bool)
 	// Hash is the same for hashes and tries. It may be nil.
 	Hash func(addr uint64) (h Hash, ok bool)
@@ -48,39 +52,42 @@ const MaxTurns = 8 << 20
 
 // Ledger accounts for calls that an engine executed itself. All functions of a program share one.
 type Ledger interface {
-	// Open is called each time an engine starts to execute instructions. If it returns false, functions must be called
-	// until it is asked again.
+	// Open is called each time an engine starts to execute instructions. If it returns false,
+	// functions must be called until it is asked again.
 	Open() bool
-	// Time returns the monotonic time and the time since boot before the next call, and by how much each call advances
-	// them, all in nanoseconds.
+	// Time returns the monotonic time and the time since boot before the next call, and by how much
+	// each call advances them, all in nanoseconds.
 	Time() (mono, boot, step uint64)
-	// Book accounts for the calls executed since Open, by kind. It is called before anything else happens.
+	// Book accounts for the calls executed since Open, by kind. It is called before anything else
+	// happens.
 	Book(calls *[NumInlines]uint64)
 }
 
 // Array describes where the elements of an array are. It is valid for as long as the array exists.
 type Array struct {
 	Elements uint32
-	// Stride is the distance between elements, CPUStride that between the copies of an element for CPUs 0 to CPUs-1, in
-	// bytes. A CPUStride of 0 means that there is only one copy.
+	// Stride is the distance between elements, CPUStride that between the copies of an element for
+	// CPUs 0 to CPUs-1, in bytes. A CPUStride of 0 means that there is only one copy.
 	Stride, CPUStride uint64
 	CPUs              int
-	// Open is how many bytes of each element programs may read and write without restriction while nothing is watched.
+	// Open is how many bytes of each element programs may read and write without restriction while
+	// nothing is watched.
 	Open uint64
-	// Base is the address of the first element. With Table the elements are in chunks of 1<<Shift, whose addresses it
-	// contains; a chunk with address 0 is allocated when the function is called.
+	// Base is the address of the first element. With Table the elements are in chunks of 1<<Shift,
+	// whose addresses it contains; a chunk with address 0 is allocated when the function is called.
 	Base  uint64
 	Table []uint64
 	Shift uint
 }
 
-// Hash describes where the elements of a hash or a trie are. It is valid for as long as the map exists. What the pointers lead to
-// changes only while an engine does not run.
+// Hash describes where the elements of a hash or a trie are. It is valid for as long as the map
+// exists. What the pointers lead to changes only while an engine does not run.
 type Hash struct {
 	KeySize int
-	// Tab is a table with linear probing whose length is a power of two, or 0. It is searched from the hash of the key
-	// (internal/keyhash), modulo its length. The upper half of an entry is the hash of its key, the lower half is its slot
-	// plus one; 0 ends the search, and there is one. The key of slot i is at i*KeySize in Keys.
+	// Tab is a table with linear probing whose length is a power of two, or 0. It is searched from
+	// the hash of the key (internal/keyhash), modulo its length. The upper half of an entry is the
+	// hash of its key, the lower half is its slot plus one; 0 ends the search, and there is one.
+	// The key of slot i is at i*KeySize in Keys.
 	Tab  *[]uint64
 	Keys *[]byte
 	// Bases are the addresses of chunks of 1<<Shift slots. Stride and CPUStride are as in [Array].
@@ -90,9 +97,10 @@ type Hash struct {
 	CPUs              int
 	// First, if not nil, is the only slot that may be found without a call of the function.
 	First *uint32
-	// Lengths and Masks, if not nil, make this a trie of prefixes, whose key is a 32-bit length of at most 32 and 32 bits of
-	// data: the search is repeated for each of the lengths that are not above the key's, in order, with a key of that length and,
-	// of the data, the bits of the mask. The masks have the size and the byte order of the key.
+	// Lengths and Masks, if not nil, make this a trie of prefixes, whose key is a 32-bit length of
+	// at most 32 and 32 bits of data: the search is repeated for each of the lengths that are not
+	// above the key's, in order, with a key of that length and, of the data, the bits of the mask.
+	// The masks have the size and the byte order of the key.
 	Lengths *[]uint32
 	Masks   *[]uint64
 	// Open is as in [Array].

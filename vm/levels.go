@@ -2,11 +2,13 @@ package vm
 
 import "slices"
 
-// A tail call from a subprogram replaces only that subprogram: its callers wait, and the target program may again nest
-// calls MaxFrames deep (the JIT pops the frame of the current function and jumps: arch/x86/net/bpf_jit_comp.c
-// emit_bpf_tail_call_indirect). The callers' frames are therefore set aside, and the program starts in place of their callee, as frame 0.
+// A tail call from a subprogram replaces only that subprogram: its callers wait, and the target
+// program may again nest calls MaxFrames deep (the JIT pops the frame of the current function and
+// jumps: arch/x86/net/bpf_jit_comp.c emit_bpf_tail_call_indirect). The callers' frames are
+// therefore set aside, and the program starts in place of their callee, as frame 0.
 
-// level is the frames that a tail call set aside, and how many tail calls the run had made until then.
+// level is the frames that a tail call set aside, and how many tail calls the run had made until
+// then.
 type level struct {
 	frames    []frame
 	tailCalls int
@@ -26,7 +28,8 @@ func (t *Thread) descend() {
 	t.generation++
 }
 
-// ascend restores the callers' frames: the running function is again their callee. There must be frames set aside.
+// ascend restores the callers' frames: the running function is again their callee. There must be
+// frames set aside.
 func (t *Thread) ascend() {
 	last := len(t.below) - 1
 	callers := t.below[last].frames
@@ -47,7 +50,8 @@ func (t *Thread) ascend() {
 	t.generation++
 }
 
-// at returns the frame at a level, counted from the innermost as 0, or nil if there are not that many.
+// at returns the frame at a level, counted from the innermost as 0, or nil if there are not that
+// many.
 func (t *Thread) at(level int) *frame {
 	if level < 0 {
 		return nil

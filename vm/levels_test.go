@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
-// levelsRig has a program that counts in memory at r1, calls a function which tail calls the program again, and adds what it counted to
-// what comes back. The function's own frame, and r6 of each caller, have to survive. At most is when the helper does what deepest says instead.
+// levelsRig has a program that counts in memory at r1, calls a function which tail calls the
+// program again, and adds what it counted to what comes back. The function's own frame, and r6 of
+// each caller, have to survive. At most is when the helper does what deepest says instead.
 type levelsRig struct {
 	*env
 	img     *Image
@@ -53,7 +54,8 @@ func (r *levelsRig) start(t *testing.T, th *Thread) {
 	th.Start(r.img, r.counter.Base)
 }
 
-// TestTailCallsOutOfFunctionsKeepTheirCallers: each program called may make as many calls as the first, to the limit of tail calls.
+// TestTailCallsOutOfFunctionsKeepTheirCallers: each program called may make as many calls as the
+// first, to the limit of tail calls.
 func TestTailCallsOutOfFunctionsKeepTheirCallers(t *testing.T) {
 	r := newLevelsRig(t)
 	for _, budget := range []uint64{1 << 20, 1, 3} { // in one piece, step by step, in pieces
@@ -109,7 +111,8 @@ func TestFramesBelowTailCalls(t *testing.T) {
 	assert.Equal(t, sum(deep+1)+1000, th.Ret())
 }
 
-// TestSnapshotsKeepCallersBelowTailCalls: a run goes on from a snapshot as it went on, any number of times, also on another thread.
+// TestSnapshotsKeepCallersBelowTailCalls: a run goes on from a snapshot as it went on, any number
+// of times, also on another thread.
 func TestSnapshotsKeepCallersBelowTailCalls(t *testing.T) {
 	r := newLevelsRig(t)
 	th := NewThread(r.m, ThreadConfig{})
@@ -127,7 +130,8 @@ func TestSnapshotsKeepCallersBelowTailCalls(t *testing.T) {
 	}
 }
 
-// TestRunsEndBelowTailCalls: a fault, an exception and a run that nobody continues leave nothing behind.
+// TestRunsEndBelowTailCalls: a fault, an exception and a run that nobody continues leave nothing
+// behind.
 func TestRunsEndBelowTailCalls(t *testing.T) {
 	for name, deepest := range map[string]func(*Thread) (uint64, *Action){
 		"fault":     func(*Thread) (uint64, *Action) { return 0, FaultAction(&Fault{Kind: BadArgument}) },
@@ -161,7 +165,8 @@ func TestRunsEndBelowTailCalls(t *testing.T) {
 	}
 }
 
-// TestProgramsBelowTailCallsHaveTheLimitOfCalls: what a tail call starts may be MaxFrames deep, not deeper.
+// TestProgramsBelowTailCallsHaveTheLimitOfCalls: what a tail call starts may be MaxFrames deep, not
+// deeper.
 func TestProgramsBelowTailCallsHaveTheLimitOfCalls(t *testing.T) {
 	for _, calls := range []int{MaxFrames - 1, MaxFrames} {
 		e := newEnv(t)
@@ -185,8 +190,9 @@ func TestProgramsBelowTailCallsHaveTheLimitOfCalls(t *testing.T) {
 	}
 }
 
-// TestTailCallsOfFunctionsCount: every tail call of a run counts, or, in older JITs, those of a function are forgotten when it returns. A program
-// calls a function twice, which tail calls a program that tail calls itself for as long as it may.
+// TestTailCallsOfFunctionsCount: every tail call of a run counts, or, in older JITs, those of a
+// function are forgotten when it returns. A program calls a function twice, which tail calls a
+// program that tail calls itself for as long as it may.
 func TestTailCallsOfFunctionsCount(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -16,8 +16,9 @@ const (
 	maxInsns        = math.MaxInt32/instSize - 4 // branch distances are 32 bits
 )
 
-// Lower predecodes a program. It refuses invalid jump targets and truncated instructions with a *LowerError. Errors
-// that matter only when reached (unknown helpers, poison, undefined opcodes) become faults there.
+// Lower predecodes a program. It refuses invalid jump targets and truncated instructions with a
+// *LowerError. Errors that matter only when reached (unknown helpers, poison, undefined opcodes)
+// become faults there.
 func Lower(cfg LowerConfig) (*Image, error) {
 	n := len(cfg.Insns)
 	if n == 0 {

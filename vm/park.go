@@ -1,6 +1,7 @@
 package vm
 
-// Parked is a run that was removed from a thread: its registers, frames and counters, and its context.
+// Parked is a run that was removed from a thread: its registers, frames and counters, and its
+// context.
 type Parked struct {
 	state    *Snapshot
 	ctxBase  uint64
@@ -8,8 +9,8 @@ type Parked struct {
 	recover  func(*Fault) (uint64, bool)
 }
 
-// Park removes the run from the thread, as if nothing had been started: the next start gets its own stacks. It must not
-// be called from within a helper.
+// Park removes the run from the thread, as if nothing had been started: the next start gets its own
+// stacks. It must not be called from within a helper.
 func (t *Thread) Park() *Parked {
 	p := &Parked{state: t.Snapshot(), recover: t.Recover}
 	p.ctxBase, p.ctxWords = t.Context()
@@ -19,8 +20,8 @@ func (t *Thread) Park() *Parked {
 	return p
 }
 
-// Unpark continues a run that Park removed from a thread on the same memory. It can be called any number of times, each
-// time with the same state.
+// Unpark continues a run that Park removed from a thread on the same memory. It can be called any
+// number of times, each time with the same state.
 func (t *Thread) Unpark(p *Parked) {
 	t.Restore(p.state)
 	t.SetContext(p.ctxBase, p.ctxWords)

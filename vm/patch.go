@@ -1,7 +1,7 @@
 package vm
 
-// Patches is a private copy of program code with breakpoints and coverage marks, so that other instructions have no
-// extra cost. Several threads of one machine may share it, one at a time.
+// Patches is a private copy of program code with breakpoints and coverage marks, so that other
+// instructions have no extra cost. Several threads of one machine may share it, one at a time.
 type Patches struct {
 	cover  bool
 	ways   bool // see RecordWays
@@ -106,13 +106,15 @@ func (p *Patches) breakAt(img *Image, pc int) bool {
 	return q != nil && q.breaks[pc]
 }
 
-// SetFeed lets an [Engine] record the coverage of what it runs: f, which calls Mark, is called before coverage is read. look does the same for
-// [Patches.News], for what is new since it was last called, and the engine goes on recording what it left.
-// Threads run without their engine if their patches have breakpoints or no feed.
+// SetFeed lets an [Engine] record the coverage of what it runs: f, which calls Mark, is called
+// before coverage is read. look does the same for [Patches.News], for what is new since it was last
+// called, and the engine goes on recording what it left. Threads run without their engine if their
+// patches have breakpoints or no feed.
 func (p *Patches) SetFeed(f, look func()) { p.feed, p.look = f, look }
 
-// News counts the slots and branches that were ever recorded for the first time: it changes with a run that reaches something that no run reached
-// since the last [Patches.Restore] forgot it. It costs little, however large the programs.
+// News counts the slots and branches that were ever recorded for the first time: it changes with a
+// run that reaches something that no run reached since the last [Patches.Restore] forgot it. It
+// costs little, however large the programs.
 func (p *Patches) News() uint64 {
 	if p.look != nil {
 		p.look()
@@ -159,7 +161,8 @@ func (p *Patches) Covered(img *Image, pc int) bool {
 	return q != nil && pc >= 0 && pc < img.Len() && q.seen[pc/64]>>(pc%64)&1 != 0
 }
 
-// Coverage returns a bitmap of the slots of img that were reached (bit pc%64 of word pc/64), nil if it never ran.
+// Coverage returns a bitmap of the slots of img that were reached (bit pc%64 of word pc/64), nil if
+// it never ran.
 func (p *Patches) Coverage(img *Image) []uint64 {
 	p.fetch()
 	if q := p.images[img]; q != nil {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// CoverSnapshot records which slots had been executed, and which branches of conditional jumps taken, at one point in
-// time. The zero value means none.
+// CoverSnapshot records which slots had been executed, and which branches of conditional jumps
+// taken, at one point in time. The zero value means none.
 type CoverSnapshot struct {
 	seen map[*Image][]uint64
 	gone map[*Image][2][]uint64
 }
 
-// Snapshot records which slots were executed. It does not include breakpoints, which belong to the user and not to the
-// run.
+// Snapshot records which slots were executed. It does not include breakpoints, which belong to the
+// user and not to the run.
 func (p *Patches) Snapshot() *CoverSnapshot {
 	p.fetch()
 	s := &CoverSnapshot{seen: make(map[*Image][]uint64, len(p.images)), gone: map[*Image][2][]uint64{}}

@@ -2,16 +2,19 @@ package vm
 
 // Repeater is an Engine that executes whole runs by itself.
 type Repeater interface {
-	// Again executes runs of the program that t has just started, one after the other, each from the same arguments, at most n runs
-	// of at most limit instructions. It returns how many ended, and the instructions of those, exits included. If these are n, t is
-	// at the exit of the last one. If not, t is in the next run, which [Thread.Run] continues.
+	// Again executes runs of the program that t has just started, one after the other, each from
+	// the same arguments, at most n runs of at most limit instructions. It returns how many ended,
+	// and the instructions of those, exits included. If these are n, t is at the exit of the last
+	// one. If not, t is in the next run, which [Thread.Run] continues.
 	Again(t *Thread, n int, limit uint64) (ended int, insns uint64)
 }
 
-// Again starts img from slot 0 as [Thread.Start] does, but on the stack that the last run left, as bpf_test_run of the kernel repeats a
-// program: nothing is renewed but the registers. If the engine can execute whole runs, it makes up to n of them at once. ended is
-// how many ended, with insns instructions in all; if these are fewer than n, the next run has begun and Run continues it, for the
-// limit that the caller has for a run. The last run, or one since, must have been begun by Start with the same img.
+// Again starts img from slot 0 as [Thread.Start] does, but on the stack that the last run left, as
+// bpf_test_run of the kernel repeats a program: nothing is renewed but the registers. If the engine
+// can execute whole runs, it makes up to n of them at once. ended is how many ended, with insns
+// instructions in all; if these are fewer than n, the next run has begun and Run continues it, for
+// the limit that the caller has for a run. The last run, or one since, must have been begun by
+// Start with the same img.
 func (t *Thread) Again(img *Image, n int, limit uint64, args ...uint64) (ended int, insns uint64) {
 	t.start(img, 0, false, args)
 	e, ok := t.engine.(Repeater)

@@ -23,9 +23,9 @@ func (t *Thread) run() exit {
 // storeTrap is the shadow bit that loads ignore.
 const storeTrap = uint8(mem.ClassStoreTrap)
 
-// fast runs the program from t.pc until it ends, needs something that the loop cannot do, or has executed about left
-// instructions: it may stop earlier by less than the length of the program, but never executes more. left must be
-// greater than the program's length plus 2.
+// fast runs the program from t.pc until it ends, needs something that the loop cannot do, or has
+// executed about left instructions: it may stop earlier by less than the length of the program, but
+// never executes more. left must be greater than the program's length plus 2.
 func (t *Thread) fast(left uint64) exit {
 	if t.engine != nil && t.patch.native() {
 		if end := t.insns + left; t.engine.Run(t, left) {
@@ -34,11 +34,11 @@ func (t *Thread) fast(left uint64) exit {
 	}
 	img := t.img
 	code := img.code(t.patch)
-	// Straight-line code is at most as long as the program, so it is exact to count only at taken branches if the loop
-	// stops one program length before the limit.
+	// Straight-line code is at most as long as the program, so it is exact to count only at taken
+	// branches if the loop stops one program length before the limit.
 	room := (int(min(left, 1<<40)) - len(img.insns) - 2) * instSize
-	// Assigned field by field: copying a segment by value uses wide loads that stall on the preceding narrow stores,
-	// which is most of the cost of a single step.
+	// Assigned field by field: copying a segment by value uses wide loads that stall on the
+	// preceding narrow stores, which is most of the cost of a single step.
 	s := &t.seg
 	s.code, s.bias, s.start, s.room, s.insns, s.single = &code[0], 0, t.pc, room, t.insns, false
 	return t.run()
@@ -57,7 +57,8 @@ func (t *Thread) step() exit {
 
 // stepPlain is step without coverage.
 func (t *Thread) stepPlain() exit {
-	// A copy of the instruction, followed by markers that end the loop after an instruction other than a branch.
+	// A copy of the instruction, followed by markers that end the loop after an instruction other
+	// than a branch.
 	t.scratch[0] = t.img.plain[t.pc]
 	s := &t.seg
 	s.code, s.bias, s.start, s.room, s.insns, s.single = &t.scratch[0], t.pc, 0, 0, t.insns, true
@@ -72,8 +73,8 @@ func (img *Image) code(p *Patches) []inst {
 	return img.fused
 }
 
-// segment is one entry into the loop. It is stored in the Thread, because only the blocks that leave the loop need it,
-// and host registers are scarce.
+// segment is one entry into the loop. It is stored in the Thread, because only the blocks that
+// leave the loop need it, and host registers are scarce.
 type segment struct {
 	code   *inst  // slot bias of the program
 	bias   int    // slot number of *code

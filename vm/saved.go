@@ -1,7 +1,8 @@
 package vm
 
-// FrameReg returns a register of an activation; level 0 is the innermost. For callers only r6 to r10 are known, because
-// a call preserves nothing else: ok is false for r0 to r5 there, and for levels and registers that do not exist.
+// FrameReg returns a register of an activation; level 0 is the innermost. For callers only r6 to
+// r10 are known, because a call preserves nothing else: ok is false for r0 to r5 there, and for
+// levels and registers that do not exist.
 func (t *Thread) FrameReg(level, reg int) (v uint64, ok bool) {
 	switch {
 	case t.img == nil || level < 0 || level > t.Depth() || reg < 0 || reg > 10:
@@ -16,7 +17,8 @@ func (t *Thread) FrameReg(level, reg int) (v uint64, ok bool) {
 	return 0, false
 }
 
-// SetFrameReg changes a register of an activation; ok is false where [Thread.FrameReg] returns false, and for r10.
+// SetFrameReg changes a register of an activation; ok is false where [Thread.FrameReg] returns
+// false, and for r10.
 func (t *Thread) SetFrameReg(level, reg int, v uint64) (ok bool) {
 	if _, known := t.FrameReg(level, reg); !known || reg == 10 {
 		return false

@@ -58,7 +58,8 @@ var memOps = [decode.NumOps]memOp{
 	decode.OpStoreRelW: {memStoreRel, 4, false}, decode.OpStoreRelDW: {memStoreRel, 8, false},
 }
 
-// access executes the memory instruction in at t.pc with all checks. It returns false if t.fault is set.
+// access executes the memory instruction in at t.pc with all checks. It returns false if t.fault is
+// set.
 func (t *Thread) access(in *inst) bool {
 	op := &memOps[decode.Op(in.op)]
 	size := int(op.size)
@@ -149,7 +150,8 @@ func (t *Thread) atomic(in *inst, op *memOp) bool {
 	return true
 }
 
-// aligned refuses misaligned atomics, as the verifier does (check_mem_access with strict alignment).
+// aligned refuses misaligned atomics, as the verifier does (check_mem_access with strict
+// alignment).
 func (t *Thread) aligned(addr uint64, size int, write bool) bool {
 	if addr&uint64(size-1) == 0 {
 		return true
@@ -161,7 +163,8 @@ func (t *Thread) aligned(addr uint64, size int, write bool) bool {
 	return t.stored(f)
 }
 
-// stored turns a refused store into the thread's fault, unless the recovery policy lets the program continue without it.
+// stored turns a refused store into the thread's fault, unless the recovery policy lets the program
+// continue without it.
 func (t *Thread) stored(f *mem.Fault) bool {
 	if f == nil {
 		return true
@@ -216,7 +219,8 @@ func (t *Thread) rare(in *inst) exit {
 	return exitFault
 }
 
-// loadPacket executes LD_ABS and LD_IND. If the offset is outside the packet, the running function returns 0.
+// loadPacket executes LD_ABS and LD_IND. If the offset is outside the packet, the running function
+// returns 0.
 func (t *Thread) loadPacket(in *inst, size int) exit {
 	if t.Skb == nil {
 		t.stop(&Fault{Kind: NotSimulated, Text: "packet load (LD_ABS, LD_IND) in a program type without a packet"})
@@ -237,10 +241,11 @@ func (t *Thread) loadPacket(in *inst, size int) exit {
 	return exitGo
 }
 
-// PacketOffset converts the offset of LD_ABS or LD_IND to an offset from the start of the packet data, given the
-// offsets of the link-layer and network headers. Offsets from -0x100000 on are relative to the network header, from
-// -0x200000 on to the link-layer header (kernel uapi/linux/filter.h SKF_NET_OFF, SKF_LL_OFF). It returns false for an
-// offset that denotes no packet byte.
+// PacketOffset converts the offset of LD_ABS or LD_IND to an offset from the start of the packet
+// data, given the offsets of the link-layer and network headers. Offsets from -0x100000 on are
+// relative to the network header, from -0x200000 on to the link-layer header (kernel
+// uapi/linux/filter.h SKF_NET_OFF, SKF_LL_OFF). It returns false for an offset that denotes no
+// packet byte.
 func PacketOffset(off int32, link, network int) (int, bool) {
 	at := int(off)
 	switch {
@@ -255,8 +260,9 @@ func PacketOffset(off int32, link, network int) (int, bool) {
 	return at, at >= 0
 }
 
-// arenaAddr returns the address of an access. An arena pointer with the offset 0 is null after a cast, but leads to the start of the arena when it is followed: the kernel adds the
-// arena's address to all of them (BPF_PROBE_MEM32).
+// arenaAddr returns the address of an access. An arena pointer with the offset 0 is null after a
+// cast, but leads to the start of the arena when it is followed: the kernel adds the arena's
+// address to all of them (BPF_PROBE_MEM32).
 func (t *Thread) arenaAddr(addr uint64, size int) uint64 {
 	if t.arenaKern != 0 && addr < 1<<32 && t.mem.Check(t.arenaKern+addr, uint64(size), false) == nil {
 		return t.arenaKern + addr
@@ -264,8 +270,9 @@ func (t *Thread) arenaAddr(addr uint64, size int) uint64 {
 	return addr
 }
 
-// castAddr executes addr_space_cast. To kernel (imm 1), an arena pointer becomes its address in the kernel's mapping;
-// to user (imm 1<<16), its address in the user mapping. Null stays null (kernel/bpf/verifier.c, addr_space_cast).
+// castAddr executes addr_space_cast. To kernel (imm 1), an arena pointer becomes its address in the
+// kernel's mapping; to user (imm 1<<16), its address in the user mapping. Null stays null
+// (kernel/bpf/verifier.c, addr_space_cast).
 func (t *Thread) castAddr(in *inst) exit {
 	if t.arenaKern == 0 {
 		t.stop(&Fault{Kind: NotSimulated, Text: "addr_space_cast in a program without an arena"})

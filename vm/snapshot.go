@@ -2,8 +2,8 @@ package vm
 
 import "fmt"
 
-// Snapshot is the state of a Thread at one point in time: registers, frames, continuations, counters. It does not
-// include memory (mem.Memory.Snapshot).
+// Snapshot is the state of a Thread at one point in time: registers, frames, continuations,
+// counters. It does not include memory (mem.Memory.Snapshot).
 type Snapshot struct {
 	regs      [11]uint64
 	img       *Image
@@ -35,8 +35,9 @@ func (t *Thread) Snapshot() *Snapshot {
 	}
 }
 
-// Restore restores the thread's state. The snapshot may come from another thread on the same Memory. Back at the start of a run with the same
-// frames, an engine need not prepare anything again.
+// Restore restores the thread's state. The snapshot may come from another thread on the same
+// Memory. Back at the start of a run with the same frames, an engine need not prepare anything
+// again.
 func (t *Thread) Restore(s *Snapshot) {
 	prepared := s.insns == 0 && s.depth == 0 && len(s.below) == 0 && len(t.below) == 0 && t.arenaKern == s.arena[0] && t.arenaUser == s.arena[1] &&
 		t.track == s.track && !s.altered && t.img == s.img && t.sameStacks(s)

@@ -5,15 +5,16 @@ import (
 	"sort"
 )
 
-// DefaultTextBase is the default address of program text: the module area of x86-64 kernels, in which BPF programs are
-// placed.
+// DefaultTextBase is the default address of program text: the module area of x86-64 kernels, in
+// which BPF programs are placed.
 const DefaultTextBase = 0xffffffffc0000000
 
 // slotSize is the distance of two slots in text addresses.
 const slotSize = 8
 
-// Text is the address space of the program code of one machine: it assigns each image a range of addresses, so that
-// function pointers are values that a program can hold. It is not safe for concurrent use.
+// Text is the address space of the program code of one machine: it assigns each image a range of
+// addresses, so that function pointers are values that a program can hold. It is not safe for
+// concurrent use.
 type Text struct {
 	base, next uint64
 	images     []*Image // by address; removed ones stay, empty, until most are
@@ -35,7 +36,8 @@ func (x *Text) add(img *Image, n int) {
 	x.next += (uint64(n)*slotSize + 4095) &^ 4095
 }
 
-// replace puts an image of as many slots at the place of another; it returns false if that is not in x, or of another size.
+// replace puts an image of as many slots at the place of another; it returns false if that is not
+// in x, or of another size.
 func (x *Text) replace(old, img *Image, n int) bool {
 	i, ok := x.index(old)
 	if !ok || len(old.insns) != n {

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// MaxFrames is the maximum depth of calls, including the first function (kernel MAX_CALL_FRAMES).
+	// MaxFrames is the maximum depth of calls, including the first function (kernel
+	// MAX_CALL_FRAMES).
 	MaxFrames = 8
 	// StackSize is the size of a frame's stack in bytes (kernel MAX_BPF_STACK).
 	StackSize = 512
@@ -48,12 +49,14 @@ func (s Stop) String() string {
 
 // ThreadConfig configures a Thread; the zero value is usable.
 type ThreadConfig struct {
-	// Strict tracks stack bytes that were never written, and stack memory of functions that have returned.
+	// Strict tracks stack bytes that were never written, and stack memory of functions that have
+	// returned.
 	Strict bool
 	// Name prefixes the names of stack regions.
 	Name string
-	// CountsDown means that functions are told how many tail calls were made before, and their callers do not learn of those
-	// they make, as in JITs before Linux 6.12. Otherwise all tail calls of a run count.
+	// CountsDown means that functions are told how many tail calls were made before, and their
+	// callers do not learn of those they make, as in JITs before Linux 6.12. Otherwise all tail
+	// calls of a run count.
 	CountsDown bool
 	// Garbage is the initial content of the stack; nil means zeros.
 	Garbage *[StackSize]byte
@@ -72,8 +75,8 @@ type frame struct {
 	cont  Continuation
 }
 
-// Thread is a processor that runs one program at a time. Create it with NewThread. It is not safe for concurrent use,
-// and nothing that runs concurrently may use its Memory.
+// Thread is a processor that runs one program at a time. Create it with NewThread. It is not safe
+// for concurrent use, and nothing that runs concurrently may use its Memory.
 type Thread struct {
 	// regs is indexed by 8-bit register fields without a bounds check; only 0 to 10 are used.
 	regs [256]uint64
@@ -112,11 +115,11 @@ type Thread struct {
 	CPU int
 	// User is per-run data of the machine, for helpers.
 	User any
-	// Recover may replace the result of a refused load (the kernel's exception tables); it returns the value and true
-	// to continue. The machine sets it per program type.
+	// Recover may replace the result of a refused load (the kernel's exception tables); it returns
+	// the value and true to continue. The machine sets it per program type.
 	Recover func(*Fault) (uint64, bool)
-	// Skb loads for LD_ABS and LD_IND: size bytes at packet offset off (negative offsets are the kernel's special
-	// areas), converted from network order; false ends the function with r0 = 0.
+	// Skb loads for LD_ABS and LD_IND: size bytes at packet offset off (negative offsets are the
+	// kernel's special areas), converted from network order; false ends the function with r0 = 0.
 	Skb func(t *Thread, off int32, size int) (uint64, bool)
 
 	fault      *Fault
@@ -156,20 +159,21 @@ func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
 // Memory returns the memory the thread works on.
 func (t *Thread) Memory() *mem.Memory { return t.mem }
 
-// Start prepares a run of img from slot 0 with args in r1 and following. Counters are reset, r0 and r6 to r9 are zero,
-// and the stack contains the configured garbage, which counts as never written if the thread tracks it.
+// Start prepares a run of img from slot 0 with args in r1 and following. Counters are reset, r0 and
+// r6 to r9 are zero, and the stack contains the configured garbage, which counts as never written
+// if the thread tracks it.
 func (t *Thread) Start(img *Image, args ...uint64) {
 	t.StartAt(img, 0, args...)
 }
 
-// StartAt is like Start, but from slot pc, where a function begins. It is for callbacks called by the kernel itself
-// (timers, work queues).
+// StartAt is like Start, but from slot pc, where a function begins. It is for callbacks called by
+// the kernel itself (timers, work queues).
 func (t *Thread) StartAt(img *Image, pc int, args ...uint64) { t.start(img, pc, true, args) }
 
 // start is StartAt. Without wipe the stack keeps what the last run left in it.
 func (t *Thread) start(img *Image, pc int, wipe bool, args []uint64) {
-	// Much of the cost of a short run is here. Values that rarely differ are compared instead of written, because every
-	// pointer store pays a write barrier.
+	// Much of the cost of a short run is here. Values that rarely differ are compared instead of
+	// written, because every pointer store pays a write barrier.
 	*(*[11]uint64)(t.regs[:11]) = [11]uint64{}
 	for i, v := range args[:min(len(args), 5)] {
 		t.regs[uint8(1+i)] = v
@@ -229,9 +233,9 @@ func (t *Thread) wipe(f *frame) {
 	*(*[StackSize]byte)(unsafe.Add(t.data, f.fp-StackSize-t.base)) = t.garbage
 }
 
-// Track selects whether runs started from now on track stack bytes that were never written, in all frames.
-// [mem.Memory.OnUnset] decides what happens on reads of them. Threads that track use only the interpreter; strict ones
-// always track.
+// Track selects whether runs started from now on track stack bytes that were never written, in all
+// frames. [mem.Memory.OnUnset] decides what happens on reads of them. Threads that track use only
+// the interpreter; strict ones always track.
 func (t *Thread) Track(on bool) {
 	on = on || t.cfg.Strict
 	if on == t.track {
@@ -333,16 +337,18 @@ func (t *Thread) StopReason() string { return t.reason }
 // TailCalls returns the number of tail calls since Start.
 func (t *Thread) TailCalls() int { return t.tailCalls }
 
-// TailRefused returns where the run made its first tail call beyond [MaxTailCalls], after which the program went on; img is nil if there was none.
+// TailRefused returns where the run made its first tail call beyond [MaxTailCalls], after which the
+// program went on; img is nil if there was none.
 func (t *Thread) TailRefused() (img *Image, pc int) { return t.refused, t.refusedAt }
 
 // Suspend makes Run return Stopped after the current instruction. Only code that the
 // thread itself called (helpers, views, watch hooks) may call it.
 func (t *Thread) Suspend(reason string) { t.suspend, t.reason = true, reason }
 
-// SetArena sets where addr_space_cast maps the arena of the running program: kern is the start of the kernel's mapping
-// of the 4 GiB window, which the low half of a user address indexes; user is the start of the user mapping, which
-// provides the upper half of user addresses. 0, 0 means no arena.
+// SetArena sets where addr_space_cast maps the arena of the running program: kern is the start of
+// the kernel's mapping of the 4 GiB window, which the low half of a user address indexes; user is
+// the start of the user mapping, which provides the upper half of user addresses. 0, 0 means no
+// arena.
 func (t *Thread) SetArena(kern, user uint64) {
 	t.arenaKern, t.arenaUser = kern, user
 	t.generation++
@@ -363,8 +369,8 @@ func (t *Thread) stop(f *Fault) {
 // Abort ends the run with an external fault, such as an instruction limit.
 func (t *Thread) Abort(f *Fault) { t.stop(f) }
 
-// Run executes at most budget instructions and returns why it stopped. After Budget, Break and Stopped it can continue;
-// after Done and Faulted it returns the same again.
+// Run executes at most budget instructions and returns why it stopped. After Budget, Break and
+// Stopped it can continue; after Done and Faulted it returns the same again.
 func (t *Thread) Run(budget uint64) Stop {
 	ran := false // the engine ran and left something to do
 	end := t.insns + budget

@@ -225,7 +225,8 @@ func loopHelper(t *Thread, args *[5]uint64) (uint64, *Action) {
 	return 0, t.Invoke(l.entry, [5]uint64{0, l.ctx}, l)
 }
 
-// loopProgram sums the loop index n times on its stack through a callback; the callback is at slot 12.
+// loopProgram sums the loop index n times on its stack through a callback; the callback is at slot
+// 12.
 func loopProgram(n int32) []decode.Insn {
 	return cat([]decode.Insn{movImm(6, 0), storeDW(10, -8, 6), movReg(3, 10), addImm(3, -8), movImm(1, n)},
 		lddw(2, 4, uint64(uint32(6))), // function at 5+1+6
@@ -282,7 +283,8 @@ func TestCallbacks(t *testing.T) {
 	assert.Equal(t, 7, th.Depth())
 }
 
-// TestStartAfterRestore: a snapshot may have frames that are not live, or none as before the first start.
+// TestStartAfterRestore: a snapshot may have frames that are not live, or none as before the first
+// start.
 func TestStartAfterRestore(t *testing.T) {
 	e := newEnv(t)
 	img := e.lower(t, movImm(1, 5), storeDW(10, -8, 1), loadDW(0, 10, -8), exitInsn)
@@ -315,7 +317,8 @@ func TestThrow(t *testing.T) {
 	assert.EqualValues(t, 65, th.Ret())
 }
 
-// TestThrowEndsTheProgramThatRuns: one that a function of another program tail called, which goes on.
+// TestThrowEndsTheProgramThatRuns: one that a function of another program tail called, which goes
+// on.
 func TestThrowEndsTheProgramThatRuns(t *testing.T) {
 	for _, callback := range []int{0, 4} {
 		e := newEnv(t)
@@ -532,7 +535,8 @@ func TestStopAndSuspend(t *testing.T) {
 	assert.EqualValues(t, 5, th.Insns())
 }
 
-// TestFusedRules runs random operands through every superinstruction and compares with single steps.
+// TestFusedRules runs random operands through every superinstruction and compares with single
+// steps.
 func TestFusedRules(t *testing.T) {
 	e := newEnv(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -619,7 +623,8 @@ func TestEveryOp(t *testing.T) {
 	}
 }
 
-// TestCoverageEndsWithTheProgram: programs that run past their end, in one go and by single steps, record their instructions and no more.
+// TestCoverageEndsWithTheProgram: programs that run past their end, in one go and by single steps,
+// record their instructions and no more.
 func TestCoverageEndsWithTheProgram(t *testing.T) {
 	for _, n := range []int{1, 63, 64, 65, 128} {
 		for _, slice := range []uint64{1, 1 << 20} {

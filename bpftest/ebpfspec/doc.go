@@ -1,5 +1,5 @@
-// Package ebpfspec passes a CollectionSpec of github.com/cilium/ebpf to package bpftest, so that projects that use
-// bpf2go test exactly what they load:
+// Package ebpfspec passes a CollectionSpec of github.com/cilium/ebpf to package bpftest, so that
+// projects that use bpf2go test exactly what they load:
 //
 //	spec, err := loadFirewall() // written by bpf2go
 //	...

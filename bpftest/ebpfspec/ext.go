@@ -38,8 +38,8 @@ func (e *extWriter) add(w *writer, name string, insns asm.Instructions) error {
 	if s.funcs, s.lines, err = btf.MarshalExtInfos(insns, w.types); err != nil {
 		return err
 	}
-	// Records for the kernel count instructions, in this machine's byte order; those in objects count bytes, in the
-	// object's byte order.
+	// Records for the kernel count instructions, in this machine's byte order; those in objects
+	// count bytes, in the object's byte order.
 	s.funcs, s.lines = w.records(s.funcs, funcRecord), w.records(s.lines, lineRecord)
 	iter := insns.Iterate()
 	for iter.Next() {

@@ -15,8 +15,8 @@ type extern struct {
 	weak bool
 }
 
-// externOf returns the extern that an instruction refers to, or nil. Package ebpf stores externs in metadata under
-// unexported keys, so they are read by reflection.
+// externOf returns the extern that an instruction refers to, or nil. Package ebpf stores externs in
+// metadata under unexported keys, so they are read by reflection.
 func externOf(ins *asm.Instruction) (*extern, error) {
 	for e := reflect.ValueOf(&ins.Metadata).Elem().FieldByName("head"); e.IsValid() && !e.IsNil(); e = e.Elem().FieldByName("next") {
 		elem := e.Elem()

@@ -10,8 +10,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// mapDefinitions writes map definitions for .maps: each is a variable of a struct whose members describe the map
-// (libbpf's __uint, __type, __array).
+// mapDefinitions writes map definitions for .maps: each is a variable of a struct whose members
+// describe the map (libbpf's __uint, __type, __array).
 func (w *writer) mapDefinitions() error {
 	section := &btf.Datasec{Name: ".maps"}
 	type placed struct {

@@ -11,13 +11,15 @@ import (
 	"github.com/bpfrun/bpfrun/bpftest"
 )
 
-// Of returns a source for a CollectionSpec, including the caller's changes: variables, sizes, flags and contents of maps, attach
-// targets. The spec is read when the object is loaded; it is not modified.
+// Of returns a source for a CollectionSpec, including the caller's changes: variables, sizes, flags
+// and contents of maps, attach targets. The spec is read when the object is loaded; it is not
+// modified.
 func Of(spec *ebpf.CollectionSpec) bpftest.Source { return source{spec} }
 
 type source struct{ spec *ebpf.CollectionSpec }
 
-// ErrNotSupported means that a spec contains something that cannot be converted; load the object's file instead.
+// ErrNotSupported means that a spec contains something that cannot be converted; load the object's
+// file instead.
 var ErrNotSupported = errors.New("not supported in a CollectionSpec: load the object's file")
 
 // Object implements [bpftest.Source]: it writes an ELF object equivalent to the spec.

@@ -28,8 +28,9 @@ func objects(t *testing.T) []string {
 	return list
 }
 
-// TestSpecsMeanWhatTheirFilesDo: the programs of the object that is written of a spec have the instructions, after all relocations for a kernel, of those in the file: libbpf's
-// order of functions, CO-RE, maps, externs.
+// TestSpecsMeanWhatTheirFilesDo: the programs of the object that is written of a spec have the
+// instructions, after all relocations for a kernel, of those in the file: libbpf's order of
+// functions, CO-RE, maps, externs.
 func TestSpecsMeanWhatTheirFilesDo(t *testing.T) {
 	same, differ := 0, 0
 	for _, path := range objects(t) {

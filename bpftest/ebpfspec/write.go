@@ -106,7 +106,8 @@ func (w *writer) copyTypes() (*btf.Builder, error) {
 	return b, nil
 }
 
-// functions splits the programs, each followed by the functions it calls, and assigns a section to every function.
+// functions splits the programs, each followed by the functions it calls, and assigns a section to
+// every function.
 func (w *writer) functions() error {
 	programs := slices.Sorted(maps.Keys(w.spec.Programs))
 	for _, name := range programs {
@@ -162,7 +163,8 @@ func (w *writer) add(f *function) error {
 	return nil
 }
 
-// split splits a program at every function but the first. Labels that only jumps refer to do not start a function.
+// split splits a program at every function but the first. Labels that only jumps refer to do not
+// start a function.
 func split(insns asm.Instructions) []asm.Instructions {
 	called := map[string]bool{}
 	for _, name := range insns.FunctionReferences() {
@@ -179,7 +181,8 @@ func split(insns asm.Instructions) []asm.Instructions {
 	return out
 }
 
-// sectionNames are section names for programs that did not come from an object, for types that need no attach target.
+// sectionNames are section names for programs that did not come from an object, for types that need
+// no attach target.
 var sectionNames = map[ebpf.ProgramType]string{
 	ebpf.SocketFilter: "socket", ebpf.XDP: "xdp", ebpf.SchedCLS: "tc", ebpf.Syscall: "syscall", ebpf.PerfEvent: "perf_event", ebpf.CGroupDevice: "cgroup/dev",
 	ebpf.SockOps: "sockops", ebpf.SkMsg: "sk_msg", ebpf.CGroupSysctl: "cgroup/sysctl", ebpf.SkLookup: "sk_lookup", ebpf.LircMode2: "lirc_mode2",
@@ -264,8 +267,8 @@ func (w *writer) code() error {
 	for _, name := range names {
 		index[name] = -1
 	}
-	// Calls refer to symbols of other sections, so all symbols are written first. Sections are numbered in the order
-	// they are written.
+	// Calls refer to symbols of other sections, so all symbols are written first. Sections are
+	// numbered in the order they are written.
 	for _, name := range names {
 		var all asm.Instructions
 		for _, f := range w.funcs {

@@ -11,9 +11,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/filecache"
 )
 
-// Cache stores the raw BTF of compressed files, since decompressing a kernel's BTF takes ten times as long as parsing it.
-// Entries are files ([filecache.Dir]) named by the SHA-256 of the compressed content: renamed and copied files are found again, changed files
-// are not. Damaged entries are written again. A nil Cache stores nothing.
+// Cache stores the raw BTF of compressed files, since decompressing a kernel's BTF takes ten times
+// as long as parsing it. Entries are files ([filecache.Dir]) named by the SHA-256 of the compressed
+// content: renamed and copied files are found again, changed files are not. Damaged entries are
+// written again. A nil Cache stores nothing.
 type Cache struct {
 	files *filecache.Dir
 	// mapped: files of raw BTF, and entries, are mapped; see Mapped.
@@ -24,14 +25,16 @@ type Cache struct {
 }
 
 const (
-	// DefaultLimit is the size in bytes above which a cache removes the least recently used entries: the BTF of about a hundred kernels.
+	// DefaultLimit is the size in bytes above which a cache removes the least recently used
+	// entries: the BTF of about a hundred kernels.
 	DefaultLimit = 512 << 20
-	// minMapped is the size in bytes from which files are mapped: a mapping costs as much as reading some pages.
+	// minMapped is the size in bytes from which files are mapped: a mapping costs as much as
+	// reading some pages.
 	minMapped = 256 << 10
 )
 
-// NewCache returns a cache in a directory, which is created when the first entry is stored. It holds at most limit bytes, or DefaultLimit if
-// limit is 0.
+// NewCache returns a cache in a directory, which is created when the first entry is stored. It
+// holds at most limit bytes, or DefaultLimit if limit is 0.
 func NewCache(dir string, limit int64) *Cache {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -41,10 +44,10 @@ func NewCache(dir string, limit int64) *Cache {
 	return c
 }
 
-// Mapped returns a cache of the same entries, or of none if c is nil, that maps raw BTF into memory where the system can,
-// instead of reading it: a kernel's is then neither copied nor paged in piece by piece. It is for processes that end
-// soon, since mappings stay until then, and because a process ends with a signal if another one truncates a file that it
-// has mapped.
+// Mapped returns a cache of the same entries, or of none if c is nil, that maps raw BTF into memory
+// where the system can, instead of reading it: a kernel's is then neither copied nor paged in piece
+// by piece. It is for processes that end soon, since mappings stay until then, and because a
+// process ends with a signal if another one truncates a file that it has mapped.
 func (c *Cache) Mapped() *Cache {
 	m := NewCache("", 0)
 	if c != nil {
@@ -84,7 +87,8 @@ func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
 	return c.loadBytes(path, data, base)
 }
 
-// LoadBytes is [Cache.Load] for the content of a file. name is used in messages and as the Spec's source name.
+// LoadBytes is [Cache.Load] for the content of a file. name is used in messages and as the Spec's
+// source name.
 func (c *Cache) LoadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, error) {
 	return c.loadBytes(name, data, base)
 }
@@ -117,7 +121,8 @@ func (c *Cache) loadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, 
 	return spec, err
 }
 
-// enter waits while another goroutine unpacks the same content, and returns what ends this one's turn.
+// enter waits while another goroutine unpacks the same content, and returns what ends this one's
+// turn.
 func (c *Cache) enter(key string) (leave func()) {
 	for {
 		c.mu.Lock()

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// stored writes compressed BTF to a file and returns its path and the only entry a cache makes of it.
+// stored writes compressed BTF to a file and returns its path and the only entry a cache makes of
+// it.
 func stored(t *testing.T, c *Cache) (path, entry string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "kernel.btf.gz")
@@ -99,7 +100,8 @@ func TestCacheThatCannotBeUsed(t *testing.T) {
 	assert.True(t, hasTask(t, nil, path))
 }
 
-// TestOneUnpacksForAll: goroutines and caches (as of several processes) that want the same content at once get it.
+// TestOneUnpacksForAll: goroutines and caches (as of several processes) that want the same content
+// at once get it.
 func TestOneUnpacksForAll(t *testing.T) {
 	dir := t.TempDir()
 	caches := []*Cache{NewCache(dir, 0), NewCache(dir, 0)}

@@ -14,17 +14,20 @@ import (
 	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
-// magicAr starts ar(1) archives such as Debian packages (deb(5)): debian-binary, control.tar.*, data.tar.*.
+// magicAr starts ar(1) archives such as Debian packages (deb(5)): debian-binary, control.tar.*,
+// data.tar.*.
 var magicAr = []byte("!<arch>\n")
 
-// arHeader is the size in bytes of a member's header: name 16, times, ids and mode 32, size 10, magic 2.
+// arHeader is the size in bytes of a member's header: name 16, times, ids and mode 32, size 10,
+// magic 2.
 const arHeader = 60
 
 func isDeb(data []byte) bool {
 	return bytes.HasPrefix(data, magicAr) && len(data) > len(magicAr)+arHeader && bytes.HasPrefix(data[len(magicAr):], []byte("debian-binary"))
 }
 
-// kernelFile matches the kernel in a package: the bootable image, or the one with debug information.
+// kernelFile matches the kernel in a package: the bootable image, or the one with debug
+// information.
 var kernelFile = lazyre.New(`^(\./)?((usr/lib/debug/)?boot/vmlinu[xz]-[^/]+|(usr/)?lib/modules/[^/]+/vmlinu[xz]|usr/lib/debug/(usr/)?lib/modules/[^/]+/vmlinux)$`)
 
 // undeb opens the kernel in a Debian package.

@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Each calls do for the BTF of a file, as [Load] reads it, or of every file with BTF in a tar archive. name is path, or the file's name in the
-// archive. An error of do stops Each and is returned.
+// Each calls do for the BTF of a file, as [Load] reads it, or of every file with BTF in a tar
+// archive. name is path, or the file's name in the archive. An error of do stops Each and is
+// returned.
 func Each(path string, do func(name string, spec *btf.Spec) error) error {
 	f, err := os.Open(path)
 	if err != nil {

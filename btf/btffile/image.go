@@ -12,16 +12,19 @@ import (
 )
 
 const (
-	// minKernelBTF is smaller than any kernel's BTF and larger than data that looks like a header by chance.
+	// minKernelBTF is smaller than any kernel's BTF and larger than data that looks like a header
+	// by chance.
 	minKernelBTF = 1 << 20
 	// maxImage limits the bytes of kernel images, compressed and decompressed.
 	maxImage = 512 << 20
-	// maxStreams limits the candidate streams tried for each compression format; real images have a few.
+	// maxStreams limits the candidate streams tried for each compression format; real images have a
+	// few.
 	maxStreams = 64
 )
 
-// isImage reports whether data begins like a bootable kernel image: for x86 (the boot sector signature at 510, Documentation/arch/x86/boot.rst),
-// arm64 and riscv (the magic of their Image headers), arm (zImage), or EFI zboot.
+// isImage reports whether data begins like a bootable kernel image: for x86 (the boot sector
+// signature at 510, Documentation/arch/x86/boot.rst), arm64 and riscv (the magic of their Image
+// headers), arm (zImage), or EFI zboot.
 func isImage(data []byte) bool {
 	at := func(off int, magic string) bool {
 		return len(data) >= off+len(magic) && string(data[off:off+len(magic)]) == magic
@@ -29,9 +32,10 @@ func isImage(data []byte) bool {
 	return at(0x1fe, "\x55\xaa") || at(56, "ARM\x64") || at(56, "RSC\x05") || at(0x24, "\x18\x28\x6f\x01") || at(0, "MZ") && at(4, "zimg")
 }
 
-// KernelBTF returns the raw BTF of a bootable kernel image: plain, or a decompressor followed by a gzip, xz, zstd or LZ4 stream. It tries
-// every stream whose magic number occurs. The error is btf.ErrNoBTF: the kernel was built without BTF or is compressed in another format
-// (bzip2, lzma, lzo).
+// KernelBTF returns the raw BTF of a bootable kernel image: plain, or a decompressor followed by a
+// gzip, xz, zstd or LZ4 stream. It tries every stream whose magic number occurs. The error is
+// btf.ErrNoBTF: the kernel was built without BTF or is compressed in another format (bzip2, lzma,
+// lzo).
 func KernelBTF(image []byte) ([]byte, error) {
 	if raw := findBTF(image); raw != nil {
 		return raw, nil
@@ -60,7 +64,8 @@ func KernelBTF(image []byte) ([]byte, error) {
 	return nil, failure(btf.ErrNoBTF, "no BTF in the kernel image: it was built without CONFIG_DEBUG_INFO_BTF, or its compression is not supported (gzip, xz, zstd and LZ4 are)")
 }
 
-// findBTF searches for a BTF header (magic 0xeb9f, version 1, flags 0, header length 24) and returns the raw BTF, in its own byte order.
+// findBTF searches for a BTF header (magic 0xeb9f, version 1, flags 0, header length 24) and
+// returns the raw BTF, in its own byte order.
 func findBTF(b []byte) []byte {
 	for _, bo := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		head := make([]byte, 8)
@@ -98,7 +103,8 @@ func cutBTF(b []byte, bo binary.ByteOrder) []byte {
 	return b[:end]
 }
 
-// The streams are followed by other bytes, so every decompressor returns what it has when an error occurs.
+// The streams are followed by other bytes, so every decompressor returns what it has when an error
+// occurs.
 
 func gunzip(b []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(b))

@@ -69,8 +69,8 @@ func fakeBTF(bo binary.ByteOrder) []byte {
 	return b
 }
 
-// machineCode is what testdata/code.*.xz hold: bytes that look like calls, jumps and displacements in all combinations. They were made with
-// xz --check=crc32 --x86 --lzma2 and --arm --lzma2.
+// machineCode is what testdata/code.*.xz hold: bytes that look like calls, jumps and displacements
+// in all combinations. They were made with xz --check=crc32 --x86 --lzma2 and --arm --lzma2.
 func machineCode() []byte {
 	alphabet := []byte{0xe8, 0xe9, 0x00, 0xff, 0x12, 0x00, 0xff, 0xeb}
 	out, x := make([]byte, 3000), uint32(12345)

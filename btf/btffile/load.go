@@ -10,12 +10,14 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Load reads BTF from a file, whose format it detects by content: what [btf.Load] reads, optionally compressed with xz, gzip or zstd;
-// tar archives such as BTFHub's .btf.tar.xz, whose first file with BTF is taken; kernel images (vmlinuz); and Debian packages with a kernel.
-// base is the Spec that split BTF continues, otherwise nil.
+// Load reads BTF from a file, whose format it detects by content: what [btf.Load] reads, optionally
+// compressed with xz, gzip or zstd; tar archives such as BTFHub's .btf.tar.xz, whose first file
+// with BTF is taken; kernel images (vmlinuz); and Debian packages with a kernel. base is the Spec
+// that split BTF continues, otherwise nil.
 func Load(path string, base *btf.Spec) (*btf.Spec, error) { return (*Cache)(nil).Load(path, base) }
 
-// LoadBytes is [Load] for the content of a file. name is used in messages and as the Spec's source name.
+// LoadBytes is [Load] for the content of a file. name is used in messages and as the Spec's source
+// name.
 func LoadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, error) {
 	return (*Cache)(nil).loadBytes(name, data, base)
 }

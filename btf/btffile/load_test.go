@@ -159,8 +159,8 @@ func bomb(t *testing.T, open func(io.Writer) (io.WriteCloser, error), start []by
 	return out.Bytes()
 }
 
-// TestBombsTakeNoMemory: decompression ends after the first bytes when these are neither BTF nor ELF, and at the ceiling of raw BTF
-// otherwise; what is allocated meanwhile stays near that.
+// TestBombsTakeNoMemory: decompression ends after the first bytes when these are neither BTF nor
+// ELF, and at the ceiling of raw BTF otherwise; what is allocated meanwhile stays near that.
 func TestBombsTakeNoMemory(t *testing.T) {
 	formats := map[string]func(io.Writer) (io.WriteCloser, error){
 		"gzip": func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
@@ -197,7 +197,8 @@ func TestBombsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestMembersHaveTheCeilingsOfFiles: so do the members of an archive, whatever size they say they have.
+// TestMembersHaveTheCeilingsOfFiles: so do the members of an archive, whatever size they say they
+// have.
 func TestMembersHaveTheCeilingsOfFiles(t *testing.T) {
 	const mb = 1 << 20
 	zip := func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }

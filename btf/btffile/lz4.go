@@ -5,8 +5,9 @@ import "encoding/binary"
 // lz4BlockSize is the maximum decompressed size of a block of the legacy format.
 const lz4BlockSize = 8 << 20
 
-// unlz4 decompresses a stream of the legacy LZ4 frame format, which the kernel uses: the magic number, then blocks, each after its
-// compressed size. It returns the data up to the end of the stream or the first bytes that are not a block.
+// unlz4 decompresses a stream of the legacy LZ4 frame format, which the kernel uses: the magic
+// number, then blocks, each after its compressed size. It returns the data up to the end of the
+// stream or the first bytes that are not a block.
 func unlz4(b []byte) []byte {
 	var out []byte
 	for b = b[4:]; len(b) > 4; {

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// mapFile maps a regular file of minMapped to btf.MaxRaw bytes and enters all of its pages at once. It returns nil for
-// other files, and if the system cannot map it.
+// mapFile maps a regular file of minMapped to btf.MaxRaw bytes and enters all of its pages at once.
+// It returns nil for other files, and if the system cannot map it.
 func mapFile(path string) (data []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {

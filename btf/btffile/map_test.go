@@ -27,8 +27,8 @@ func large(t *testing.T) []byte {
 	return raw
 }
 
-// TestMappedFilesAreReadAlike: files, entries of the cache, small files and damaged ones have the same results when the
-// cache maps files.
+// TestMappedFilesAreReadAlike: files, entries of the cache, small files and damaged ones have the
+// same results when the cache maps files.
 func TestMappedFilesAreReadAlike(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {

@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// ByteOrder returns the byte order of a file with raw BTF, from its first bytes: of compressed files it unpacks no more than those. It returns
-// nil for a file that cannot be read, and for other formats (ELF, archives, kernel images), where finding the BTF takes as long as reading it.
+// ByteOrder returns the byte order of a file with raw BTF, from its first bytes: of compressed
+// files it unpacks no more than those. It returns nil for a file that cannot be read, and for other
+// formats (ELF, archives, kernel images), where finding the BTF takes as long as reading it.
 func ByteOrder(path string) binary.ByteOrder {
 	f, err := os.Open(path)
 	if err != nil {

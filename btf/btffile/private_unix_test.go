@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// TestEntriesOfOthersAreNotRead: a well-formed entry with other types counts only in a directory that others cannot write to.
+// TestEntriesOfOthersAreNotRead: a well-formed entry with other types counts only in a directory
+// that others cannot write to.
 func TestEntriesOfOthersAreNotRead(t *testing.T) {
 	c := NewCache(filepath.Join(t.TempDir(), "cache"), 0)
 	path, entry := stored(t, c)

@@ -23,7 +23,8 @@ const (
 	tarHeader = 512
 	// maxLayers limits nested containers.
 	maxLayers = 4
-	// maxWindow limits a decompressor's window in bytes, which the file chooses. xz -9 uses 64 MiB, zstd --ultra --long 128 MiB.
+	// maxWindow limits a decompressor's window in bytes, which the file chooses. xz -9 uses 64 MiB,
+	// zstd --ultra --long 128 MiB.
 	maxWindow = 128 << 20
 	// chunkSize is the number of decompressed bytes read at a time.
 	chunkSize = 4 << 20
@@ -43,8 +44,8 @@ type content struct {
 	len int64 // size of the ELF file
 }
 
-// unpack removes compression and archives, detected by content, until it finds BTF or ELF. It checks the first bytes before it decompresses
-// the rest: other data is truncated after them.
+// unpack removes compression and archives, detected by content, until it finds BTF or ELF. It
+// checks the first bytes before it decompresses the rest: other data is truncated after them.
 func unpack(data []byte) (content, error) {
 	if isELF(data) {
 		return content{elf: bytes.NewReader(data), len: int64(len(data))}, nil
@@ -59,7 +60,8 @@ func unpack(data []byte) (content, error) {
 	return unpackFrom(bufio.NewReaderSize(bytes.NewReader(data), tarHeader))
 }
 
-// unpackFrom is unpack for a reader. Other data than BTF, ELF and containers is truncated after the first bytes.
+// unpackFrom is unpack for a reader. Other data than BTF, ELF and containers is truncated after the
+// first bytes.
 func unpackFrom(r *bufio.Reader) (content, error) {
 	layers := []io.Reader{r}
 	for n := 0; ; n++ {
@@ -151,8 +153,8 @@ func openLayer(r *bufio.Reader) (inner io.Reader, done func(), err error) {
 	return &bounded{r: inner, what: what, left: maxUnpacked}, done, nil
 }
 
-// xzDictionary returns the dictionary size in bytes of an xz stream's first block (the .xz file format, sections 3.1 and 5.3.1), 0 when the
-// block has filters other than LZMA2 or is truncated.
+// xzDictionary returns the dictionary size in bytes of an xz stream's first block (the .xz file
+// format, sections 3.1 and 5.3.1), 0 when the block has filters other than LZMA2 or is truncated.
 func xzDictionary(start []byte) int64 {
 	const streamHeader, sizesPresent, lzma2 = 12, 0xc0, 0x21
 	if len(start) < streamHeader+2 {
@@ -239,13 +241,15 @@ func untar(r io.Reader) (io.Reader, func(), error) {
 	}
 }
 
-// chunks hold bytes in pieces of chunkSize. Unlike a growing buffer, reading them needs no extra memory.
+// chunks hold bytes in pieces of chunkSize. Unlike a growing buffer, reading them needs no extra
+// memory.
 type chunks struct {
 	list [][]byte
 	len  int64
 }
 
-// readToEnd reads the innermost layer and then the rest of the others, so that they verify their checksums.
+// readToEnd reads the innermost layer and then the rest of the others, so that they verify their
+// checksums.
 func readToEnd(layers []io.Reader, limit int64) (*chunks, error) {
 	c, err := readChunks(layers[len(layers)-1], limit)
 	for i := len(layers) - 2; i >= 0 && err == nil; i-- {

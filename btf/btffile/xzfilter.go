@@ -9,7 +9,8 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// Filters of the .xz file format (section 5.4). Kernels are compressed with a filter for machine code before LZMA2, which package xz does not implement.
+// Filters of the .xz file format (section 5.4). Kernels are compressed with a filter for machine
+// code before LZMA2, which package xz does not implement.
 const (
 	filterX86   = 0x04
 	filterARM   = 0x07
@@ -19,8 +20,9 @@ const (
 // xzCheckCRC32 is the check of kernel images: the kernel's decompressor supports no other.
 const xzCheckCRC32 = 1
 
-// unxz decompresses the first block of an .xz stream, as the kernel's decompressor does (Documentation/staging/xz.rst): LZMA2, with or without a filter for
-// x86 or arm code. It returns nil for other data and when the checksum does not match.
+// unxz decompresses the first block of an .xz stream, as the kernel's decompressor does
+// (Documentation/staging/xz.rst): LZMA2, with or without a filter for x86 or arm code. It returns
+// nil for other data and when the checksum does not match.
 func unxz(b []byte) []byte {
 	const header = 12
 	if len(b) < header+8 || !bytes.HasPrefix(b, magicXZ) {
@@ -67,7 +69,8 @@ type xzFilter struct {
 	props []byte
 }
 
-// xzFilters reads the flags, sizes and filters of a block header (section 3.1), in the order they were applied; ok is false when one is unknown.
+// xzFilters reads the flags, sizes and filters of a block header (section 3.1), in the order they
+// were applied; ok is false when one is unknown.
 func xzFilters(b []byte) (list []xzFilter, ok bool) {
 	if len(b) == 0 {
 		return nil, false
@@ -120,8 +123,9 @@ func decodeARM(b []byte) {
 	}
 }
 
-// x86Window records which bytes just before an instruction looked like CALL (E8) or JMP (E9) but were not converted, newest in bit 0. The encoder
-// follows the same rule, so its decisions need not be stored.
+// x86Window records which bytes just before an instruction looked like CALL (E8) or JMP (E9) but
+// were not converted, newest in bit 0. The encoder follows the same rule, so its decisions need not
+// be stored.
 type x86Window struct {
 	mask uint32
 	last int // position of the last opcode byte
@@ -138,7 +142,8 @@ func (w *x86Window) at(i int) {
 	w.mask = w.mask << (gap - 1) & 7
 }
 
-// x86Distance is the number of bytes by which an operand overlaps an earlier opcode byte, by mask; -1 means that the operand is not converted.
+// x86Distance is the number of bytes by which an operand overlaps an earlier opcode byte, by mask;
+// -1 means that the operand is not converted.
 var x86Distance = [8]int{0, 1, 2, -1, 3, -1, -1, -1}
 
 // decodeX86 turns the absolute targets of near CALL and JMP instructions back into relative ones.

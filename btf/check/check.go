@@ -34,7 +34,8 @@ type Options struct {
 	Release Release
 	// PointerSize is the kernel's pointer size in bytes; 0 is 8.
 	PointerSize int
-	// InKernel, when set, reports whether the kernel's own BTF has a type of that kind and name: kptrs to such types need a destructor.
+	// InKernel, when set, reports whether the kernel's own BTF has a type of that kind and name:
+	// kptrs to such types need a destructor.
 	InKernel func(kind btf.Kind, name string) bool
 }
 
@@ -104,12 +105,14 @@ type checker struct {
 
 	resolver
 	metas []meta
-	// empty holds the nesting depth of structs without special fields; height is the depth of the struct being walked.
+	// empty holds the nesting depth of structs without special fields; height is the depth of the
+	// struct being walked.
 	empty  map[uint32]int
 	height int
 }
 
-// BTF checks raw BTF as BPF_BTF_LOAD of a kernel with the same byte order does. It returns nil when the kernel accepts it, otherwise a [*Problem].
+// BTF checks raw BTF as BPF_BTF_LOAD of a kernel with the same byte order does. It returns nil when
+// the kernel accepts it, otherwise a [*Problem].
 func BTF(raw []byte, opts Options) error {
 	c := newChecker(raw, opts)
 	for _, step := range []func() *Problem{

@@ -170,8 +170,8 @@ var boundaries = map[since.Rule]struct {
 	}},
 }
 
-// read are the releases whose kernel/bpf/btf.c (include/linux/kallsyms.h for LongNames) was read: for each rule the newest without and the oldest
-// with it. The release in its row lies between.
+// read are the releases whose kernel/bpf/btf.c (include/linux/kallsyms.h for LongNames) was read:
+// for each rule the newest without and the oldest with it. The release in its row lies between.
 var read = map[since.Rule]struct{ without, with Release }{
 	since.EmptySections: {r(5, 10), r(5, 15)}, since.KindFloat: {r(5, 10), r(5, 15)}, since.KindDeclTag: {r(5, 15), r(6, 1)}, since.KindTypeTag: {r(5, 15), r(6, 1)},
 	since.KindEnum64: {r(5, 15), r(6, 1)}, since.SignedEnums: {r(5, 15), r(6, 1)}, since.FuncsResolve: {r(5, 15), r(6, 1)}, since.TagsFirst: {r(5, 15), r(6, 1)},
@@ -317,7 +317,8 @@ func TestLayoutSection(t *testing.T) {
 	assert.NoError(t, BTF(out, Options{Release: r(6, 18)}))
 }
 
-// Structs in structs, two in each, do not take twice as long for each level; deeper than the kernel walks is refused.
+// Structs in structs, two in each, do not take twice as long for each level; deeper than the kernel
+// walks is refused.
 func TestNestedStructsAreWalkedOnce(t *testing.T) {
 	for levels, ok := range map[int]bool{20: true, 31: true, 32: false, 60: false} {
 		raw := build(t, func(b *btf.Builder) {

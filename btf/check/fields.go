@@ -29,7 +29,8 @@ const (
 	nodes = listNode | rbNode
 )
 
-// fieldKind is a struct type whose members are special fields. Sizes and alignments are those of include/uapi/linux/bpf.h.
+// fieldKind is a struct type whose members are special fields. Sizes and alignments are those of
+// include/uapi/linux/bpf.h.
 type fieldKind struct {
 	kind        field
 	name        string
@@ -40,7 +41,8 @@ type fieldKind struct {
 	from   since.Rule
 }
 
-// fieldKinds are the fields that BPF_BTF_LOAD checks; timers and work queues are checked when maps are created.
+// fieldKinds are the fields that BPF_BTF_LOAD checks; timers and work queues are checked when maps
+// are created.
 var fieldKinds = []fieldKind{
 	{kind: spinLock, name: "bpf_spin_lock", size: 4, align: 4, since: since.OwnedFields, unique: true, from: since.OwnedFields},
 	{kind: resLock, name: "bpf_res_spin_lock", size: 4, align: 4, since: since.ResilientLocks, unique: true, from: since.ResilientLocks},
@@ -51,7 +53,8 @@ var fieldKinds = []fieldKind{
 	{kind: refcount, name: "bpf_refcount", size: 4, align: 4, since: since.OwnedRefcounts, unique: true, from: since.UniqueRefcounts},
 }
 
-// marks reports whether a member of this kind makes the kernel check the struct's fields; a resilient lock does not.
+// marks reports whether a member of this kind makes the kernel check the struct's fields; a
+// resilient lock does not.
 func (k *fieldKind) marks() bool { return k.kind != resLock }
 
 func fieldSize(f field) uint32 {
@@ -308,7 +311,8 @@ func (c *checker) inMember(st *typ, id uint32, idx int, off uint32, mask field, 
 		c.height = 0
 		list, e := c.inStruct(t, mask, room, level+1, seen)
 		if e == nil && len(list) == 0 && *seen == before {
-			// The kernel repeats this walk for each struct, which takes exponential time for nested structs.
+			// The kernel repeats this walk for each struct, which takes exponential time for nested
+			// structs.
 			c.empty[id] = c.height
 		}
 		c.height = max(above, 1+c.height)
@@ -508,7 +512,8 @@ func (c *checker) memberName(m member) string {
 	return s
 }
 
-// destructors are the kernel types that a kptr may own, with the releases that added them (register_btf_id_dtor_kfuncs).
+// destructors are the kernel types that a kptr may own, with the releases that added them
+// (register_btf_id_dtor_kfuncs).
 var destructors = map[string]Release{
 	"task_struct": uapi.R(6, 2), "cgroup": uapi.R(6, 2), "bpf_cpumask": uapi.R(6, 3), "bpf_crypto_ctx": uapi.R(6, 10), "sk_buff": uapi.R(6, 16),
 }
@@ -560,7 +565,8 @@ func (c *checker) ownerProblem(id uint32, errno uapi.Errno, format string, args 
 	return p
 }
 
-// owners is btf_ownership_depth: the depth of ownership below a struct, negative when it is too deep.
+// owners is btf_ownership_depth: the depth of ownership below a struct, negative when it is too
+// deep.
 func (c *checker) owners(byID map[uint32]int, depth []int, i, left int) int {
 	if left == 0 {
 		return -1

@@ -2,8 +2,8 @@ package check
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// memberCheck checks that a member fits into its struct: check_member of the member's kind, or check_kflag_member if the struct has the
-// kind_flag.
+// memberCheck checks that a member fits into its struct: check_member of the member's kind, or
+// check_kflag_member if the struct has the kind_flag.
 func (c *checker) memberCheck(id uint32, s *typ, i int, m member) *Problem {
 	t, tid := c.byID(m.typ), m.typ
 	bad := func(rule Rule, format string, args ...any) *Problem {

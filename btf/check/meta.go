@@ -34,7 +34,8 @@ func (c *checker) metaAll() *Problem {
 	return nil
 }
 
-// meta reads one type and returns the bytes it used (btf_check_meta). t is nil when its header is truncated.
+// meta reads one type and returns the bytes it used (btf_check_meta). t is nil when its header is
+// truncated.
 func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 	if len(b) < typeSize {
 		return nil, 0, c.problem(id, RuleTruncated, "%d bytes are left, a type has %d", len(b), typeSize)
@@ -331,7 +332,8 @@ func (c *checker) member(t *typ, i int) member {
 	return member{c.u32(b), c.u32(b[4:]), c.u32(b[8:])}
 }
 
-// bitOffset returns a member's offset in bits, decoded with the kind_flag of t, which need not be the member's struct.
+// bitOffset returns a member's offset in bits, decoded with the kind_flag of t, which need not be
+// the member's struct.
 func bitOffset(t *typ, m member) uint32 {
 	if t.flag {
 		return m.off & 0xffffff

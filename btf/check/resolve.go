@@ -28,8 +28,8 @@ type vertex struct {
 	next int // entry to continue with
 }
 
-// resolver is the state of the walk over references (btf_check_all_types). Like the kernel, it keeps for each type the id it resolves to
-// and the size of arrays.
+// resolver is the state of the walk over references (btf_check_all_types). Like the kernel, it
+// keeps for each type the id it resolves to and the size of arrays.
 type resolver struct {
 	visits []visit
 	ids    []uint32
@@ -111,7 +111,8 @@ func (c *checker) pop(id, size uint32) {
 	c.ids[v.id], c.sizes[v.id], c.visits[v.id] = id, size, resolved
 }
 
-// sized resolves a type to one with a size (btf_type_id_size). If there is none, t is nil and sizedID is id.
+// sized resolves a type to one with a size (btf_type_id_size). If there is none, t is nil and
+// sizedID is id.
 func (c *checker) sized(id uint32) (t *typ, sizedID, size uint32) {
 	t, sizedID = c.byID(id), id
 	if c.noSize(t) {
@@ -233,7 +234,8 @@ func (c *checker) badRef(v vertex, id uint32) *Problem {
 	return c.problem(btf.ID(v.id), RuleReference, "may not refer to [%d] %s", id, t.kind)
 }
 
-// again pushes the pointer that a modifier resolves to if it was skipped while members were resolved.
+// again pushes the pointer that a modifier resolves to if it was skipped while members were
+// resolved.
 func (c *checker) again(id uint32) (*Problem, bool) {
 	if t := c.byID(id); !c.isModifier(t) {
 		return nil, false

@@ -20,9 +20,10 @@ type Change struct {
 // String returns "3 ENUM64 became a UNION".
 func (c Change) String() string { return fmt.Sprintf("%d %s", c.Count, c.What) }
 
-// Sanitise returns BTF as libbpf loads it into a kernel of that release: kinds and names that the kernel does not know are replaced
-// (bpf_object__sanitize_btf). raw is not modified; without replacements it is returned itself. It fails with the [*Problem] that [BTF] finds in
-// the header or in the sizes of types, since nothing can be replaced then.
+// Sanitise returns BTF as libbpf loads it into a kernel of that release: kinds and names that the
+// kernel does not know are replaced (bpf_object__sanitize_btf). raw is not modified; without
+// replacements it is returned itself. It fails with the [*Problem] that [BTF] finds in the header
+// or in the sizes of types, since nothing can be replaced then.
 func Sanitise(raw []byte, release Release) ([]byte, []Change, error) {
 	c := newChecker(raw, Options{})
 	for _, step := range []func() *Problem{c.header, c.strings} {
@@ -107,7 +108,8 @@ func (s *sanitiser) types() error {
 	return nil
 }
 
-// replace replaces the type at an offset of the output and returns the offsets to fill with the placeholder's id.
+// replace replaces the type at an offset of the output and returns the offsets to fill with the
+// placeholder's id.
 func (s *sanitiser) replace(at uint32, info btf.Info) (unions []uint32) {
 	kind, vlen := info.Kind(), info.Vlen()
 	rules := rulesOf(s.release)
@@ -154,7 +156,8 @@ func (s *sanitiser) byteAt(name uint32) byte {
 	return s.out[s.hdrLen+s.strOff+name]
 }
 
-// addPlaceholder appends the INT that members of former ENUM64 have, after the types, which end at offset end.
+// addPlaceholder appends the INT that members of former ENUM64 have, after the types, which end at
+// offset end.
 func (s *sanitiser) addPlaceholder(end uint32) {
 	const name = "enum64_placeholder\x00"
 	var t [16]byte

@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The raw tests of the kernel's own selftests are not part of the repository. BPFRUN_BTF_RAW names a file with them, a line each:
-// 1 when BPF_BTF_LOAD refuses or 0, tab, description, tab, the BTF in hexadecimal.
+// The raw tests of the kernel's own selftests are not part of the repository. BPFRUN_BTF_RAW names
+// a file with them, a line each: 1 when BPF_BTF_LOAD refuses or 0, tab, description, tab, the BTF
+// in hexadecimal.
 func TestKernelSelftests(t *testing.T) {
 	name := os.Getenv("BPFRUN_BTF_RAW")
 	if name == "" {

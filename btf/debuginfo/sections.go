@@ -16,7 +16,8 @@ const (
 	relocInsn32   = 10 // also for data before LLVM 13
 )
 
-// SectionShift separates code sections, all of which start at address 0 in an object file: section n is placed at n << SectionShift.
+// SectionShift separates code sections, all of which start at address 0 in an object file: section
+// n is placed at n << SectionShift.
 const SectionShift = 32
 
 // maxSection limits the bytes of a section.
@@ -51,7 +52,8 @@ func Data(sec map[string][]byte) (*dwarf.Data, error) {
 	return d, nil
 }
 
-// relocated returns a section with its relocations applied, as a linker would with code section n at n << SectionShift.
+// relocated returns a section with its relocations applied, as a linker would with code section n
+// at n << SectionShift.
 func relocated(f *elf.File, name string) ([]byte, error) {
 	s := f.Section(name)
 	if s == nil {

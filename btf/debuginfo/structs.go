@@ -1,5 +1,6 @@
-// Package debuginfo reads the types of BPF objects from DWARF. Compilers emit BTF only for types that maps, functions and global variables
-// refer to; a struct that a program sends through a ring buffer is described by DWARF alone.
+// Package debuginfo reads the types of BPF objects from DWARF. Compilers emit BTF only for types
+// that maps, functions and global variables refer to; a struct that a program sends through a ring
+// buffer is described by DWARF alone.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package debuginfo
@@ -20,8 +21,9 @@ const (
 	maxEntries = 1 << 20
 )
 
-// Structs returns base with the named structs of an object's DWARF appended, or nil when there are none to add. It leaves out structs that
-// base has with the same name and size, and the structs of headers that declare one of the kernel types named by kernels: such a header (vmlinux.h)
+// Structs returns base with the named structs of an object's DWARF appended, or nil when there are
+// none to add. It leaves out structs that base has with the same name and size, and the structs of
+// headers that declare one of the kernel types named by kernels: such a header (vmlinux.h)
 // describes a kernel, not the object.
 func Structs(object []byte, base *btf.Spec, kernels map[string]bool) (*btf.Spec, error) {
 	f, err := elf.NewFile(bytes.NewReader(object))

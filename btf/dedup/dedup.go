@@ -13,13 +13,15 @@ const (
 	inProgress = unmapped - 1
 )
 
-// deduper is the state of one run (struct btf_dedup of libbpf). It maps each type to its canonical type.
+// deduper is the state of one run (struct btf_dedup of libbpf). It maps each type to its canonical
+// type.
 type deduper struct {
 	*Types
 	to []uint32
 	// heads and next chain canonical types by hash, newest first; 0 ends a chain.
 	heads, next []uint32
-	// hypot maps types of one graph to types of the other while two structs are compared; list holds the mapped ones.
+	// hypot maps types of one graph to types of the other while two structs are compared; list
+	// holds the mapped ones.
 	hypot       []uint32
 	list        []uint32
 	adjustCanon bool
@@ -28,8 +30,9 @@ type deduper struct {
 	stack       []uint32
 }
 
-// Dedup merges equal types. Progress, when not nil, is called from time to time with the work done and the total; if it returns an error, Dedup stops
-// and returns that error. When Dedup fails, the types are lost.
+// Dedup merges equal types. Progress, when not nil, is called from time to time with the work done
+// and the total; if it returns an error, Dedup stops and returns that error. When Dedup fails, the
+// types are lost.
 func (t *Types) Dedup(progress func(done, total int) error) error {
 	if err := t.checkRefs(); err != nil {
 		return err
@@ -253,7 +256,8 @@ func fwdKind(w []uint32) btf.Kind {
 // maxNesting limits the recursion over types that refer to each other.
 const maxNesting = 100000
 
-// equivalent is btf_dedup_is_equiv: whether two type graphs are equal, assuming that each pair met on the way is.
+// equivalent is btf_dedup_is_equiv: whether two type graphs are equal, assuming that each pair met
+// on the way is.
 func (d *deduper) equivalent(cand, canon uint32) (bool, error) {
 	if d.resolve(cand) == d.resolve(canon) {
 		return true, nil
@@ -410,7 +414,8 @@ func (d *deduper) forwards() {
 	}
 }
 
-// reference is btf_dedup_ref_type for one type and all types that must come first, without recursion.
+// reference is btf_dedup_ref_type for one type and all types that must come first, without
+// recursion.
 func (d *deduper) reference(id uint32) error {
 	stack := append(d.stack[:0], id)
 	defer func() { d.stack = stack[:0] }()

@@ -31,8 +31,8 @@ func deduped(t testing.TB, spec *btf.Spec) *btf.Spec {
 	return out
 }
 
-// The kernel's own tests of btf__dedup are not part of the repository. BPFRUN_BTF_DEDUP names a file with them, a line each:
-// description, tab, the BTF in hexadecimal, tab, what is expected.
+// The kernel's own tests of btf__dedup are not part of the repository. BPFRUN_BTF_DEDUP names a
+// file with them, a line each: description, tab, the BTF in hexadecimal, tab, what is expected.
 func TestKernelSelftests(t *testing.T) {
 	name := os.Getenv("BPFRUN_BTF_DEDUP")
 	if name == "" {
@@ -50,7 +50,8 @@ func TestKernelSelftests(t *testing.T) {
 			specs[i], err = btf.Parse(raw, nil)
 			require.NoError(t, err, f[0])
 		}
-		// The names that some of the expectations have, and the order of tags, are not what the kernel's test compares.
+		// The names that some of the expectations have, and the order of tags, are not what the
+		// kernel's test compares.
 		assert.Equal(t, kinds(specs[1]), kinds(deduped(t, specs[0])), f[0])
 	}
 }
@@ -68,7 +69,8 @@ func member(name string, t btf.ID, at uint32) btf.Member {
 	return btf.Member{Name: name, Type: t, BitOffset: 8 * at}
 }
 
-// unit is what a compilation unit has of struct S and the structs it leads to: all, or declarations.
+// unit is what a compilation unit has of struct S and the structs it leads to: all, or
+// declarations.
 func unit(b *btf.Builder, hasA, hasB bool) {
 	i := b.Int("int", 4, btf.IntSigned)
 	s := b.NextID() + 4

@@ -1,5 +1,6 @@
-// Package dedup merges equal types of BTF as libbpf's btf__dedup does: equal types of several compilation units become one, and forward
-// declarations become the types they declare. It works on self-contained BTF and on BTF that continues a base (split BTF).
+// Package dedup merges equal types of BTF as libbpf's btf__dedup does: equal types of several
+// compilation units become one, and forward declarations become the types they declare. It works on
+// self-contained BTF and on BTF that continues a base (split BTF).
 //
 // Start at [Of], or at [New] and [Types.Add]; then call [Types.Dedup] and [Types.Marshal].
 //
@@ -32,7 +33,8 @@ const maxTypes = 0x7fffffff
 type Types struct {
 	base  *btf.Spec
 	first uint32
-	// words holds all types one after another, including the base's; at has their indexes. Index 0 is void.
+	// words holds all types one after another, including the base's; at has their indexes. Index 0
+	// is void.
 	words []uint32
 	at    []uint32
 	strs  map[string]uint32
@@ -102,7 +104,8 @@ func Info(kind btf.Kind, vlen int, flag bool) uint32 {
 	return uint32(btf.MakeInfo(kind, vlen, flag))
 }
 
-// Add appends a type and returns its id. The words are name, info, size or type, and the kind's data. Dedup and Marshal check references.
+// Add appends a type and returns its id. The words are name, info, size or type, and the kind's
+// data. Dedup and Marshal check references.
 func (t *Types) Add(words ...uint32) uint32 {
 	id := t.NextID()
 	t.at = append(t.at, uint32(len(t.words)))
@@ -237,7 +240,8 @@ func (t *Types) checkRefs() error {
 	return nil
 }
 
-// Marshal returns the types without the base's as raw BTF, with only the strings they use. It returns ErrBadID for a reference to a missing type.
+// Marshal returns the types without the base's as raw BTF, with only the strings they use. It
+// returns ErrBadID for a reference to a missing type.
 func (t *Types) Marshal(bo binary.ByteOrder) ([]byte, error) {
 	order := binary.AppendByteOrder(binary.LittleEndian)
 	if endian.IsBig(bo) {

@@ -1,4 +1,5 @@
-// Package embedded contains the BTF of one kernel, so that objects run without a BTF file. Start at [Spec].
+// Package embedded contains the BTF of one kernel, so that objects run without a BTF file. Start at
+// [Spec].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package embedded
@@ -29,8 +30,8 @@ var (
 	failure error
 )
 
-// Load returns the BTF of the embedded kernel. The first call decompresses it, or takes it from the cache, which may be nil; all calls return
-// the same Spec, which is safe for concurrent use.
+// Load returns the BTF of the embedded kernel. The first call decompresses it, or takes it from the
+// cache, which may be nil; all calls return the same Spec, which is safe for concurrent use.
 func Load(cache *btffile.Cache) (*btf.Spec, error) {
 	once.Do(func() { spec, failure = cache.LoadBytes(Name, compressed, nil) })
 	return spec, failure

@@ -216,7 +216,8 @@ func (k abbrevKey) fixedSize(form uint16) int {
 	return -1
 }
 
-// parseAbbrevs parses the table at an offset of .debug_abbrev. located adds the attributes that functionFeatures need.
+// parseAbbrevs parses the table at an offset of .debug_abbrev. located adds the attributes that
+// functionFeatures need.
 func parseAbbrevs(section []byte, key abbrevKey, located bool) (*abbrevs, error) {
 	if key.off > uint64(len(section)) {
 		return nil, fmt.Errorf("%w: abbreviations at %#x of %#x bytes", ErrMalformed, key.off, len(section))

@@ -304,7 +304,8 @@ func (d *decoder) codeAddress(v *value) uint64 {
 	return 0
 }
 
-// memberLocation returns the offset of a member in bytes: a constant, or in older DWARF an expression that adds one.
+// memberLocation returns the offset of a member in bytes: a constant, or in older DWARF an
+// expression that adds one.
 func (d *decoder) memberLocation(v *value) int64 {
 	switch {
 	case v.kind == valueNumber:

@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
 )
 
-// Abbreviations of the units that these tests write: number, tag, children, then attributes with their forms.
+// Abbreviations of the units that these tests write: number, tag, children, then attributes with
+// their forms.
 const (
 	dieUnit = iota + 1
 	dieTypedef
@@ -43,7 +44,8 @@ func abbreviations(odd byte) []byte {
 	)
 }
 
-// unitOf is a DWARF 4 unit in C with the DIEs given; references count from its start, where the first DIE after the unit's own is at 13.
+// unitOf is a DWARF 4 unit in C with the DIEs given; references count from its start, where the
+// first DIE after the unit's own is at 13.
 const firstDIE = 13
 
 func unitOf(dies ...[]byte) []byte {
@@ -137,7 +139,8 @@ func TestBrokenDWARF(t *testing.T) {
 	}
 }
 
-// What leads nowhere, or is larger than anything, is no reason to stop: compilers write such DWARF, and BTF has void or a size for it.
+// What leads nowhere, or is larger than anything, is no reason to stop: compilers write such DWARF,
+// and BTF has void or a size for it.
 func TestOddDWARF(t *testing.T) {
 	for name, info := range map[string][]byte{
 		"reference outside of the unit":    unitOf(typedefTo(0x7fffffff)),

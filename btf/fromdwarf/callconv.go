@@ -12,7 +12,8 @@ type convention struct {
 	split bool
 }
 
-// conventionOf returns the convention of a machine. Register numbers are those of the ABI's DWARF mapping.
+// conventionOf returns the convention of a machine. Register numbers are those of the ABI's DWARF
+// mapping.
 func conventionOf(m elf.Machine) convention {
 	switch m {
 	case elf.EM_X86_64: // rdi, rsi, rdx, rcx, r8, r9 (System V ABI, AMD64 supplement, section 3.2.3)

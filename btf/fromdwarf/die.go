@@ -98,7 +98,8 @@ func (d *decoder) unit(h unitHeader, at uint64) error {
 			return err
 		}
 		if d.in.located && a.class == classUnit {
-			// Again, because strings and addresses may come before the attributes that they are relative to.
+			// Again, because strings and addresses may come before the attributes that they are
+			// relative to.
 			if d.at = from; d.attributes(a, nil, &x) != nil {
 				return fmt.Errorf("%w: attributes of a unit", ErrMalformed)
 			}
@@ -126,8 +127,8 @@ func (d *decoder) unit(h unitHeader, at uint64) error {
 	return nil
 }
 
-// children reads the children of a DIE. Types are collected at any depth; parent, when not 0, takes members, enumerators, parameters, dimensions and
-// tags.
+// children reads the children of a DIE. Types are collected at any depth; parent, when not 0, takes
+// members, enumerators, parameters, dimensions and tags.
 func (d *decoder) children(parent int32, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("%w: nested more than %d deep", ErrMalformed, maxNesting)
@@ -166,7 +167,8 @@ func (d *decoder) children(parent int32, depth int) error {
 	return nil
 }
 
-// die reads the attributes of a DIE and makes a node if its class needs one. It returns the node's index, or 0.
+// die reads the attributes of a DIE and makes a node if its class needs one. It returns the node's
+// index, or 0.
 func (d *decoder) die(a *abbrev, off uint64, parent int32, x *attributes) (int32, error) {
 	switch a.class {
 	case classType, classFunction, classVariable, classPart:
@@ -196,7 +198,8 @@ func (d *decoder) die(a *abbrev, off uint64, parent int32, x *attributes) (int32
 // maxElements is one more than the largest number of elements in BTF.
 const maxElements = 1 << 32
 
-// addDimension multiplies the number of elements, since all dimensions become one array. An unknown or too large dimension counts as 0.
+// addDimension multiplies the number of elements, since all dimensions become one array. An unknown
+// or too large dimension counts as 0.
 func (n *node) addDimension(x *attributes) {
 	count := max(x.count, 0)
 	switch {
@@ -221,7 +224,8 @@ func (d *decoder) enter(i int32, n *node, class tagClass, parent int32) {
 			u.funcs = append(u.funcs, i)
 		}
 	case classVariable:
-		// A variable on the stack is not global. One without a location may be completed by another DIE.
+		// A variable on the stack is not global. One without a location may be completed by another
+		// DIE.
 		if n.place != placeOther {
 			u.globals = append(u.globals, i)
 		}

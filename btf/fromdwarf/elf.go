@@ -24,8 +24,9 @@ type Section struct {
 	Content []byte
 }
 
-// AddSections copies a 64-bit ELF file of size bytes to w and adds the sections, replacing existing ones of the same names. The file's contents keep their
-// offsets; the new sections, the section names and the section headers are appended. Errors are [ErrELF] or those of w and file.
+// AddSections copies a 64-bit ELF file of size bytes to w and adds the sections, replacing existing
+// ones of the same names. The file's contents keep their offsets; the new sections, the section
+// names and the section headers are appended. Errors are [ErrELF] or those of w and file.
 func AddSections(w io.Writer, file io.ReaderAt, size int64, add ...Section) error {
 	const header = 64
 	head := make([]byte, header)

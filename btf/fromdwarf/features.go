@@ -27,25 +27,31 @@ const (
 	KfuncTags
 	// Attributes: type attribute address_space(1) of kfuncs' arena pointers.
 	Attributes
-	// DistilledBase: a module's BTF comes with the parts of its base that it needs (.BTF.base). The caller implements it with btf.Distill.
+	// DistilledBase: a module's BTF comes with the parts of its base that it needs (.BTF.base). The
+	// caller implements it with btf.Distill.
 	DistilledBase
-	// Layout: a section with the sizes of all kinds (Linux 7.2). The caller implements it with btf.WithLayout.
+	// Layout: a section with the sizes of all kinds (Linux 7.2). The caller implements it with
+	// btf.WithLayout.
 	Layout
-	// OptimizedFunc: functions that are in the symbol table only with a suffix, such as .isra.0 or .constprop.0, under their names without it.
+	// OptimizedFunc: functions that are in the symbol table only with a suffix, such as .isra.0 or
+	// .constprop.0, under their names without it.
 	OptimizedFunc
 	// ConsistentFunc: no functions whose prototypes differ between units.
 	ConsistentFunc
-	// TrueSignature: functions with suffixes under their full names and with the parameters that optimization left; it implies OptimizedFunc.
+	// TrueSignature: functions with suffixes under their full names and with the parameters that
+	// optimization left; it implies OptimizedFunc.
 	TrueSignature
-	// always are features that cannot be switched off: output is reproducible and no name is an error (reproducible_build, encode_force, force_cu_merging).
+	// always are features that cannot be switched off: output is reproducible and no name is an
+	// error (reproducible_build, encode_force, force_cu_merging).
 	always
 )
 
 // DefaultFeatures are the features of current kernels' BTF.
 const DefaultFeatures = Var | Float | DeclTag | TypeTag | Enum64
 
-// functionFeatures are the features that depend on where functions and their parameters are. With any of them, functions are left out whose
-// parameters are not where the calling convention puts them, that BTF cannot describe after optimization, or whose name has several addresses.
+// functionFeatures are the features that depend on where functions and their parameters are. With
+// any of them, functions are left out whose parameters are not where the calling convention puts
+// them, that BTF cannot describe after optimization, or whose name has several addresses.
 const functionFeatures = OptimizedFunc | ConsistentFunc | TrueSignature
 
 // ErrFeature means that a feature has an unknown name; test with [errors.Is].

@@ -22,7 +22,8 @@ func TestParseFeatures(t *testing.T) {
 	assert.Equal(t, functionFeatures, got)
 }
 
-// What is not asked for is not there; what cannot be said otherwise becomes what readers knew before.
+// What is not asked for is not there; what cannot be said otherwise becomes what readers knew
+// before.
 func TestFeatures(t *testing.T) {
 	kinds := func(features Features) map[btf.Kind]int {
 		got, _ := made(t, file(t, "clang-5.o"), Options{Features: features})

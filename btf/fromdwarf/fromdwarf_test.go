@@ -82,7 +82,8 @@ func TestAsPahole(t *testing.T) {
 	}
 }
 
-// Type units hold the types of a unit in other sections. pahole leaves out types that only they have, so what is compared is the same source without them.
+// Type units hold the types of a unit in other sections. pahole leaves out types that only they
+// have, so what is compared is the same source without them.
 func TestTypeUnits(t *testing.T) {
 	want, _ := made(t, file(t, "whole-5.o"), Options{Features: DefaultFeatures})
 	for _, name := range []string{"units-4.o", "units-5.o"} {

@@ -15,12 +15,14 @@ type codeSymbol struct {
 	addr uint64
 }
 
-// copies are the symbols that a function has: its own and those with suffixes that the compiler gave to its copies.
+// copies are the symbols that a function has: its own and those with suffixes that the compiler
+// gave to its copies.
 type copies struct {
 	symbols []codeSymbol
 }
 
-// addCopy adds a function symbol. Parts of functions are no functions: .cold is moved away from the rest, .part remains of one that was inlined.
+// addCopy adds a function symbol. Parts of functions are no functions: .cold is moved away from the
+// rest, .part remains of one that was inlined.
 func (t *symbolTable) addCopy(name string, addr uint64, features Features) {
 	short, suffix, dotted := strings.Cut(name, ".")
 	if dotted && (features&(OptimizedFunc|TrueSignature) == 0 || hasSuffix(suffix, "cold", "part")) {
@@ -39,7 +41,8 @@ func hasSuffix(suffix string, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.Contains("."+suffix, "."+name) })
 }
 
-// ambiguous reports whether the symbols have several addresses, so that no address is that of the name.
+// ambiguous reports whether the symbols have several addresses, so that no address is that of the
+// name.
 func (c *copies) ambiguous() bool {
 	return slices.ContainsFunc(c.symbols, func(s codeSymbol) bool { return s.addr != c.symbols[0].addr })
 }
@@ -48,7 +51,8 @@ func (c *copies) has(addr uint64) bool {
 	return slices.ContainsFunc(c.symbols, func(s codeSymbol) bool { return s.addr == addr })
 }
 
-// candidate is a function of a unit: several units, and copies within a unit, have functions of one name.
+// candidate is a function of a unit: several units, and copies within a unit, have functions of one
+// name.
 type candidate struct {
 	name   string
 	text   uint32 // the name in the BTF's strings
@@ -170,7 +174,8 @@ func (w *writer) keepTags(k *candidate, n *node, component uint32) {
 	}
 }
 
-// functions writes the functions that were kept, one for each name, by the rules of pahole 1.32 (btf_encoder.c).
+// functions writes the functions that were kept, one for each name, by the rules of pahole 1.32
+// (btf_encoder.c).
 func (m *maker) functions() {
 	slices.SortStableFunc(m.kept, func(a, b candidate) int {
 		if c := strings.Compare(a.name, b.name); c != 0 {
@@ -221,7 +226,8 @@ func (m *maker) choose(same []candidate) {
 	m.write(best, best.text)
 }
 
-// combine passes what makes one function of a name unusable to the others, and reports whether their prototypes differ.
+// combine passes what makes one function of a name unusable to the others, and reports whether
+// their prototypes differ.
 func (m *maker) combine(same []candidate) (differ bool) {
 	a := &same[0]
 	for i := range same[1:] {
@@ -239,7 +245,8 @@ func (m *maker) combine(same []candidate) (differ bool) {
 	return differ
 }
 
-// representative returns the function of a name whose address is that of a symbol, preferably one that BTF can describe.
+// representative returns the function of a name whose address is that of a symbol, preferably one
+// that BTF can describe.
 func (m *maker) representative(same []candidate) *candidate {
 	var found, scattered *candidate
 	for i := range same {
@@ -262,7 +269,8 @@ func (m *maker) representative(same []candidate) *candidate {
 	return &same[0]
 }
 
-// unusable reports whether a function has another signature than its prototype, which only true_signature can describe.
+// unusable reports whether a function has another signature than its prototype, which only
+// true_signature can describe.
 func (m *maker) unusable(k *candidate) bool {
 	return m.feat&TrueSignature == 0 && k.optimized && (k.changed || k.copied)
 }

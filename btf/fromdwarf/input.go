@@ -14,8 +14,8 @@ import (
 // maxSection limits the bytes of sections that are read as a whole.
 const maxSection = 4 << 30
 
-// input holds the DWARF sections of a file. An uncompressed .debug_info is read unit by unit, because a kernel's is large. .debug_types, if present,
-// follows it in one range of offsets.
+// input holds the DWARF sections of a file. An uncompressed .debug_info is read unit by unit,
+// because a kernel's is large. .debug_types, if present, follows it in one range of offsets.
 type input struct {
 	big        bool
 	info       io.ReaderAt
@@ -28,7 +28,8 @@ type input struct {
 	strOffsets []byte
 	addr       []byte
 
-	// located is set if functionFeatures are wanted. Then loc and locLists are the sections of location lists, and calls tells where parameters are.
+	// located is set if functionFeatures are wanted. Then loc and locLists are the sections of
+	// location lists, and calls tells where parameters are.
 	located       bool
 	trueSignature bool
 	loc, locLists []byte
@@ -155,7 +156,8 @@ const (
 	unitSplitType    = 0x06
 )
 
-// header reads the header of the unit at an offset; b holds at least the header, or all bytes that are left.
+// header reads the header of the unit at an offset; b holds at least the header, or all bytes that
+// are left.
 func (in *input) header(b []byte, start uint64) (unitHeader, error) {
 	c := cursor{b: b, big: in.big}
 	h := unitHeader{start: start, offSize: 4}
@@ -198,7 +200,8 @@ func (in *input) header(b []byte, start uint64) (unitHeader, error) {
 	return h, nil
 }
 
-// defaultBase returns the base of indexed strings and addresses in a unit that does not define its own.
+// defaultBase returns the base of indexed strings and addresses in a unit that does not define its
+// own.
 func (in *input) defaultBase(h unitHeader) uint64 {
 	if h.version < 5 {
 		return 0

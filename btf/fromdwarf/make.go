@@ -31,7 +31,8 @@ type Options struct {
 	Features Features
 	// Kfuncs are the flags of kfuncs by name (ids.Section.Kfuncs), for KfuncTags and Attributes.
 	Kfuncs map[string]uint32
-	// Progress, when not nil, is called from time to time with the bytes of .debug_info read so far and in all; if it returns an error, Make stops and returns it.
+	// Progress, when not nil, is called from time to time with the bytes of .debug_info read so far
+	// and in all; if it returns an error, Make stops and returns it.
 	Progress func(done, total int64) error
 }
 
@@ -43,7 +44,8 @@ type Result struct {
 	Functions      int
 	Kfuncs         int // functions tagged as kfuncs
 	Variables      int
-	// LeftOut counts, with the features that need locations, the functions that were left out for a reason.
+	// LeftOut counts, with the features that need locations, the functions that were left out for a
+	// reason.
 	LeftOut [Reasons]int
 }
 
@@ -66,7 +68,8 @@ func described(lang int64) bool {
 	return true
 }
 
-// Make converts the DWARF of an ELF file to BTF. It decodes units with GOMAXPROCS goroutines; the result does not depend on their number.
+// Make converts the DWARF of an ELF file to BTF. It decodes units with GOMAXPROCS goroutines; the
+// result does not depend on their number.
 func Make(f *elf.File, opt Options) (res *Result, err error) {
 	// A panic in debug/elf or the decoder must not end the process.
 	defer guard(&err)
@@ -99,7 +102,8 @@ func Make(f *elf.File, opt Options) (res *Result, err error) {
 	return m.res, nil
 }
 
-// vlen returns how many entries of a type are written. More than BTF can count fail the whole conversion.
+// vlen returns how many entries of a type are written. More than BTF can count fail the whole
+// conversion.
 func (m *maker) vlen(kind btf.Kind, entries int) int {
 	if entries > btf.MaxVlen {
 		m.bad = fmt.Errorf("%w: a %s with %d entries, BTF has at most %d", ErrTooLarge, kind, entries, btf.MaxVlen)

@@ -2,7 +2,8 @@ package fromdwarf
 
 import "debug/dwarf"
 
-// text locates a string: the section in the upper bits, the offset in it in the lower ones. 0 means no string.
+// text locates a string: the section in the upper bits, the offset in it in the lower ones. 0 means
+// no string.
 type text uint64
 
 const (
@@ -15,7 +16,8 @@ const (
 	textOffset = textStr - 1
 )
 
-// node is a DIE that becomes a type, function or variable, or part of one. It contains no pointers, since a kernel has tens of millions of DIEs.
+// node is a DIE that becomes a type, function or variable, or part of one. It contains no pointers,
+// since a kernel has tens of millions of DIEs.
 type node struct {
 	off       uint64 // of the DIE in .debug_info
 	ref       uint64 // DW_AT_type
@@ -36,7 +38,8 @@ type node struct {
 	external  bool
 	specified bool // origin is a specification
 
-	// Set for functionFeatures only. record is the index of a function or parameter in unit.places, if not 0.
+	// Set for functionFeatures only. record is the index of a function or parameter in unit.places,
+	// if not 0.
 	inline     bool
 	constant   bool  // has DW_AT_const_value
 	convention uint8 // DW_AT_calling_convention
@@ -65,7 +68,8 @@ type unit struct {
 	typeNodes []int32
 	funcs     []int32
 	globals   []int32
-	// dense maps offsets from start to nodes. It is nil for large units; their nodes, which are sorted, are searched.
+	// dense maps offsets from start to nodes. It is nil for large units; their nodes, which are
+	// sorted, are searched.
 	dense   []int32
 	sigs    map[uint64]uint64 // type units by signature
 	places  placesOfUnit      // of functions and their parameters; empty without functionFeatures
@@ -75,7 +79,8 @@ type unit struct {
 	ready   chan struct{}
 }
 
-// bytesPerNode is how many bytes of .debug_info usually become a node. Growing nodes step by step would leave several times their size as garbage.
+// bytesPerNode is how many bytes of .debug_info usually become a node. Growing nodes step by step
+// would leave several times their size as garbage.
 const bytesPerNode = 11
 
 // maxDense limits the bytes of units that get a dense map.
@@ -144,7 +149,8 @@ func (u *unit) parts(n *node, f func(p *node)) {
 	}
 }
 
-// completed returns the name and type of a function, parameter or variable. Missing ones come from the declaration or abstract origin that it completes.
+// completed returns the name and type of a function, parameter or variable. Missing ones come from
+// the declaration or abstract origin that it completes.
 func (u *unit) completed(n *node) (name text, ref uint64) {
 	name, ref = n.name, n.ref
 	for range maxNesting {

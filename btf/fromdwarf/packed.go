@@ -2,8 +2,9 @@ package fromdwarf
 
 import "debug/dwarf"
 
-// isPacked reports whether a named struct is packed. DWARF does not tell; it follows from members that are not aligned, or from a size that their
-// alignment does not divide, in a struct without holes and padding, as in pahole's class__infer_packed_attributes.
+// isPacked reports whether a named struct is packed. DWARF does not tell; it follows from members
+// that are not aligned, or from a size that their alignment does not divide, in a struct without
+// holes and padding, as in pahole's class__infer_packed_attributes.
 func (d *decoder) isPacked(t *node, word int64) (bool, error) {
 	if t == nil || t.tag != dwarf.TagStructType && t.tag != dwarf.TagClassType || t.name == 0 {
 		return false, nil

@@ -16,7 +16,8 @@ type compilation struct {
 	clang bool
 }
 
-// placesOfUnit holds the functions of a unit and where their parameters are. Index 0 of funcs, params and attrs means none.
+// placesOfUnit holds the functions of a unit and where their parameters are. Index 0 of funcs,
+// params and attrs means none.
 type placesOfUnit struct {
 	units  []compilation
 	attrs  []location // DW_AT_location of parameters
@@ -52,9 +53,11 @@ type param struct {
 	onStack  bool // its location is in the frame
 	inMemory bool // the convention passes its type in memory
 
-	// parts are the byte offsets, a bit each, of the pieces that the first and the second register of a struct hold.
+	// parts are the byte offsets, a bit each, of the pieces that the first and the second register
+	// of a struct hold.
 	parts [2]uint64
-	// member is the node of the struct's only member that has a location. typed is set once the parameter's type is the member's.
+	// member is the node of the struct's only member that has a location. typed is set once the
+	// parameter's type is the member's.
 	member int32
 	typed  bool
 
@@ -75,7 +78,8 @@ func (d *decoder) noteLocation(n *node, v *value) {
 	p.attrs = append(p.attrs, location{unit: int32(len(p.units)) - 1, kind: v.kind, num: uint64(v.num), expr: v.raw})
 }
 
-// maxListBytes limits what is read of location lists: each of their bytes this many times on average, because many parameters may refer to one list.
+// maxListBytes limits what is read of location lists: each of their bytes this many times on
+// average, because many parameters may refer to one list.
 const maxListBytes = 16
 
 // place decodes a parameter's location.
@@ -116,7 +120,8 @@ func (d *decoder) place(p *param, at location) error {
 	return d.malformed(p, err)
 }
 
-// malformed names the parameter that an error is about. Operations that are not known are no error; the entries before them count.
+// malformed names the parameter that an error is about. Operations that are not known are no error;
+// the entries before them count.
 func (d *decoder) malformed(p *param, err error) error {
 	if err == nil || errors.Is(err, dwarfloc.ErrOperation) {
 		return nil
@@ -125,8 +130,9 @@ func (d *decoder) malformed(p *param, err error) error {
 		ErrMalformed, d.u.nodes[p.node].off, err)
 }
 
-// expression adds what a location expression tells about a parameter. first is set for the entry of the list that holds at the function's start;
-// addresses need not be compared, because compilers write lists in the order of the code.
+// expression adds what a location expression tells about a parameter. first is set for the entry of
+// the list that holds at the function's start; addresses need not be compared, because compilers
+// write lists in the order of the code.
 func (d *decoder) expression(p *param, u *compilation, expr []byte, first bool) error {
 	ops, err := u.Ops(d.ops[:0], expr)
 	d.ops = ops
@@ -170,7 +176,8 @@ func (p *param) enter(reg int16) {
 	}
 }
 
-// several interprets an expression of several operations: a register with an offset, or the pieces of a struct in two registers.
+// several interprets an expression of several operations: a register with an offset, or the pieces
+// of a struct in two registers.
 func (d *decoder) several(p *param, u *compilation, ops []dwarfloc.Op, first bool) {
 	word := int64(u.AddrSize)
 	switch op := ops[0]; {

@@ -2,10 +2,12 @@ package fromdwarf
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// maxCompared limits the types that a comparison of two prototypes visits; larger ones count as different.
+// maxCompared limits the types that a comparison of two prototypes visits; larger ones count as
+// different.
 const maxCompared = 1 << 12
 
-// equalPrototypes compares two functions of a name: the kinds and names of their types, const aside.
+// equalPrototypes compares two functions of a name: the kinds and names of their types, const
+// aside.
 func (m *maker) equalPrototypes(a, b *candidate) bool {
 	c := comparison{m, maxCompared}
 	if len(a.params) != len(b.params) || !c.equal(a.result, b.result) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// relocator reads sections of an ELF file. Those of an object file are relocated as by a linker that places each section
-// of the program at sectionBases and the others at 0.
+// relocator reads sections of an ELF file. Those of an object file are relocated as by a linker
+// that places each section of the program at sectionBases and the others at 0.
 type relocator struct {
 	f       *elf.File
 	symbols []elf.Symbol
@@ -31,8 +31,8 @@ func newRelocator(f *elf.File) (*relocator, error) {
 	return r, nil
 }
 
-// sectionBases returns an address for each section of a relocatable file, so that an address identifies the section, too; 0 in other files,
-// where symbols have addresses.
+// sectionBases returns an address for each section of a relocatable file, so that an address
+// identifies the section, too; 0 in other files, where symbols have addresses.
 func sectionBases(f *elf.File) []uint64 {
 	bases := make([]uint64, len(f.Sections))
 	if f.Type != elf.ET_REL {
@@ -55,7 +55,8 @@ type how struct {
 	op   uint8 // '=' stores; '+' and '-' add to and subtract from the data
 }
 
-// dataRelocations are the relocations that compilers emit in DWARF, by machine. Others apply to code or have no effect here.
+// dataRelocations are the relocations that compilers emit in DWARF, by machine. Others apply to
+// code or have no effect here.
 var dataRelocations = map[elf.Machine]map[uint32]how{
 	elf.EM_X86_64:    {uint32(elf.R_X86_64_64): {8, '='}, uint32(elf.R_X86_64_32): {4, '='}, uint32(elf.R_X86_64_32S): {4, '='}},
 	elf.EM_386:       {uint32(elf.R_386_32): {4, '='}},
@@ -68,12 +69,13 @@ var dataRelocations = map[elf.Machine]map[uint32]how{
 		uint32(elf.R_RISCV_64): {8, '='}, uint32(elf.R_RISCV_32): {4, '='}, uint32(elf.R_RISCV_SET32): {4, '='}, uint32(elf.R_RISCV_ADD64): {8, '+'},
 		uint32(elf.R_RISCV_ADD32): {4, '+'}, uint32(elf.R_RISCV_SUB64): {8, '-'}, uint32(elf.R_RISCV_SUB32): {4, '-'},
 	},
-	// R_BPF_64_64, which LLVM before 13 used for data too, R_BPF_64_ABS64, R_BPF_64_ABS32, R_BPF_64_NODYLD32 and R_BPF_64_32.
+	// R_BPF_64_64, which LLVM before 13 used for data too, R_BPF_64_ABS64, R_BPF_64_ABS32,
+	// R_BPF_64_NODYLD32 and R_BPF_64_32.
 	elf.EM_BPF: {1: {8, '='}, 2: {8, '='}, 3: {4, '='}, 4: {4, '='}, 10: {4, '='}},
 }
 
-// section returns a section's bytes, decompressed, or nil if there is none. An object file may have several sections of a name, one for each type
-// unit; they are concatenated.
+// section returns a section's bytes, decompressed, or nil if there is none. An object file may have
+// several sections of a name, one for each type unit; they are concatenated.
 func (r *relocator) section(name string) ([]byte, error) {
 	var all []byte
 	for i, s := range r.f.Sections {

@@ -7,7 +7,8 @@ type function struct {
 	node        int32
 	unit        int32
 	first, last int32 // indexes of its parameters in placesOfUnit.params
-	// changed: clang marks the function as one with another signature than its source (DW_CC_nocall).
+	// changed: clang marks the function as one with another signature than its source
+	// (DW_CC_nocall).
 	changed bool
 	// reordered: a parameter has another position than in the function that this is a copy of.
 	reordered bool
@@ -19,8 +20,9 @@ type function struct {
 // callNoCall is DW_CC_nocall (DWARF 5 section 7.15).
 const callNoCall = 0x03
 
-// judge decodes the locations of the unit's parameters and compares them with the calling convention, by the rules of pahole 1.32
-// (dwarf_loader.c): a copy of a function (DW_AT_abstract_origin) shares what it knows of its parameters with the original.
+// judge decodes the locations of the unit's parameters and compares them with the calling
+// convention, by the rules of pahole 1.32 (dwarf_loader.c): a copy of a function
+// (DW_AT_abstract_origin) shares what it knows of its parameters with the original.
 func (d *decoder) judge() error {
 	d.steps = 0
 	p := &d.u.places
@@ -141,7 +143,8 @@ func (d *decoder) slots(p *param, word int64) int {
 	return int(min((p.size+word-1)/word, 1<<20))
 }
 
-// compare finds the parameters of a function that are not where the convention puts them, or that were optimized out.
+// compare finds the parameters of a function that are not where the convention puts them, or that
+// were optimized out.
 func (d *decoder) compare(f *function) {
 	params := d.u.places.params[f.first:f.last]
 	unit := &d.u.places.units[f.unit]
@@ -182,8 +185,8 @@ func (d *decoder) compareClang(params []param, word int64) {
 	}
 }
 
-// compareParam judges the parameter that is expected in a slot and returns how many slots it takes. changed is set for a function whose changed
-// signature is wanted.
+// compareParam judges the parameter that is expected in a slot and returns how many slots it takes.
+// changed is set for a function whose changed signature is wanted.
 func (d *decoder) compareParam(p *param, after []param, slot int, word int64, changed, clang bool) int {
 	calls := &d.in.calls
 	n := d.slots(p, word)
@@ -191,7 +194,8 @@ func (d *decoder) compareParam(p *param, after []param, slot int, word int64, ch
 	if p.inMemory {
 		takes = 1
 	}
-	// nextStays: the parameter after this one is in the register that it has if this one keeps its slots.
+	// nextStays: the parameter after this one is in the register that it has if this one keeps its
+	// slots.
 	nextStays := len(after) > 0 && after[0].reg != noReg && slot+n < calls.slots && after[0].reg == calls.reg(slot+n)
 	inRegister := slot < calls.slots
 	switch {

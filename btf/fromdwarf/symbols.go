@@ -81,7 +81,8 @@ func (m *maker) wanted(p place) bool {
 	return strings.HasPrefix(p.section, percpuSection) && m.feat&Var != 0 || m.feat&GlobalVar != 0 && p.global
 }
 
-// placeOf returns the symbol of a variable, found by name, and by address for names used more than once.
+// placeOf returns the symbol of a variable, found by name, and by address for names used more than
+// once.
 func (m *maker) placeOf(name string, n *node) (place, bool) {
 	var found []place
 	for _, p := range m.syms.vars[name] {
@@ -91,7 +92,8 @@ func (m *maker) placeOf(name string, n *node) (place, bool) {
 	}
 	if m.linked && n.place == placeFixed {
 		for _, p := range found {
-			// Address 0 of a kernel's per-CPU section also means that the linker dropped the variable.
+			// Address 0 of a kernel's per-CPU section also means that the linker dropped the
+			// variable.
 			if p.address == n.address && p.address != 0 {
 				return p, true
 			}

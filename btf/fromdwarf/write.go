@@ -59,7 +59,8 @@ func (w *writer) count(n *node, tag dwarf.Tag) int {
 	return count
 }
 
-// void reports whether a node becomes no BTF type: BTF has none for the type of nullptr, and _Atomic is dropped.
+// void reports whether a node becomes no BTF type: BTF has none for the type of nullptr, and
+// _Atomic is dropped.
 func (n *node) void() bool { return n.tag == dwarf.TagUnspecifiedType || n.tag == dwarf.TagAtomicType }
 
 // ids returns the number of BTF types that a node becomes.
@@ -137,7 +138,8 @@ func (w *writer) typeAt(off uint64) *node {
 	return n
 }
 
-// ref returns the id of the type at an offset in .debug_info; 0 for void and for types that BTF cannot describe.
+// ref returns the id of the type at an offset in .debug_info; 0 for void and for types that BTF
+// cannot describe.
 func (w *writer) ref(off uint64) uint32 {
 	if off == 0 {
 		return 0
@@ -257,7 +259,8 @@ func (w *writer) writeStruct(n *node) {
 	})
 }
 
-// bitPlace returns the offset of a bit-field in bits from the start of the struct, in BTF's bit order.
+// bitPlace returns the offset of a bit-field in bits from the start of the struct, in BTF's bit
+// order.
 func (w *writer) bitPlace(m *node) int64 {
 	switch {
 	case m.bitOffset >= 0:
@@ -343,7 +346,8 @@ func (w *writer) proto(n *node, result uint64) uint32 {
 	return id
 }
 
-// writeFunc writes a function if the file's symbols contain it and no function of that name has been written.
+// writeFunc writes a function if the file's symbols contain it and no function of that name has
+// been written.
 func (w *writer) writeFunc(n *node) {
 	at, ref := w.completed(n)
 	name := w.bytes(at)
@@ -372,7 +376,8 @@ func (w *writer) unnamedParams(n *node) bool {
 	return unnamed
 }
 
-// addFunc writes a FUNC and returns its id. name is the name that the file's kfuncs have, text the one in the BTF.
+// addFunc writes a FUNC and returns its id. name is the name that the file's kfuncs have, text the
+// one in the BTF.
 func (m *maker) addFunc(name string, text, proto uint32) uint32 {
 	if flags, kfunc := m.opt.Kfuncs[name]; kfunc && m.feat&Attributes != 0 {
 		m.arenaPointers(proto, flags)
@@ -403,7 +408,8 @@ const (
 	kfuncArenaArg2 = 1 << 15
 )
 
-// arenaPointers adds an attribute, a TYPE_TAG with kind_flag, to the pointers of a prototype that point into an arena.
+// arenaPointers adds an attribute, a TYPE_TAG with kind_flag, to the pointers of a prototype that
+// point into an arena.
 func (m *maker) arenaPointers(proto, flags uint32) {
 	t := m.types
 	tagged := func(ptr uint32) uint32 {

@@ -1,8 +1,8 @@
-// Package ids reads and resolves .BTF_ids: the lists and sets of BTF ids of functions and types that kernels and modules provide for the
-// verifier, labelled by symbols (include/linux/btf_ids.h).
+// Package ids reads and resolves .BTF_ids: the lists and sets of BTF ids of functions and types
+// that kernels and modules provide for the verifier, labelled by symbols (include/linux/btf_ids.h).
 //
-// It finds the entries by their symbols, checks them against BTF, and writes them as resolve_btfids does. It does not know what the lists
-// are used for.
+// It finds the entries by their symbols, checks them against BTF, and writes them as resolve_btfids
+// does. It does not know what the lists are used for.
 //
 // Start at [Read], [Section.Check] and [Section.Resolve].
 //
@@ -28,9 +28,11 @@ var (
 	ErrNotELF = errors.New("not an ELF file")
 	// ErrNoSection: the file has no .BTF_ids.
 	ErrNoSection = errors.New("no section .BTF_ids")
-	// ErrNoSymbols: the symbols that name the entries of .BTF_ids are missing; the file was stripped.
+	// ErrNoSymbols: the symbols that name the entries of .BTF_ids are missing; the file was
+	// stripped.
 	ErrNoSymbols = errors.New("no symbols for .BTF_ids")
-	// ErrResolved: the ids are already set. Sets are then sorted, so that symbols no longer label their own entries.
+	// ErrResolved: the ids are already set. Sets are then sorted, so that symbols no longer label
+	// their own entries.
 	ErrResolved = errors.New(".BTF_ids is already resolved")
 	// ErrMalformed: symbols and section are inconsistent.
 	ErrMalformed = errors.New("malformed .BTF_ids")
@@ -60,7 +62,8 @@ type Group struct {
 	Kind   ListKind
 	Name   string
 	Offset uint32
-	// Count is a set's count by the size of its symbol; Stored and Flags are the values in the file.
+	// Count is a set's count by the size of its symbol; Stored and Flags are the values in the
+	// file.
 	Count, Stored, Flags uint32
 	Entries              []Entry
 }
@@ -94,8 +97,8 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
 }
 
-// Read finds the lists and sets of an ELF file. The Section keeps file, which must not change. Errors are [ErrNotELF], [ErrNoSection],
-// [ErrNoSymbols] and [ErrMalformed].
+// Read finds the lists and sets of an ELF file. The Section keeps file, which must not change.
+// Errors are [ErrNotELF], [ErrNoSection], [ErrNoSymbols] and [ErrMalformed].
 func Read(file []byte) (s *Section, err error) {
 	defer guard(&err)
 	f, err := elf.NewFile(bytes.NewReader(file))
@@ -119,7 +122,8 @@ func guard(err *error) {
 	}
 }
 
-// ReadELF is [Read] for an open file. It reads only the parts it needs, so its Section cannot be resolved.
+// ReadELF is [Read] for an open file. It reads only the parts it needs, so its Section cannot be
+// resolved.
 func ReadELF(f *elf.File) (s *Section, err error) {
 	defer guard(&err)
 	index := slices.IndexFunc(f.Sections, func(s *elf.Section) bool { return s.Name == sectionName })
@@ -285,7 +289,8 @@ var flagNames = []string{
 	"RCU_PROTECTED", "FASTCALL", "ARENA_RET", "ARENA_ARG1", "ARENA_ARG2", "IMPLICIT_ARGS",
 }
 
-// FlagNames returns the names of a kfunc's flags without KF_, joined by "|"; flags without a name are shown as a number.
+// FlagNames returns the names of a kfunc's flags without KF_, joined by "|"; flags without a name
+// are shown as a number.
 func FlagNames(flags uint32) string {
 	var out []string
 	for i, name := range flagNames {

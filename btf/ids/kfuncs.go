@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// SetOfKfuncs is the flag of a set8 of kfuncs (BTF_SET8_KFUNCS, since Linux 6.9; before, sets had no flags).
+// SetOfKfuncs is the flag of a set8 of kfuncs (BTF_SET8_KFUNCS, since Linux 6.9; before, sets had
+// no flags).
 const SetOfKfuncs = 1
 
 // KfuncSet is a set of kfuncs with the kernel's flags of each, by name.
@@ -16,8 +17,9 @@ type KfuncSet struct {
 	Flags  map[string]uint32
 }
 
-// KfuncSets returns the sets of kfuncs. If no set8 is marked, as before Linux 6.9, all of them count. Resolved sets are sorted, so that symbols no
-// longer label their own entries: spec, the BTF of the file, then names them. It may be nil for unresolved ids.
+// KfuncSets returns the sets of kfuncs. If no set8 is marked, as before Linux 6.9, all of them
+// count. Resolved sets are sorted, so that symbols no longer label their own entries: spec, the BTF
+// of the file, then names them. It may be nil for unresolved ids.
 func (s *Section) KfuncSets(spec *btf.Spec) ([]KfuncSet, error) {
 	resolved := s.IsResolved()
 	if resolved && spec == nil {
@@ -56,7 +58,8 @@ func (s *Section) KfuncSets(spec *btf.Spec) ([]KfuncSet, error) {
 	return out, nil
 }
 
-// Kfuncs returns the flags of the functions in all sets of kfuncs, by name; flags of a function in several sets are combined. See [Section.KfuncSets].
+// Kfuncs returns the flags of the functions in all sets of kfuncs, by name; flags of a function in
+// several sets are combined. See [Section.KfuncSets].
 func (s *Section) Kfuncs(spec *btf.Spec) (map[string]uint32, error) {
 	sets, err := s.KfuncSets(spec)
 	if err != nil {

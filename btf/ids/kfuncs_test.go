@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The flags of kfuncs are the same before and after ids are resolved, when symbols stand at other entries.
+// The flags of kfuncs are the same before and after ids are resolved, when symbols stand at other
+// entries.
 func TestKfuncs(t *testing.T) {
 	want := map[string]uint32{"zeta": 1<<0 | 1<<2, "last": 1 << 1, "alpha": 1 << 5}
 	for _, name := range []string{"lists.o", "resolved.o"} {
@@ -26,7 +27,8 @@ func TestKfuncs(t *testing.T) {
 	}
 }
 
-// Before Linux 6.9 sets of kfuncs were not marked; once one set is marked, unmarked sets hold no kfuncs.
+// Before Linux 6.9 sets of kfuncs were not marked; once one set is marked, unmarked sets hold no
+// kfuncs.
 func TestUnmarkedSetsOfKfuncs(t *testing.T) {
 	s, spec := read(t, "lists.o")
 	set := &s.Groups[2]

@@ -6,11 +6,13 @@ import (
 	"slices"
 )
 
-// registrar registers a set of kfuncs: its first argument is a program type, its second a struct btf_kfunc_id_set.
+// registrar registers a set of kfuncs: its first argument is a program type, its second a struct
+// btf_kfunc_id_set.
 const registrar = "register_btf_kfunc_id_set"
 
 const (
-	// reach is the number of bytes before a call that are searched for its arguments: compilers set both registers right before it.
+	// reach is the number of bytes before a call that are searched for its arguments: compilers set
+	// both registers right before it.
 	reach = 48
 	// setMember is the offset of member set in struct btf_kfunc_id_set.
 	setMember = 8
@@ -18,9 +20,10 @@ const (
 	maxRelocations = 1 << 20
 )
 
-// Registered returns the program types for which a module's code registers each set of kfuncs, by the set's offset in .BTF_ids. It reads the
-// relocations of calls in x86-64 code. ok is false when there are none or when one of the calls cannot be followed: it is then unknown which programs
-// may call the functions.
+// Registered returns the program types for which a module's code registers each set of kfuncs, by
+// the set's offset in .BTF_ids. It reads the relocations of calls in x86-64 code. ok is false when
+// there are none or when one of the calls cannot be followed: it is then unknown which programs may
+// call the functions.
 func (s *Section) Registered(f *elf.File) (programs map[uint32][]uint32, ok bool) {
 	if f.Machine != elf.EM_X86_64 || f.Type != elf.ET_REL {
 		return nil, false
@@ -64,7 +67,8 @@ type relocation struct {
 	addend int64
 }
 
-// moduleRelocations returns the relocations of a module by the section they apply to, sorted by offset.
+// moduleRelocations returns the relocations of a module by the section they apply to, sorted by
+// offset.
 func moduleRelocations(f *elf.File, symbols []elf.Symbol) map[int][]relocation {
 	out := map[int][]relocation{}
 	total := uint64(0)
@@ -109,7 +113,8 @@ type place struct {
 	offset  int64
 }
 
-// arguments decodes the constants passed by the call whose relocation is at an offset: mov $TYPE, %edi (or xor %edi, %edi) and mov $SET, %rsi.
+// arguments decodes the constants passed by the call whose relocation is at an offset: mov $TYPE,
+// %edi (or xor %edi, %edi) and mov $SET, %rsi.
 func arguments(code []byte, before []relocation, call uint64) (kind uint32, set place, ok bool) {
 	if call > uint64(len(code)) || call < 1 {
 		return 0, place{}, false

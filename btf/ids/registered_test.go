@@ -16,7 +16,8 @@ const (
 	progTracing = 26
 )
 
-// The module's code registers its only set for two types of programs, the second time in a tail call.
+// The module's code registers its only set for two types of programs, the second time in a tail
+// call.
 func TestRegistered(t *testing.T) {
 	data, err := os.ReadFile("testdata/counters.ko")
 	require.NoError(t, err)

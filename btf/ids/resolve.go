@@ -17,8 +17,9 @@ type Finding struct {
 	What  string
 }
 
-// Check compares the ids of the file with BTF. It reports entries that are not resolved, that refer to another type, or whose type does not exist or
-// has another kind, and sets that are not sorted or whose count is wrong.
+// Check compares the ids of the file with BTF. It reports entries that are not resolved, that refer
+// to another type, or whose type does not exist or has another kind, and sets that are not sorted
+// or whose count is wrong.
 func (s *Section) Check(spec *btf.Spec) []Finding {
 	var out []Finding
 	for i := range s.Groups {
@@ -84,8 +85,9 @@ func (s *Section) IsResolved() bool {
 	})
 }
 
-// Resolve returns a copy of the file with every id set, counts written and sets sorted, as resolve_btfids writes it. missing lists the entries whose
-// type does not exist; their id is 0. The error is [ErrResolved], or [ErrNotELF] when there is no file to copy.
+// Resolve returns a copy of the file with every id set, counts written and sets sorted, as
+// resolve_btfids writes it. missing lists the entries whose type does not exist; their id is 0. The
+// error is [ErrResolved], or [ErrNotELF] when there is no file to copy.
 func (s *Section) Resolve(spec *btf.Spec) (file []byte, missing []*Entry, err error) {
 	if s.IsResolved() {
 		return nil, nil, fmt.Errorf("%w; use the file from before that step", ErrResolved)

@@ -1,9 +1,10 @@
 //go:build js && wasm
 
-// Command bpfrun-wasm is bpfrun for a page: it answers the messages of package play in a Web Worker (web/worker.js), or in anything else
-// that runs js/wasm.
+// Command bpfrun-wasm is bpfrun for a page: it answers the messages of package play in a Web Worker
+// (web/worker.js), or in anything else that runs js/wasm.
 //
-// It sets globalThis.bpfrun = {answer(Uint8Array): Uint8Array} and then calls globalThis.bpfrunReady().
+// It sets globalThis.bpfrun = {answer(Uint8Array): Uint8Array} and then calls
+// globalThis.bpfrunReady().
 package main
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/play"
 )
 
-// memoryLimit is where the garbage collector works harder, far below the 4 GiB that WebAssembly has.
+// memoryLimit is where the garbage collector works harder, far below the 4 GiB that WebAssembly
+// has.
 const memoryLimit = 1 << 30
 
 func main() {

@@ -62,8 +62,8 @@ func inNode(t *testing.T, messages [][]byte) [][]byte {
 	return list
 }
 
-// Every example does the same in wasm and in native code of this machine: what programs did, their code with what ran, verdicts, and a
-// run at its end and in its middle.
+// Every example does the same in wasm and in native code of this machine: what programs did, their
+// code with what ran, verdicts, and a run at its end and in its middle.
 func TestWasmEqualsNative(t *testing.T) {
 	native := play.New(play.Config{})
 	defer native.Close()

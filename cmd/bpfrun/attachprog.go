@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// attachedTo returns the programs to run, which are the chosen ones or all, without those that run when others do; and those that are attached
-// to them.
+// attachedTo returns the programs to run, which are the chosen ones or all, without those that run
+// when others do; and those that are attached to them.
 func attachedTo(l *loader.Linked, chosen []string) (run, with []string, err error) {
 	run = chosen
 	for _, lp := range l.Programs {

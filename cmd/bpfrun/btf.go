@@ -329,7 +329,8 @@ file describes its own kernel in .BTF.base; for raw split BTF name that kernel w
 				return err
 			}
 			if split.DistilledBase() == nil && split.Base() != nil {
-				// Only the types of the old kernel that the module refers to have to be found in the new one.
+				// Only the types of the old kernel that the module refers to have to be found in
+				// the new one.
 				if _, split, err = btf.Distill(split); err != nil {
 					return btfError(args[0], err)
 				}

@@ -138,8 +138,8 @@ func (c *btfCheckCommand) btfCheck(path string, kernels []string, asIs, sanitise
 	return report.WriteBTFCheck(c.stdout, doc)
 }
 
-// rawBTF reads the BTF of a file without checking it. object reports that it is a BPF object's, in the form in which
-// libbpf passes it to kernels.
+// rawBTF reads the BTF of a file without checking it. object reports that it is a BPF object's, in
+// the form in which libbpf passes it to kernels.
 func (c *btfCheckCommand) rawBTF(path string, asIs bool) (raw []byte, ptr int, object bool, err error) {
 	if path == "host" || path == "embedded" {
 		spec, err := c.kernels.openBTF(path, "")

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// pickRelease narrows a directory of kernels, such as a checkout of BTFHub, to the release that --kernel-version names.
-// Files and globs are taken as they are.
+// pickRelease narrows a directory of kernels, such as a checkout of BTFHub, to the release that
+// --kernel-version names. Files and globs are taken as they are.
 func (k *kernelFlags) pickRelease(arg string, sources []btfSource) ([]btfSource, error) {
 	if info, err := os.Stat(arg); k.version == "" || err != nil || !info.IsDir() {
 		return sources, nil

@@ -5,11 +5,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernels"
 )
 
-// fewKernels is the number of kernels up to which short commands map files of types. The mappings stay until the command
-// ends, and count as its memory.
+// fewKernels is the number of kernels up to which short commands map files of types. The mappings
+// stay until the command ends, and count as its memory.
 const fewKernels = 4
 
-// types returns the cache for the BTF of compressed kernels, or nil with --no-cache. It is safe for concurrent use.
+// types returns the cache for the BTF of compressed kernels, or nil with --no-cache. It is safe for
+// concurrent use.
 func (k *kernelFlags) types() *btffile.Cache {
 	k.cacheOnce.Do(func() {
 		if !k.noCache {

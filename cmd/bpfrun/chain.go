@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// runChain runs the programs of one hook on one event, and adds their results and the hook's verdict to the document.
+// runChain runs the programs of one hook on one event, and adds their results and the hook's
+// verdict to the document.
 func runChain(ctx context.Context, doc *report.RunDocument, m *machine.Machine, names []string, in machine.Input) error {
 	chained, err := m.RunChain(ctx, names, in, nil)
 	switch {

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestEventFilesWithMisspeltHooks: a file of events is refused for hooks that look like mistyped names, with their lines, and for no others.
+// TestEventFilesWithMisspeltHooks: a file of events is refused for hooks that look like mistyped
+// names, with their lines, and for no others.
 func TestEventFilesWithMisspeltHooks(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

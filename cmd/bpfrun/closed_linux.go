@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wasClosed reports whether a shell closed standard output (`>&-`) before this process began. Go's runtime then opens
-// /dev/null for reading and writing in its place (runtime checkfds), and nothing would tell that the output is lost. Other
-// parents open /dev/null the same way on purpose (subprocess.DEVNULL of Python), so only a shell that has an output of its
-// own, or none at all, is taken to have closed it: shells discard output by opening /dev/null for writing.
+// wasClosed reports whether a shell closed standard output (`>&-`) before this process began. Go's
+// runtime then opens /dev/null for reading and writing in its place (runtime checkfds), and nothing
+// would tell that the output is lost. Other parents open /dev/null the same way on purpose
+// (subprocess.DEVNULL of Python), so only a shell that has an output of its own, or none at all, is
+// taken to have closed it: shells discard output by opening /dev/null for writing.
 func wasClosed(f *os.File) bool {
 	if f == nil || f.Fd() != 1 || !isNull(1) {
 		return false

@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// completer proposes values of a flag or an argument. It proposes nothing for files that do not open.
+// completer proposes values of a flag or an argument. It proposes nothing for files that do not
+// open.
 type completer = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
 
 // complete adds completion of programs, maps, variables, runs and kernels to a command tree.
@@ -67,7 +68,8 @@ func files(extensions ...string) completer {
 	}
 }
 
-// kernelNames returns the built-in names and those on the search path. Files are proposed in addition.
+// kernelNames returns the built-in names and those on the search path. Files are proposed in
+// addition.
 func kernelNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	out := []string{"embedded\t" + embedded.Name, "host\tthe running kernel"}
 	for _, k := range kernels.Default().List() {

@@ -133,8 +133,8 @@ func hasType(kernel *btf.Spec) btfcases.Kernel {
 	}
 }
 
-// btfSourceRaw returns the BTF of a source: a seed, or that of a file below a directory; an object's in the form in
-// which libbpf passes it to kernels.
+// btfSourceRaw returns the BTF of a source: a seed, or that of a file below a directory; an
+// object's in the form in which libbpf passes it to kernels.
 func btfSourceRaw(objects *objectFlags, seeds []btfcases.Source, root, name string) ([]byte, error) {
 	for _, s := range seeds {
 		if s.Name == name {

@@ -148,7 +148,8 @@ func objectsBelow(dir string) ([]string, error) {
 	return out, err
 }
 
-// objectName returns an object's name in expectations: its path relative to the directory of --objects.
+// objectName returns an object's name in expectations: its path relative to the directory of
+// --objects.
 func objectName(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -156,8 +157,8 @@ func objectName(dir, path string) string {
 	return filepath.Base(path)
 }
 
-// recordOwn records bpfrun's relocations of the objects. Objects that cannot be opened or loaded are skipped with a
-// warning.
+// recordOwn records bpfrun's relocations of the objects. Objects that cannot be opened or loaded
+// are skipped with a warning.
 func (c *recordCoreCommand) recordOwn(ctx context.Context, w io.Writer, paths []string, sources []btfSource) error {
 	for _, s := range sources {
 		target, err := c.kernels.target(s)

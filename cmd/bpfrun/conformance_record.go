@@ -112,8 +112,8 @@ func recorded(file *conformance.CaseFile) string {
 	return fmt.Sprintf("%d cases, %d checks, %d cases refused by Linux %s", len(file.Cases), checks, refused, file.Kernel)
 }
 
-// soon is the instruction limit here for programs that may run unattended on a kernel: a program that runs for minutes
-// there blocks the machine.
+// soon is the instruction limit here for programs that may run unattended on a kernel: a program
+// that runs for minutes there blocks the machine.
 const soon = 100_000
 
 // outward lists helpers that affect the whole machine and must not run in a recording.

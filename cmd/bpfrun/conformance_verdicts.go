@@ -191,8 +191,8 @@ func (v *conformanceVerdictsCommand) document(r *verdicts.Report, found *finding
 	return report.WriteJSON(v.stdout, doc)
 }
 
-// minimise writes the shortest program found for which the running kernel and the verifier still disagree in the same
-// way.
+// minimise writes the shortest program found for which the running kernel and the verifier still
+// disagree in the same way.
 func (v *conformanceVerdictsCommand) minimise(ctx context.Context, out io.Writer, enc *json.Encoder, c *verdicts.Comparison, limit time.Duration, sources []btfSource) error {
 	if c.Line.Generated == nil || c.Kind != verdicts.FalseAccept && c.Kind != verdicts.FalseRefusal && c.Kind != verdicts.CannotSay {
 		return nil
@@ -244,8 +244,8 @@ func (n *logTotals) add(ctx context.Context, out io.Writer, r *verdicts.Replayer
 // soundRuns are the totals of runs of accepted programs.
 type soundRuns struct{ inputs, ran, notRun, bad int }
 
-// runAccepted runs a program that the kernel or the verifier accepts. It skips mutated programs of objects, because the
-// machine runs objects unchanged.
+// runAccepted runs a program that the kernel or the verifier accepts. It skips mutated programs of
+// objects, because the machine runs objects unchanged.
 func (v *conformanceVerdictsCommand) runAccepted(ctx context.Context, out io.Writer, runs *soundRuns, replay *verdicts.Replayer, c *verdicts.Comparison, sources []btfSource) error {
 	l := c.Line
 	accepted := l.Verdict == verdicts.Accepted || c.Ours != nil && c.Ours.Outcome == verifier.Accepted
@@ -287,7 +287,8 @@ func (v *conformanceVerdictsCommand) runInputs(ctx context.Context, replay *verd
 	return sound.Run(ctx, l, target, v.sim.seed, inputs)
 }
 
-// releaseTarget returns a target for the kernel of a recording, using the types of the nearest available kernel.
+// releaseTarget returns a target for the kernel of a recording, using the types of the nearest
+// available kernel.
 func (c *conformanceVerdictsCommand) releaseTarget(sources []btfSource, release string) (*loader.Target, error) {
 	_, version, ok := loader.ParseRelease(release)
 	if !ok {

@@ -71,7 +71,8 @@ func (c *console) fail(err error) int {
 	return code
 }
 
-// errorLines returns the text of an error by lines: of each error that errors.Join joined. All other line breaks are from names, and stay in the line.
+// errorLines returns the text of an error by lines: of each error that errors.Join joined. All
+// other line breaks are from names, and stay in the line.
 func errorLines(err error) []string {
 	switch e := err.(type) {
 	case interface{ Unwrap() []error }:

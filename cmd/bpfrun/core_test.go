@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
-// Full BTFs: of the test data, which take Go half a second to unpack, and the one inside the binary.
+// Full BTFs: of the test data, which take Go half a second to unpack, and the one inside the
+// binary.
 const (
 	btfEmbedded = "embedded"
 	btf510      = "testdata/btf/linux-5.10.262-amd64-cloud.btf.xz"

@@ -279,7 +279,8 @@ type coverDocument struct {
 	Unmapped []string    `json:"unmapped,omitempty"` // programs without line information
 }
 
-// coverFile is the coverage of a file. Dead instructions are unreachable on the kernels that ran, and do not count.
+// coverFile is the coverage of a file. Dead instructions are unreachable on the kernels that ran,
+// and do not count.
 type coverFile struct {
 	Path         string     `json:"path,omitempty"`
 	Lines        coverCount `json:"lines"`

@@ -26,7 +26,8 @@ type editor struct {
 	seq  int
 }
 
-// do sends a request and returns the messages up to its answer, and then up to an event, "" for none.
+// do sends a request and returns the messages up to its answer, and then up to an event, "" for
+// none.
 func (e *editor) do(command string, args any, event string) (dap.ResponseMessage, []dap.Message) {
 	e.t.Helper()
 	e.seq++
@@ -115,8 +116,8 @@ func dial(t *testing.T, addr string) *editor {
 	return e
 }
 
-// TestDAPLaunches: everything bpfrun debug opens can be launched: a program, a run of a scenario, a test inside an object, a packet of a
-// capture, on a kernel of the user's choice.
+// TestDAPLaunches: everything bpfrun debug opens can be launched: a program, a run of a scenario, a
+// test inside an object, a packet of a capture, on a kernel of the user's choice.
 func TestDAPLaunches(t *testing.T) {
 	addr := onTCP(t)
 	const root = "../../"

@@ -382,7 +382,8 @@ func (c *debugCommand) screenSize() (width, height int) {
 	return w, h
 }
 
-// historyFile returns where command lines are kept between sessions, "" when there is no place for it.
+// historyFile returns where command lines are kept between sessions, "" when there is no place for
+// it.
 func historyFile() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {

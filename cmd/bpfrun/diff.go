@@ -138,7 +138,8 @@ func (c *diffCommand) diff(oldPath, newPath string) error {
 	return c.write(doc, stdout, table)
 }
 
-// needs finds the oldest release of each program of a build; nil if the types of no kernel can tell.
+// needs finds the oldest release of each program of a build; nil if the types of no kernel can
+// tell.
 func (c *diffCommand) needs(ctx context.Context, obj *loader.Object, targets []*loader.Target, opts loader.LoadOptions) (*minkernel.Result, error) {
 	res, err := minkernel.Find(ctx, obj, targets, minkernel.Config{Options: opts, Only: c.programs, Unchecked: true})
 	if errors.Is(err, minkernel.ErrNoKernels) {

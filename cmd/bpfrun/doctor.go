@@ -71,7 +71,8 @@ func (c *doctorCommand) doctor() error {
 	return report.WriteDoctor(c.stdout, doc, table)
 }
 
-// supervises runs a tool that does nothing under bpfrun exec: no list of what that needs is as good.
+// supervises runs a tool that does nothing under bpfrun exec: no list of what that needs is as
+// good.
 func (c *doctorCommand) supervises(doc *report.DoctorDocument) {
 	self, err := os.Executable()
 	tool, missing := exec.LookPath("true")

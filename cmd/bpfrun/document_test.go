@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A shape describes JSON as the published formats do. Fields may be added to a document, so only those
-// listed are checked. The leaves are names of [leaves]; "|null" allows null.
+// A shape describes JSON as the published formats do. Fields may be added to a document, so only
+// those listed are checked. The leaves are names of [leaves]; "|null" allows null.
 type (
 	object map[string]any   // every field must be there, except those whose name ends in "?"
 	listOf struct{ of any } // a list of that shape

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEditorsOfferOptionsThatExist: the attributes that the VS Code extension offers are options of bpfrun debug.
+// TestEditorsOfferOptionsThatExist: the attributes that the VS Code extension offers are options of
+// bpfrun debug.
 func TestEditorsOfferOptionsThatExist(t *testing.T) {
 	data, err := os.ReadFile("../../editors/vscode/package.json")
 	require.NoError(t, err)
@@ -43,7 +44,8 @@ func TestEditorsOfferOptionsThatExist(t *testing.T) {
 	assert.Greater(t, n, 10)
 }
 
-// VS Code rejects an extension that has activation events and no code, and then knows no debugger of its type.
+// VS Code rejects an extension that has activation events and no code, and then knows no debugger
+// of its type.
 func TestTheExtensionIsOneVSCodeLoads(t *testing.T) {
 	data, err := os.ReadFile("../../editors/vscode/package.json")
 	require.NoError(t, err)

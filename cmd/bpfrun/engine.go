@@ -17,7 +17,8 @@ type differences struct {
 	list []string
 }
 
-// most is the maximum number of differences printed: one error in native code appears in many places.
+// most is the maximum number of differences printed: one error in native code appears in many
+// places.
 const mostDifferences = 20
 
 func (d *differences) add(text string) {
@@ -65,8 +66,9 @@ func engineName(e machine.Engine) string {
 	return "interp"
 }
 
-// isaModes returns the modes in which vectors run: on the engine of the command line, or on both in turn. Native code
-// runs as first compiled, and again with loops optimised, because vectors are too short to trigger that.
+// isaModes returns the modes in which vectors run: on the engine of the command line, or on both in
+// turn. Native code runs as first compiled, and again with loops optimised, because vectors are too
+// short to trigger that.
 func (m *machineFlags) isaModes() ([]isa.Mode, error) {
 	e, err := m.engineFor(false)
 	if err != nil {
@@ -82,7 +84,8 @@ func (m *machineFlags) isaModes() ([]isa.Mode, error) {
 	return append(modes, isa.JITModes[0], isa.JITModes[len(isa.JITModes)/2]), nil
 }
 
-// reportDifferences ends the command with the differences found by --engine both, which are bugs in bpfrun.
+// reportDifferences ends the command with the differences found by --engine both, which are bugs in
+// bpfrun.
 func (m *machineFlags) reportDifferences(c *console) {
 	for _, text := range m.differ.list {
 		visible.Fprintf(c.stderr, "bpfrun: the engines differ: %s\n", text)

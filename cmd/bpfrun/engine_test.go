@@ -12,11 +12,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// foundPart is the findings of a run in a document. Unwritten bytes are followed on the interpreter alone.
+// foundPart is the findings of a run in a document. Unwritten bytes are followed on the interpreter
+// alone.
 var foundPart = regexp.MustCompile(`(?s)"findings": \[(\]|.*?\n\s*\])`)
 
-// TestEnginesAgree runs every example on the interpreter, on native code and on both: the documents are the same to the byte,
-// coverage and instruction counts included.
+// TestEnginesAgree runs every example on the interpreter, on native code and on both: the documents
+// are the same to the byte, coverage and instruction counts included.
 func TestEnginesAgree(t *testing.T) {
 	if !machine.NativeCode() {
 		t.Skip("no native code on this system")

@@ -167,7 +167,8 @@ func readEvents(path string) (*bpfexec.Events, error) {
 	return ev, nil
 }
 
-// checkHooks refuses events of hooks that the kernel lacks, if they look like mistyped names: no tool would ever be attached to them.
+// checkHooks refuses events of hooks that the kernel lacks, if they look like mistyped names: no
+// tool would ever be attached to them.
 func checkHooks(path string, ev *bpfexec.Events, target *loader.Target) error {
 	var errs []error
 	for _, step := range ev.Steps {

@@ -36,8 +36,8 @@ func (e codeError) Error() string { return e.err.Error() }
 func (e codeError) Unwrap() error { return e.err }
 func (e codeError) Exit() int     { return e.code }
 
-// exitCode returns the exit code for an error that ends a command. Errors made by cobra (an unknown flag, a missing
-// argument) are usage errors.
+// exitCode returns the exit code for an error that ends a command. Errors made by cobra (an unknown
+// flag, a missing argument) are usage errors.
 func exitCode(err error) int {
 	if code, ok := exitcode.Of(err); ok {
 		return code

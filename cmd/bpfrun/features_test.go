@@ -15,8 +15,9 @@ import (
 	"github.com/bpfrun/bpfrun/jit"
 )
 
-// TestF33ProgramDump is row F33 of the features of conformance/features_test.go: a program dump with prototypes of
-// functions and source lines, as the kernel's BTF document shows them of bpftool (the half that is not of jited code).
+// TestF33ProgramDump is row F33 of the features of conformance/features_test.go: a program dump
+// with prototypes of functions and source lines, as the kernel's BTF document shows them of bpftool
+// (the half that is not of jited code).
 func TestF33ProgramDump(t *testing.T) {
 	out, errs, code := commandLine(t, "disasm", "testdata/objects/clang-22/subprog.o", "-p", "calls", "--btf", btfEmbedded)
 	require.Equal(t, exitOK, code, errs)
@@ -28,8 +29,9 @@ func TestF33ProgramDump(t *testing.T) {
 	}
 }
 
-// TestF33NativeProgramDump is the half of row F33 that is of jited code: prototypes, source lines, instructions and native code below
-// each, in the language of every processor that there is code for, whatever this one is.
+// TestF33NativeProgramDump is the half of row F33 that is of jited code: prototypes, source lines,
+// instructions and native code below each, in the language of every processor that there is code
+// for, whatever this one is.
 func TestF33NativeProgramDump(t *testing.T) {
 	native := map[string]string{"amd64": `mov r\w+, r\w+`, "arm64": `(?i)mov x\d+, x\d+`}
 	require.Len(t, native, len(jit.Processors()))

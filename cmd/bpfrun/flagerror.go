@@ -38,8 +38,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w (see %s --help)", err, cmd.CommandPath())
 }
 
-// belongs finds the flag that may have been meant: the same flag of run if no command was given, or one with a similar
-// name.
+// belongs finds the flag that may have been meant: the same flag of run if no command was given, or
+// one with a similar name.
 func belongs(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	name := unknown.GetSpecifiedName()
 	short := unknown.GetSpecifiedShortnames() != ""
@@ -64,8 +64,8 @@ func belongs(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	return "nearest: --" + strings.Join(near, ", --")
 }
 
-// edits returns the maximum edit distance to a similar name. Short names allow more for their length, since transposing
-// two letters counts as two edits.
+// edits returns the maximum edit distance to a similar name. Short names allow more for their
+// length, since transposing two letters counts as two edits.
 func edits(name string) int {
 	if len(name) <= 3 {
 		return (len(name) + 1) / 2

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagUse lists the global flags that each command uses: groups of [flagGroups], and single flags, without those after a minus.
-// Commands refuse the others, since a flag that is ignored looks like one that has no effect. Flags about output are preferences,
-// and all commands take them.
+// flagUse lists the global flags that each command uses: groups of [flagGroups], and single flags,
+// without those after a minus. Commands refuse the others, since a flag that is ignored looks like
+// one that has no effect. Flags about output are preferences, and all commands take them.
 var flagUse = map[string]string{
 	"bpfrun":             "kernel object run",
 	"bpfrun run":         "kernel object run",
@@ -97,7 +97,8 @@ func flagsOf(word string) []string {
 	return []string{word}
 }
 
-// noIgnoredFlags refuses global flags that a command does not use. Commands that only print texts have no row: they take none.
+// noIgnoredFlags refuses global flags that a command does not use. Commands that only print texts
+// have no row: they take none.
 func noIgnoredFlags(cmd *cobra.Command) error {
 	var ignored []string
 	shared := cmd.Root().PersistentFlags()
@@ -115,7 +116,8 @@ func noIgnoredFlags(cmd *cobra.Command) error {
 // looksAt are the flags that matter for an object without a kernel.
 var looksAt = []string{"btf", "no-cache", "type", "loader"}
 
-// noKernelFlags refuses flags about loading and running where a command looks at an object alone, because no kernel was named.
+// noKernelFlags refuses flags about loading and running where a command looks at an object alone,
+// because no kernel was named.
 func noKernelFlags(cmd *cobra.Command) error {
 	var ignored []string
 	shared := cmd.Root().PersistentFlags()

@@ -16,7 +16,8 @@ var flagSamples = map[string]string{
 	"optional": "true", "light-skeleton": "true", "no-cache": "true",
 }
 
-// eachCommand calls f for every command that does something: not for groups of commands and help texts.
+// eachCommand calls f for every command that does something: not for groups of commands and help
+// texts.
 func eachCommand(f func(cmd *cobra.Command)) {
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -35,7 +36,8 @@ func onlyTexts(cmd *cobra.Command) bool {
 	return cmd.Name() == "help" || cmd.Name() == "man" || strings.Contains(cmd.CommandPath(), "completion") || !cmd.Runnable()
 }
 
-// TestEveryCommandSaysWhichFlagsItUses: each command has a row, each row a command, and each word of a row is a flag.
+// TestEveryCommandSaysWhichFlagsItUses: each command has a row, each row a command, and each word
+// of a row is a flag.
 func TestEveryCommandSaysWhichFlagsItUses(t *testing.T) {
 	seen := map[string]bool{}
 	eachCommand(func(cmd *cobra.Command) {
@@ -53,7 +55,8 @@ func TestEveryCommandSaysWhichFlagsItUses(t *testing.T) {
 	}
 }
 
-// TestIgnoredFlagsAreRefused: for every command and global flag, a flag that the command does not use is an error that names it.
+// TestIgnoredFlagsAreRefused: for every command and global flag, a flag that the command does not
+// use is an error that names it.
 func TestIgnoredFlagsAreRefused(t *testing.T) {
 	eachCommand(func(cmd *cobra.Command) {
 		words := strings.Fields(cmd.CommandPath())[1:]
@@ -65,7 +68,8 @@ func TestIgnoredFlagsAreRefused(t *testing.T) {
 			if value == "" {
 				value = "x"
 			}
-			// The check comes before the command runs, and after its arguments were counted: call it as cobra does.
+			// The check comes before the command runs, and after its arguments were counted: call
+			// it as cobra does.
 			root := newApp(io.Discard, io.Discard).rootCommand()
 			same, _, err := root.Find(words)
 			if assert.NoError(t, err) && assert.NoError(t, same.ParseFlags([]string{"--" + f.Name + "=" + value})) {
@@ -84,7 +88,8 @@ func TestFlagsThatACommandIgnoresFail(t *testing.T) {
 	}
 }
 
-// TestUsedFlagsAreRead: a value that no kernel, object or machine can have is an error of every command that uses the flag.
+// TestUsedFlagsAreRead: a value that no kernel, object or machine can have is an error of every
+// command that uses the flag.
 func TestUsedFlagsAreRead(t *testing.T) {
 	const object = "../../examples/xdp/xdp.bpf.o"
 	bad := map[string]string{

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// tracedFunction is a function that programs run for, with the cookie that they are attached to it with.
+// tracedFunction is a function that programs run for, with the cookie that they are attached to it
+// with.
 type tracedFunction struct {
 	name   string
 	cookie uint64
@@ -38,7 +39,8 @@ func parseFunctions(values []string) ([]tracedFunction, error) {
 	return out, nil
 }
 
-// runFunctions runs the programs that trace many functions for each of those chosen, and returns the names of the others.
+// runFunctions runs the programs that trace many functions for each of those chosen, and returns
+// the names of the others.
 func (c *runCommand) runFunctions(ctx context.Context, doc *report.RunDocument, m *machine.Machine, names []string, in machine.Input) ([]string, error) {
 	chosen, err := parseFunctions(c.functions)
 	if err != nil || len(chosen) == 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// flagGroups group the global flags by topic. bpfrun help flags describes them; the help of a command only names them.
+// flagGroups group the global flags by topic. bpfrun help flags describes them; the help of a
+// command only names them.
 var flagGroups = []struct {
 	name, title string
 	flags       []string
@@ -160,8 +161,8 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// refuseUnknownTopics makes bpfrun help NAME an error if there is no command or help text of that name; cobra would
-// print the help of bpfrun.
+// refuseUnknownTopics makes bpfrun help NAME an error if there is no command or help text of that
+// name; cobra would print the help of bpfrun.
 func refuseUnknownTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == "help" })

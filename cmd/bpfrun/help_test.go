@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Every flag that all commands take is in one group of the help, and no command's help describes it again.
+// Every flag that all commands take is in one group of the help, and no command's help describes it
+// again.
 func TestFlagsOfAllCommandsAreDescribedOnce(t *testing.T) {
 	root := newApp(nil, nil).rootCommand()
 	grouped := map[string]int{}

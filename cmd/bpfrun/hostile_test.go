@@ -22,7 +22,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
-// hostile runs commands on hostile input below a directory; only its folder out, and the caches, may change.
+// hostile runs commands on hostile input below a directory; only its folder out, and the caches,
+// may change.
 type hostile struct {
 	dir string
 }
@@ -71,7 +72,8 @@ func (h *hostile) outside(t *testing.T) map[string]string {
 	return all
 }
 
-// run runs a command. Whatever it reads, it ends with an exit code for users, in bounded memory, and writes where it may.
+// run runs a command. Whatever it reads, it ends with an exit code for users, in bounded memory,
+// and writes where it may.
 func (h *hostile) run(t *testing.T, what string, args ...string) int {
 	t.Helper()
 	before := h.outside(t)
@@ -90,7 +92,8 @@ var edges = []uint64{0, 1, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0
 // nonsense is what parts of text become.
 var nonsense = []string{"-1", "18446744073709551616", "1e999", "0x", "null", "{}", "[]", "\x00", "\xff", "../../../x", "{{{{", "&a [*a]", "99999999999999999", "\u202e", "- ", ": ", "\n"}
 
-// spoil returns a copy with some faults: bytes flipped, numbers at edges, pieces cut out, doubled or replaced.
+// spoil returns a copy with some faults: bytes flipped, numbers at edges, pieces cut out, doubled
+// or replaced.
 func spoil(r *rand.Rand, src []byte, text bool) []byte {
 	out := bytes.Clone(src)
 	for range 1 + r.IntN(4) {
@@ -121,7 +124,8 @@ func spoil(r *rand.Rand, src []byte, text bool) []byte {
 	return out
 }
 
-// TestDamagedInputs: committed objects and files with faults, given to every command that reads what others wrote.
+// TestDamagedInputs: committed objects and files with faults, given to every command that reads
+// what others wrote.
 func TestDamagedInputs(t *testing.T) {
 	const types = "../../testdata/btf/min/linux-6.12.107-amd64.min.btf"
 	h := newHostile(t)
@@ -190,7 +194,8 @@ func archive(t *testing.T, members ...tar.Header) []byte {
 	return b.Bytes()
 }
 
-// TestHostileArchives: what kernels add unpacks stays in its directory, whatever the members' names and links say.
+// TestHostileArchives: what kernels add unpacks stays in its directory, whatever the members' names
+// and links say.
 func TestHostileArchives(t *testing.T) {
 	h := newHostile(t)
 	reg := func(name string) tar.Header { return tar.Header{Typeflag: tar.TypeReg, Name: name} }
@@ -231,7 +236,8 @@ func TestHostileArchives(t *testing.T) {
 	assert.NoFileExists(t, h.path("linux-6.12.2-amd64.btf"))
 }
 
-// TestLinkInPlaceOfAStoredKernel: a link in the directory of added kernels does not lead the next one elsewhere.
+// TestLinkInPlaceOfAStoredKernel: a link in the directory of added kernels does not lead the next
+// one elsewhere.
 func TestLinkInPlaceOfAStoredKernel(t *testing.T) {
 	h := newHostile(t)
 	const types = "../../testdata/btf/min/linux-6.12.107-amd64.min.btf"

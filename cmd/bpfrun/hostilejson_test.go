@@ -109,7 +109,8 @@ func parsed(t *testing.T, what string, text []byte) any {
 	return v
 }
 
-// FuzzDocumentsAreJSON: whatever names, messages and bytes are in the documents of the commands, what is written is JSON, with the same texts.
+// FuzzDocumentsAreJSON: whatever names, messages and bytes are in the documents of the commands,
+// what is written is JSON, with the same texts.
 func FuzzDocumentsAreJSON(f *testing.F) {
 	f.Add("a\"\\\x7f\x9b\u202e\u2028\n\xff\x00\x1b[2J</script>", []byte{0x7f, 0x9b, 0x80, 0xff, '"', '\\', '\n', 1, 0})
 	f.Add("\xc0\xaf\xed\xa0\x80\U0001f600\ufeff", []byte("\xe2\x80\xae'"))
@@ -130,7 +131,8 @@ func FuzzDocumentsAreJSON(f *testing.F) {
 	})
 }
 
-// TestJSONOfHostileObjects: the commands' documents of an object, a scenario and a source whose names are hostile.
+// TestJSONOfHostileObjects: the commands' documents of an object, a scenario and a source whose
+// names are hostile.
 func TestJSONOfHostileObjects(t *testing.T) {
 	dir := t.TempDir()
 	object, err := os.ReadFile("../../examples/exec/exec.bpf.o")

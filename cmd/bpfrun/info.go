@@ -61,7 +61,8 @@ func newInfoCommand(a *app) *cobra.Command {
 	}
 }
 
-// addVerdicts adds the verdicts on all programs: those of the target's verifier, or without it those of the loader's checks.
+// addVerdicts adds the verdicts on all programs: those of the target's verifier, or without it
+// those of the loader's checks.
 func (c *infoCommand) addVerdicts(ctx context.Context, doc *report.InfoDocument, l *loader.Linked) error {
 	checker := verifier.NewChecker(l, verifier.Options{})
 	for _, lp := range l.Programs {

@@ -6,8 +6,8 @@ import (
 	"os/signal"
 )
 
-// interruptible returns a context that the first SIGINT cancels. The second SIGINT ends the process immediately. An
-// interrupted command exits with exitInterrupted.
+// interruptible returns a context that the first SIGINT cancels. The second SIGINT ends the process
+// immediately. An interrupted command exits with exitInterrupted.
 func (c *console) interruptible(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 1)

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checker validates JSON by the published schema, more strictly than it says: a member that the schema does not have is a failure, as the
-// schema would be after the documents.
+// checker validates JSON by the published schema, more strictly than it says: a member that the
+// schema does not have is a failure, as the schema would be after the documents.
 type checker struct {
 	defs map[string]any
 	bad  []string
@@ -107,8 +107,8 @@ func decoded(t *testing.T, text []byte) (v map[string]any) {
 	return v
 }
 
-// The published JSON Schema holds for real documents of every command, also those of failures, and the document has one shape whatever the
-// number of objects and kernels.
+// The published JSON Schema holds for real documents of every command, also those of failures, and
+// the document has one shape whatever the number of objects and kernels.
 func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 	code, text, _ := command("help", "json")
 	require.Zero(t, code)

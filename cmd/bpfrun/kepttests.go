@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
-// passed is what is kept of a file's tests on a kernel, all of which passed. Those that fail run again: what is shown of them depends on more.
+// passed is what is kept of a file's tests on a kernel, all of which passed. Those that fail run
+// again: what is shown of them depends on more.
 type passed struct{ Cases []report.TestCase }
 
 // keptTests are the results of earlier runs of the jobs of a command.
@@ -25,8 +26,9 @@ type keptTests struct {
 	said    int64
 }
 
-// knownTests gives jobs the results of earlier runs with the same input. It returns nil if nothing is kept: when coverage is collected two engines
-// are compared, or documents say all that runs did, which needs the runs themselves.
+// knownTests gives jobs the results of earlier runs with the same input. It returns nil if nothing
+// is kept: when coverage is collected two engines are compared, or documents say all that runs did,
+// which needs the runs themselves.
 func (c *testCommand) knownTests(jobs []*testrun.Job, opt scenario.Options) *keptTests {
 	if c.documents() || opt.Cover != nil || opt.Engine == machine.EngineBoth {
 		return nil
@@ -80,7 +82,8 @@ func (k *keptTests) key(j *testrun.Job) string {
 	return k.results.Key("scenario", append(parts, j.Scenario.Object, text, runs, names)...)
 }
 
-// save keeps what passed. Nothing is kept when there was something to tell, which would not be told again, and nothing whose input changed meanwhile.
+// save keeps what passed. Nothing is kept when there was something to tell, which would not be told
+// again, and nothing whose input changed meanwhile.
 func (k *keptTests) save(jobs []*testrun.Job) {
 	if k == nil || k.c.said.Load() != k.said {
 		return

@@ -47,7 +47,8 @@ func TestKeptTestsAreTheSame(t *testing.T) {
 	assert.NotEmpty(t, list)
 }
 
-// Whatever tests depend on changes the key: no entry of another input is used. Failures are not kept.
+// Whatever tests depend on changes the key: no entry of another input is used. Failures are not
+// kept.
 func TestWhatTestsDependOn(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("files are not identified without reading them on this system")

@@ -25,7 +25,8 @@ func settledFile(t *testing.T, from, to string) {
 	require.NoError(t, os.WriteFile(to, data, 0o600))
 }
 
-// otherwise puts text in place of what each entry of the results has for users, so that it shows where one is used.
+// otherwise puts text in place of what each entry of the results has for users, so that it shows
+// where one is used.
 func otherwise(t *testing.T, cache string) (entries int) {
 	t.Helper()
 	d := &filecache.Dir{Path: filepath.Join(cache, "results"), Suffix: ".res", Magic: "bpfrun-results-1", Limit: resultsLimit, Largest: largestResults}

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// listFlag is the value of a flag that may be repeated, as pflag's stringArray. That one makes a CSV writer for each such flag of each
-// command before any is used.
+// listFlag is the value of a flag that may be repeated, as pflag's stringArray. That one makes a
+// CSV writer for each such flag of each command before any is used.
 type listFlag struct{ to *[]string }
 
 // listVar defines a flag that may be repeated. short may be empty.

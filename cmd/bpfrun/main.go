@@ -18,8 +18,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/exec"
 )
 
-// memoryLimit is the soft limit in bytes above which the garbage collector works harder; otherwise garbage piles up on
-// a busy machine. It does not bound the memory of runs, which have limits of their own.
+// memoryLimit is the soft limit in bytes above which the garbage collector works harder; otherwise
+// garbage piles up on a busy machine. It does not bound the memory of runs, which have limits of
+// their own.
 const memoryLimit = 1 << 30
 
 func main() {
@@ -33,8 +34,8 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// collectLater delays the first garbage collection until the heap has 32 MB: most commands end before that. Afterwards
-// the heap may double between two collections, as usual.
+// collectLater delays the first garbage collection until the heap has 32 MB: most commands end
+// before that. Afterwards the heap may double between two collections, as usual.
 func collectLater() {
 	debug.SetGCPercent(800) // of the initial heap of 4 MB
 	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, 100)

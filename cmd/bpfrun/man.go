@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// Only `make man` builds with this tag, which keeps the renderer of manual pages out of the released binary.
+// Only `make man` builds with this tag, which keeps the renderer of manual pages out of the
+// released binary.
 func init() {
 	extraCommands = append(extraCommands, func(root *cobra.Command) *cobra.Command {
 		return &cobra.Command{

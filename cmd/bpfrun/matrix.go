@@ -27,7 +27,8 @@ type matrixOptions struct {
 	parallel int
 }
 
-// matrixInsns is the instruction limit of one run in a matrix, which runs each program on each kernel.
+// matrixInsns is the instruction limit of one run in a matrix, which runs each program on each
+// kernel.
 const matrixInsns = 10_000_000
 
 // matrixCommand is bpfrun matrix.
@@ -169,7 +170,8 @@ func (c *matrixCommand) matrix(paths []string) error {
 	})
 }
 
-// matrixObjects opens the objects. An object that does not open ends the command: it has no programs to show as rows.
+// matrixObjects opens the objects. An object that does not open ends the command: it has no
+// programs to show as rows.
 func (c *matrixCommand) matrixObjects(paths []string) ([]*loader.Object, error) {
 	objects := make([]*loader.Object, len(paths))
 	for i, path := range paths {
@@ -181,8 +183,8 @@ func (c *matrixCommand) matrixObjects(paths []string) ([]*loader.Object, error) 
 	return objects, nil
 }
 
-// filesOf maps the base names of an object and its sources to paths, which are relative to the working directory if the
-// file is in it.
+// filesOf maps the base names of an object and its sources to paths, which are relative to the
+// working directory if the file is in it.
 func filesOf(o *loader.Object, objectPath string) map[string]string {
 	files := map[string]string{o.Name: filepath.ToSlash(filepath.Clean(objectPath))}
 	if o.Ext == nil {
@@ -231,7 +233,8 @@ func (c *matrixCommand) open(s btfSource) (*loader.Target, error) {
 	return t, err
 }
 
-// key identifies a kernel that need not be opened. One that there is something to tell about is opened each time.
+// key identifies a kernel that need not be opened. One that there is something to tell about is
+// opened each time.
 func (c *matrixCommand) key(s btfSource) string {
 	if _, tell := c.tell.Load(s.Path); tell {
 		return ""
@@ -239,7 +242,8 @@ func (c *matrixCommand) key(s btfSource) string {
 	return c.kernels.sourceKey(s, time.Now())
 }
 
-// findBase finds the kernel given by --base: by full name or path, else as the only name that contains the string.
+// findBase finds the kernel given by --base: by full name or path, else as the only name that
+// contains the string.
 func findBase(kernels []matrix.Kernel, text string) (int, error) {
 	if text == "" {
 		return 0, nil

@@ -135,7 +135,8 @@ func (f *objectFlags) loadOptions() (loader.LoadOptions, error) {
 // errStandsAlone: a file is not a module's BTF, as --module-btf and --base require.
 var errStandsAlone = errors.New("this is complete BTF, not the split BTF of a module")
 
-// target creates the target of a source, with the given modules, version, configuration and symbols.
+// target creates the target of a source, with the given modules, version, configuration and
+// symbols.
 func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 	spec, err := s.load(k.types())
 	if err != nil {
@@ -197,7 +198,8 @@ func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 	return t, nil
 }
 
-// kfuncs returns those declared by a kernel's or module's own file, or nil if the file does not list any.
+// kfuncs returns those declared by a kernel's or module's own file, or nil if the file does not
+// list any.
 func (k *kernelFlags) kfuncs(path string, spec *btf.Spec) *proto.Declared {
 	d, err := kernels.Kfuncs(path, spec)
 	if err != nil {
@@ -206,8 +208,8 @@ func (k *kernelFlags) kfuncs(path string, spec *btf.Spec) *proto.Declared {
 	return d
 }
 
-// tellContradictions prints a note naming the kfuncs whose flags in the kernel's own file differ from those of its
-// release.
+// tellContradictions prints a note naming the kfuncs whose flags in the kernel's own file differ
+// from those of its release.
 func (k *kernelFlags) tellContradictions(t *loader.Target) {
 	const most = 5
 	all := t.Kfuncs.Contradictions(uapi.ReleaseOf(t.Version))
@@ -245,7 +247,8 @@ func (l *linker) linkAll(obj *loader.Object, target *loader.Target) (*loader.Lin
 	return load(obj, target, opts)
 }
 
-// linkTo links an object for a loaded target, to run it. Optional programs are included only if they are selected.
+// linkTo links an object for a loaded target, to run it. Optional programs are included only if
+// they are selected.
 func (l *linker) linkTo(obj *loader.Object, target *loader.Target, chosen ...string) (*loader.Linked, error) {
 	opts, err := l.objects.loadOptions()
 	if err != nil {
@@ -267,7 +270,8 @@ func load(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*
 	return linked, nil
 }
 
-// moduleName returns the module's name in a file name such as linux-6.12.107-amd64.kvm.btf.xz or kvm.ko.xz.
+// moduleName returns the module's name in a file name such as linux-6.12.107-amd64.kvm.btf.xz or
+// kvm.ko.xz.
 func moduleName(path string) string {
 	name := kernels.FileSource(path).Name
 	name = strings.TrimSuffix(name, ".ko")

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// output is the output stream of a command. It escapes what could control the terminal, and keeps the first error,
-// which most code that writes text ignores.
+// output is the output stream of a command. It escapes what could control the terminal, and keeps
+// the first error, which most code that writes text ignores.
 type output struct {
 	w        io.Writer
 	verbatim bool // a protocol or a full screen: pass every byte

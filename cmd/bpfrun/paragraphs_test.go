@@ -21,7 +21,8 @@ var (
 	beginning = regexp.MustCompile(`\n\s*\n|\n\s*[-*] |\n\d+\. `)
 )
 
-// TestParagraphsAreShort: pages that people wrote have no walls of text. Tables, code, and pages that are lists of names do not count.
+// TestParagraphsAreShort: pages that people wrote have no walls of text. Tables, code, and pages
+// that are lists of names do not count.
 func TestParagraphsAreShort(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
-// TestPeakMemory: no program takes more than 1.5 GB of the host with the flags as they are, reports included.
+// TestPeakMemory: no program takes more than 1.5 GB of the host with the flags as they are, reports
+// included.
 func TestPeakMemory(t *testing.T) {
 	if !testsize.Long() || runtime.GOARCH != "amd64" {
 		t.Skip("takes a minute; BPFRUN_LONG=1 runs it (make test-long)")

@@ -22,7 +22,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/report"
 )
 
-// playing starts bpfrun play with arguments, and returns the address that it prints and what ends it with its exit code.
+// playing starts bpfrun play with arguments, and returns the address that it prints and what ends
+// it with its exit code.
 func playing(t *testing.T, args ...string) (address string, end func() int) {
 	t.Helper()
 	out := &lines{found: make(chan string, 1), look: regexp.MustCompile(`is at (\S+)\n`)}
@@ -45,7 +46,8 @@ func playing(t *testing.T, args ...string) (address string, end func() int) {
 	}
 }
 
-// The page of bpfrun play has the object, the kernels of --btf, and the native engine behind its messages.
+// The page of bpfrun play has the object, the kernels of --btf, and the native engine behind its
+// messages.
 func TestPlayServesThePage(t *testing.T) {
 	const kernel = "../../testdata/btf/min/linux-5.10.262-amd64-cloud.min.btf"
 	address, end := playing(t, "../../examples/exec/exec.bpf.o", "--btf", kernel)

@@ -52,7 +52,8 @@ func TestCommandsNoticeAFullDisk(t *testing.T) {
 	}
 }
 
-// TestInterruptedCommandsExitSo: SIGINT ends a run that hardly executes instructions, with the code shells give it.
+// TestInterruptedCommandsExitSo: SIGINT ends a run that hardly executes instructions, with the code
+// shells give it.
 func TestInterruptedCommandsExitSo(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGINT")
@@ -66,7 +67,8 @@ func TestInterruptedCommandsExitSo(t *testing.T) {
 	assert.Equal(t, exitInterrupted, code)
 }
 
-// interrupted returns the exit code of a long run that gets a SIGINT after some time, -1 if the signal ended the process.
+// interrupted returns the exit code of a long run that gets a SIGINT after some time, -1 if the
+// signal ended the process.
 func interrupted(t *testing.T, after time.Duration) int {
 	cmd := process(t, "run", senders, "-p", "flood_copies", "--btf", anyBTF, "--no-verify", "--max-insns", "1000000000000000")
 	require.NoError(t, cmd.Start())

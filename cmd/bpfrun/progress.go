@@ -15,7 +15,8 @@ const (
 	progressEvery = 200 * time.Millisecond
 )
 
-// progress counts the steps of a long operation on standard error if that is a terminal. A nil progress shows nothing.
+// progress counts the steps of a long operation on standard error if that is a terminal. A nil
+// progress shows nothing.
 type progress struct {
 	w           io.Writer
 	what        string
@@ -25,7 +26,8 @@ type progress struct {
 	once        sync.Once
 }
 
-// progress starts a count. total is 0 if it is not known yet. Nothing is shown unless standard error is a terminal.
+// progress starts a count. total is 0 if it is not known yet. Nothing is shown unless standard
+// error is a terminal.
 func (c *console) progress(what string, total int) *progress {
 	if c.quiet || !isTerminal(c.stderr) {
 		return nil
@@ -33,7 +35,8 @@ func (c *console) progress(what string, total int) *progress {
 	return newProgress(fileOf(c.stderr), what, total, progressAfter, progressEvery)
 }
 
-// silentProgress returns the progress of work whose results are printed as they come, which show it themselves: only JSON waits for the end.
+// silentProgress returns the progress of work whose results are printed as they come, which show it
+// themselves: only JSON waits for the end.
 func (c *console) silentProgress(what string, total int) *progress {
 	if !c.json {
 		return nil

@@ -17,7 +17,8 @@ import (
 // projectVariable names the environment variable that names the project file, or is off.
 const projectVariable = "BPFRUN_PROJECT"
 
-// thresholdFlags are the thresholds of project files: the flag that each sets, and of which commands.
+// thresholdFlags are the thresholds of project files: the flag that each sets, and of which
+// commands.
 var thresholdFlags = []struct {
 	name, flag string
 	commands   []string
@@ -32,8 +33,9 @@ var thresholdFlags = []struct {
 // pathFlags are global flags whose values are files.
 var pathFlags = []string{"module-btf", "kconfig", "kallsyms"}
 
-// projectFlags are the global flags that a project file may set: those about kernels, objects and the machine. Flags that name files to write are not among them, so
-// that a project file in a checkout of others writes nothing.
+// projectFlags are the global flags that a project file may set: those about kernels, objects and
+// the machine. Flags that name files to write are not among them, so that a project file in a
+// checkout of others writes nothing.
 func projectFlags() []string {
 	var out []string
 	for _, g := range flagGroups {
@@ -133,7 +135,8 @@ func (a *app) applyProject(cmd *cobra.Command) error {
 	return errors.Join(errs...)
 }
 
-// takesObjects reports whether a command takes objects that a project file can name: those whose only arguments are objects.
+// takesObjects reports whether a command takes objects that a project file can name: those whose
+// only arguments are objects.
 func takesObjects(cmd *cobra.Command) bool {
 	_, args, _ := strings.Cut(cmd.Use, " ")
 	return strings.HasPrefix(args, "OBJECT") && cmd.HasParent() && flagUse[cmd.CommandPath()] != ""

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// published lists the documents of all commands. Those of conformance are defined here, since package report does not
-// know their contents.
+// published lists the documents of all commands. Those of conformance are defined here, since
+// package report does not know their contents.
 func published() []report.Published {
 	return append(report.PublishedDocuments(),
 		report.Published{Command: "fire", Doc: fireDocument{}},
@@ -22,9 +22,9 @@ func published() []report.Published {
 	)
 }
 
-// comparisonDocument is the JSON of the conformance commands that compare individual results, for all files together.
-// Differences lists the entries of the text output: one for each failure and each deliberate deviation. Skipped cases
-// were not run, or the kernel refuses to load them.
+// comparisonDocument is the JSON of the conformance commands that compare individual results, for
+// all files together. Differences lists the entries of the text output: one for each failure and
+// each deliberate deviation. Skipped cases were not run, or the kernel refuses to load them.
 type comparisonDocument struct {
 	Schema      string   `json:"schema"`
 	Exit        int      `json:"exit"`
@@ -40,15 +40,15 @@ type verdictsDocument struct {
 	Schema  string          `json:"schema"`
 	Exit    int             `json:"exit"`
 	Kernels []verdictCounts `json:"kernels"`
-	// Differences lists the entries of the text output; -v adds refusals for another reason and large differences of
-	// instruction counts.
+	// Differences lists the entries of the text output; -v adds refusals for another reason and
+	// large differences of instruction counts.
 	Differences []string   `json:"differences"`
 	Logs        *logCounts `json:"logs,omitempty"` // with --logs
 	Runs        *runCounts `json:"runs,omitempty"` // with --inputs
 }
 
-// verdictCounts are the verdicts on a kernel's recordings. NotJudged programs never reached that kernel's verifier; all
-// others are Judged.
+// verdictCounts are the verdicts on a kernel's recordings. NotJudged programs never reached that
+// kernel's verifier; all others are Judged.
 type verdictCounts struct {
 	Kernel        string `json:"kernel"`
 	Judged        int    `json:"judged"`
@@ -84,8 +84,8 @@ type runCounts struct {
 	Contradictions int `json:"contradictions"`
 }
 
-// findings receives the findings of a conformance command, one per call of Write. It is standard output, or with --json
-// a list.
+// findings receives the findings of a conformance command, one per call of Write. It is standard
+// output, or with --json a list.
 type findings struct {
 	*console
 
@@ -104,7 +104,8 @@ func (f *findings) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// compared finishes a comparison: it sets the exit code, and writes the document or the summary line.
+// compared finishes a comparison: it sets the exit code, and writes the document or the summary
+// line.
 func (f *findings) compared(doc comparisonDocument, summary string) error {
 	if doc.Failed > 0 {
 		f.code = exitExpectation

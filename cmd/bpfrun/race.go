@@ -168,7 +168,8 @@ func (c *raceCommand) race(path string) error {
 	return report.WriteRace(c.stdout, doc, table)
 }
 
-// prepare looks for inputs and states that get programs further, on a machine of its own: it records coverage, which makes orders slower.
+// prepare looks for inputs and states that get programs further, on a machine of its own: it
+// records coverage, which makes orders slower.
 func (c *raceCommand) prepare(ctx context.Context, m *machine.Machine, linked *loader.Linked, cfg machine.Config) (*race.Prepared, error) {
 	cfg.Uncovered = false
 	other, err := machine.New(linked, cfg)
@@ -198,7 +199,8 @@ const leastShare = 200 * time.Millisecond
 // leastOrders is the same for orders.
 const leastOrders = 64
 
-// meet runs all races of an object. Each gets an equal share of the orders or the time that is left; if that is too little for all, those that come first get enough.
+// meet runs all races of an object. Each gets an equal share of the orders or the time that is
+// left; if that is too little for all, those that come first get enough.
 func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, memory race.Memory, prepared *race.Prepared, began time.Time) error {
 	meetings := race.Meetings(m, c.progs, c.kernel(m))
 	end := began.Add(c.time)
@@ -237,7 +239,8 @@ func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.
 	return nil
 }
 
-// kernel says whether the kernel is preemptible: as --preempt says, or else from the release on that has CONFIG_PREEMPT_LAZY.
+// kernel says whether the kernel is preemptible: as --preempt says, or else from the release on
+// that has CONFIG_PREEMPT_LAZY.
 func (c *raceCommand) kernel(m *machine.Machine) race.Kernel {
 	version := m.Linked().Target.Version
 	k := race.Kernel{Version: version, Preemptible: since.Of(version).Has(since.PreemptLazy)}

@@ -16,7 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// keepFindings writes a scenario for each finding with an order, and checks that the order fails there too.
+// keepFindings writes a scenario for each finding with an order, and checks that the order fails
+// there too.
 func (c *raceCommand) keepFindings(ctx context.Context, object string, m *machine.Machine, doc *report.RaceDocument) error {
 	if c.keep == "" {
 		return nil
@@ -109,7 +110,8 @@ func quoted(s string) string {
 	return string(text)
 }
 
-// repeats runs a scenario that was written and returns an error unless it fails as the finding does.
+// repeats runs a scenario that was written and returns an error unless it fails as the finding
+// does.
 func (c *raceCommand) repeats(ctx context.Context, path string, linked *loader.Linked) error {
 	f, err := scenario.ParseFile(path)
 	if err != nil {

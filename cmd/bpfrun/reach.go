@@ -14,14 +14,15 @@ import (
 // plainUsage describes --plain, which is a flag of run and of bpfrun without a command.
 const plainUsage = "run programs once, with the default input: do not change it to pass the branches that stop a program"
 
-// oneRun reports whether flags ask for something of the one run with the given input, so that no other input is tried.
+// oneRun reports whether flags ask for something of the one run with the given input, so that no
+// other input is tried.
 func (c *runCommand) oneRun() bool {
 	return c.repeat > 1 || c.trace || c.profile.wanted() || c.chain || c.whyNot != "" || c.replays() || c.pcap != "" || c.out != "" || c.collected != nil || len(c.dumpMaps) > 0 ||
 		len(c.objects.attachProgs) > 0 || c.sim.engine == "jit" || c.sim.engine == "both"
 }
 
-// searches reports whether runs are made with changed inputs. A packet or context that the user gives is what the program is to run with, unless the
-// search is asked for.
+// searches reports whether runs are made with changed inputs. A packet or context that the user
+// gives is what the program is to run with, unless the search is asked for.
 func (c *runCommand) searches() bool {
 	return c.reach || !c.plain && !c.oneRun() && c.packet == "" && c.ctx == ""
 }

@@ -23,7 +23,8 @@ var transcript = regexp.MustCompile("(?ms)^```console\n\\$ ([^\n]*)\n(.*?)^```$"
 // elapsed is how long tests took, which is never the same.
 var elapsed = regexp.MustCompile(`(?: \([0-9,]+ a second\))? in [0-9.]+ s\n`)
 
-// shellWords splits a command line as a shell does: quotes of both kinds keep what is inside together.
+// shellWords splits a command line as a shell does: quotes of both kinds keep what is inside
+// together.
 func shellWords(line string) []string {
 	var out []string
 	var word strings.Builder
@@ -50,8 +51,9 @@ func shellWords(line string) []string {
 	return out
 }
 
-// TestTranscripts runs every bpfrun command that README.md and the pages of docs/ show in console blocks, and compares what it prints. Commands of bpfrun exec run where their tool is
-// installed; cat shows a file of the repository.
+// TestTranscripts runs every bpfrun command that README.md and the pages of docs/ show in console
+// blocks, and compares what it prints. Commands of bpfrun exec run where their tool is installed;
+// cat shows a file of the repository.
 func TestTranscripts(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("NO_COLOR", "1")
@@ -70,7 +72,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// runTool runs a command line of bpfrun exec in a process of its own. The error says why this system cannot.
+// runTool runs a command line of bpfrun exec in a process of its own. The error says why this
+// system cannot.
 func runTool(words []string) ([]byte, error) {
 	tool := words[slices.Index(words, "--")+1:]
 	needed := []string{tool[0]}

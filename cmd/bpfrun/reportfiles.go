@@ -64,7 +64,8 @@ func (r *reportFiles) check() error {
 // wants reports whether a format was asked for.
 func (r *reportFiles) wants(kind string) bool { return r.files[kind] != "" }
 
-// write writes the report of a format, if it was asked for. What could control a terminal is escaped in it.
+// write writes the report of a format, if it was asked for. What could control a terminal is
+// escaped in it.
 func (r *reportFiles) write(kind string, write func(io.Writer) error) error {
 	path := r.files[kind]
 	if path == "" {
@@ -73,8 +74,8 @@ func (r *reportFiles) write(kind string, write func(io.Writer) error) error {
 	return writeText(path, write)
 }
 
-// checkWritable checks before a long run that its report can be written. It does not change existing files, and does
-// not open pipes or devices.
+// checkWritable checks before a long run that its report can be written. It does not change
+// existing files, and does not open pipes or devices.
 func checkWritable(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {

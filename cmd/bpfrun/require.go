@@ -156,7 +156,8 @@ func (c *requireCommand) requireObject(ctx context.Context, path string, targets
 	return res, nil
 }
 
-// atHand returns the kernels whose types are there: those of --btf, or one for each release of those that are known.
+// atHand returns the kernels whose types are there: those of --btf, or one for each release of
+// those that are known.
 func (c *requireCommand) atHand() ([]*loader.Target, error) {
 	sources := c.known()
 	if len(c.kernels.btf) > 0 {
@@ -180,7 +181,8 @@ func (c *requireCommand) atHand() ([]*loader.Target, error) {
 	return out, nil
 }
 
-// known returns the embedded kernel, the running one, and the first of each other release that the search path has.
+// known returns the embedded kernel, the running one, and the first of each other release that the
+// search path has.
 func (c *requireCommand) known() []btfSource {
 	out := []btfSource{{Source: kernels.EmbeddedSource()}}
 	if _, err := os.Stat(kernels.HostBTF); err == nil {

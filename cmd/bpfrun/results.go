@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// resultsLimit is the size in bytes above which the least recently used results are removed, largestResults that of an object's.
+	// resultsLimit is the size in bytes above which the least recently used results are removed,
+	// largestResults that of an object's.
 	resultsLimit   = 256 << 20
 	largestResults = 16 << 20
 )
@@ -87,8 +88,8 @@ func buildID(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// noteID returns the id that the go command gave a program: hashes, the last one of its content. It returns "" for another id, as builds set
-// that hide where they were made (-buildid=redacted).
+// noteID returns the id that the go command gave a program: hashes, the last one of its content. It
+// returns "" for another id, as builds set that hide where they were made (-buildid=redacted).
 func noteID(path string) string {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -115,7 +116,8 @@ func noteID(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// sourceKey says all that the target of a source depends on, or "" if that is not known: the files as they are at the time now, and the flags.
+// sourceKey says all that the target of a source depends on, or "" if that is not known: the files
+// as they are at the time now, and the flags.
 func (k *kernelFlags) sourceKey(s btfSource, now time.Time) string {
 	if s.Path == kernels.Host || s.implied != "" {
 		return "" // its types are no file of ours, and there is a note

@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernels"
 )
 
-// A program is known by the hashes that the go command gave it, and by its content where a build replaced them.
+// A program is known by the hashes that the go command gave it, and by its content where a build
+// replaced them.
 func TestBuildIDIsThatOfTheContent(t *testing.T) {
 	path, err := os.Executable()
 	require.NoError(t, err)
@@ -44,7 +45,8 @@ func TestBuildIDIsThatOfTheContent(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// Each thing that opening a kernel depends on changes its key; what cannot be told from outside has none.
+// Each thing that opening a kernel depends on changes its key; what cannot be told from outside has
+// none.
 func TestKeysOfKernels(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("files are not identified without reading them on this system")

@@ -144,8 +144,8 @@ var textCommands = map[string]string{
 	"bpfrun completion powershell":       "it writes a script",
 }
 
-// noEmptyFlags refuses an empty --flag= for string flags: an unset variable in a script would silently disable the
-// flag.
+// noEmptyFlags refuses an empty --flag= for string flags: an unset variable in a script would
+// silently disable the flag.
 func noEmptyFlags(cmd *cobra.Command) error {
 	var empty error
 	cmd.Flags().Visit(func(f *pflag.Flag) {

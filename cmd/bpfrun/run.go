@@ -282,8 +282,8 @@ func (o runOptions) chosen(name string) bool {
 	return len(o.progs) == 0 || slices.Contains(o.progs, name)
 }
 
-// runOn runs the object's programs on one target. If the target cannot be used, or the object does not link for it,
-// runOn returns both an error and a document with that error.
+// runOn runs the object's programs on one target. If the target cannot be used, or the object does
+// not link for it, runOn returns both an error and a document with that error.
 func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, cfg machine.Config) (*report.RunDocument, error) {
 	if err := c.checkDump(obj); err != nil {
 		return nil, err
@@ -449,7 +449,8 @@ func programNames(obj *loader.Object) string {
 	return join(names)
 }
 
-// tryLine returns a command line whose flags make programs pass the branches at which they returned.
+// tryLine returns a command line whose flags make programs pass the branches at which they
+// returned.
 func (c *runCommand) tryLine(s btfSource, flags []string) string {
 	line := "bpfrun "
 	if len(c.progs) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// runDevice runs those of the named programs that belong to a HID device, and returns the others. Options that are about single runs leave the
-// programs to run alone.
+// runDevice runs those of the named programs that belong to a HID device, and returns the others.
+// Options that are about single runs leave the programs to run alone.
 func (c *runCommand) runDevice(ctx context.Context, doc *report.RunDocument, m *machine.Machine, names []string) ([]string, error) {
 	if c.repeat > 1 || c.trace || c.whyNot != "" || c.ctx != "" {
 		return names, nil

@@ -104,7 +104,8 @@ func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error
 	return nil
 }
 
-// pathFrom returns a path relative to dir, as a file there would name it. Absolute paths are unchanged.
+// pathFrom returns a path relative to dir, as a file there would name it. Absolute paths are
+// unchanged.
 func pathFrom(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.ToSlash(path)

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// schedulers returns the sched_ext schedulers to run: all of the object's, unless programs are named.
+// schedulers returns the sched_ext schedulers to run: all of the object's, unless programs are
+// named.
 func (o runOptions) schedulers(obj *loader.Object) []string {
 	if len(o.progs) > 0 || o.replays() {
 		return nil
@@ -21,7 +22,8 @@ func (o runOptions) schedulers(obj *loader.Object) []string {
 	return schedule.Schedulers(obj)
 }
 
-// schedule runs each scheduler with the default tasks and returns the programs that are none of theirs.
+// schedule runs each scheduler with the default tasks and returns the programs that are none of
+// theirs.
 func (c *runCommand) schedule(ctx context.Context, doc *report.RunDocument, m *machine.Machine, schedulers, names []string) ([]string, error) {
 	if len(schedulers) > 0 && m.Kernel().CPUs() > sched.MaxCPUs {
 		return nil, usagef("--cpus %d: a schedule has at most %d", m.Kernel().CPUs(), sched.MaxCPUs)

@@ -35,8 +35,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(cached{m}, map[string]func(){"bpfrun": main})
 }
 
-// cached runs tests with a cache directory of their own. Unpacking a kernel's types takes ten times as long as most tests: it is done once
-// for all of them and for the processes they start, and nothing is left in the user's directory.
+// cached runs tests with a cache directory of their own. Unpacking a kernel's types takes ten times
+// as long as most tests: it is done once for all of them and for the processes they start, and
+// nothing is left in the user's directory.
 type cached struct{ m *testing.M }
 
 func (c cached) Run() int {
@@ -54,10 +55,10 @@ func (c cached) Run() int {
 	return c.m.Run()
 }
 
-// TestScripts runs the transcripts below testdata/script. Their variables: OBJ and EB are the directories
-// of little and big endian test objects, V4 of those for -mcpu=v4, EX of the examples, BTF of kernels'
-// types, MIN of reduced types, BENCH of benchmark programs; the file input has 64 KiB, mixed.pcap the packets of
-// [capturePackets]. Their own commands:
+// TestScripts runs the transcripts below testdata/script. Their variables: OBJ and EB are the
+// directories of little and big endian test objects, V4 of those for -mcpu=v4, EX of the examples,
+// BTF of kernels' types, MIN of reduced types, BENCH of benchmark programs; the file input has 64
+// KiB, mixed.pcap the packets of [capturePackets]. Their own commands:
 //
 //	code N COMMAND...     runs the command, which must exit with N
 //	lines FILE N          FILE (stdout, stderr) has exactly N lines
@@ -111,8 +112,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// parallelScripts are the scripts of commands that work in several goroutines. The others have no race to detect that these do not have, and
-// run without the detector.
+// parallelScripts are the scripts of commands that work in several goroutines. The others have no
+// race to detect that these do not have, and run without the detector.
 func parallelScripts(t *testing.T) []string {
 	var out []string
 	for _, name := range []string{"btf_gen", "conformance_corpus", "cover", "exit_codes", "hooks", "intest", "optional", "require", "test", "verdict"} {

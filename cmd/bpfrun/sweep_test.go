@@ -21,7 +21,8 @@ import (
 )
 
 // pipeline takes an object all the way: open, link for the types, run every program, write table
-// and document, on every engine. Errors are good; panics are not, nor are other documents from other engines.
+// and document, on every engine. Errors are good; panics are not, nor are other documents from
+// other engines.
 func pipeline(object, types []byte) {
 	obj, err := loader.OpenBytes("object.o", object)
 	if err != nil {
@@ -70,8 +71,8 @@ func runDamaged(linked *loader.Linked, cfg machine.Config) string {
 	return out.String()
 }
 
-// damage calls try with data cut at, and with one bit flipped in, every stride-th byte; with a stride
-// of one all bits, one by one.
+// damage calls try with data cut at, and with one bit flipped in, every stride-th byte; with a
+// stride of one all bits, one by one.
 func damage(data []byte, stride int, try func(what string, damaged []byte)) {
 	for i := 0; i < len(data); i += stride {
 		try(fmt.Sprintf("cut at %d", i), data[:i:i])

@@ -56,8 +56,8 @@ type btfSource struct {
 	implied string
 }
 
-// sources expands --btf. Without it, the result is the running kernel if it has BTF, else the embedded kernel; a note
-// on standard error names it.
+// sources expands --btf. Without it, the result is the running kernel if it has BTF, else the
+// embedded kernel; a note on standard error names it.
 func (k *kernelFlags) sources() (list []btfSource, err error) {
 	defer func() { k.few = len(list) <= fewKernels }()
 	if len(k.btf) == 0 && len(k.project) > 0 {
@@ -72,7 +72,8 @@ func (k *kernelFlags) sources() (list []btfSource, err error) {
 	return k.expandAll("--btf ", k.btf)
 }
 
-// one returns the only kernel, or the first one of the project file; does says what is refused to do on several.
+// one returns the only kernel, or the first one of the project file; does says what is refused to
+// do on several.
 func (k *kernelFlags) one(does string) (btfSource, error) {
 	list, err := k.sources()
 	if err != nil {
@@ -106,8 +107,8 @@ func (k *kernelFlags) expandAll(flag string, args []string) ([]btfSource, error)
 	return out, nil
 }
 
-// sourcesFor returns the kernels that a scenario file runs on: those of --btf, else those named in the file, else those
-// of [kernelFlags.sources]. file may be nil.
+// sourcesFor returns the kernels that a scenario file runs on: those of --btf, else those named in
+// the file, else those of [kernelFlags.sources]. file may be nil.
 func (k *kernelFlags) sourcesFor(f *scenario.File) ([]btfSource, error) {
 	if f == nil || len(f.Kernels) == 0 || len(k.btf) > 0 {
 		return k.sources()
@@ -150,8 +151,8 @@ func (k *kernelFlags) expand(flag, arg string) ([]btfSource, error) {
 	return out, nil
 }
 
-// isObject reports whether a file is a BPF object. The kernel's CO-RE tests use objects as targets, but for most users
-// it is a mistake.
+// isObject reports whether a file is a BPF object. The kernel's CO-RE tests use objects as targets,
+// but for most users it is a mistake.
 func isObject(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -170,8 +171,9 @@ func (s btfSource) load(cache *btffile.Cache) (*btf.Spec, error) {
 	return spec, err
 }
 
-// fitting drops kernels found by a glob or directory whose byte order differs from that of all objects: the user did
-// not ask for each of them, and programs cannot run there. It prints one note about the dropped kernels.
+// fitting drops kernels found by a glob or directory whose byte order differs from that of all
+// objects: the user did not ask for each of them, and programs cannot run there. It prints one note
+// about the dropped kernels.
 func (k *kernelFlags) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSource {
 	if len(orders) == 0 {
 		return sources // no object could be opened; another error reports that

@@ -147,8 +147,8 @@ func (c *testCommand) test(paths []string) error {
 // documents reports whether documents of all that runs did are needed.
 func (c *testCommand) documents() bool { return c.json || c.reports.wants("html") }
 
-// testSources returns the kernels of each file, without those of a glob or directory that fit none of its objects. A file that names a
-// kernel wrongly has none, and its error is added to mistakes.
+// testSources returns the kernels of each file, without those of a glob or directory that fit none
+// of its objects. A file that names a kernel wrongly has none, and its error is added to mistakes.
 func (c *testCommand) testSources(files []testrun.Chosen, mistakes map[string]error) ([][]kernels.Source, error) {
 	var orders []binary.ByteOrder
 	for _, f := range files {
@@ -184,8 +184,9 @@ func (c *testCommand) openKernel(s kernels.Source) (*loader.Target, error) {
 	return c.kernels.target(btfSource{Source: s})
 }
 
-// parseScenarios parses scenario files and opens their objects. mistakes holds the errors of individual files, by path, which do
-// not affect the other files; err is an object that cannot be loaded.
+// parseScenarios parses scenario files and opens their objects. mistakes holds the errors of
+// individual files, by path, which do not affect the other files; err is an object that cannot be
+// loaded.
 func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mistakes map[string]error, err error) {
 	objects := map[string]*loader.Object{}
 	mistakes = map[string]error{}

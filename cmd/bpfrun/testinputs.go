@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/intest"
 )
 
-// testInputs finds the scenario files and the objects with tests that the arguments name, and opens them. Errors of
-// individual files are in mistakes, by path, and do not affect the other files.
+// testInputs finds the scenario files and the objects with tests that the arguments name, and opens
+// them. Errors of individual files are in mistakes, by path, and do not affect the other files.
 func (c *testCommand) testInputs(args []string) (files, objects []testrun.Input, mistakes map[string]error, err error) {
 	var scenarios, objs []string
 	for _, arg := range args {
@@ -47,8 +47,8 @@ func (c *testCommand) testInputs(args []string) (files, objects []testrun.Input,
 	return files, objects, mistakes, nil
 }
 
-// testObject opens an object for the tests it contains. Without tests, it returns neither an object nor an error. An
-// object that cannot be used does not affect the others.
+// testObject opens an object for the tests it contains. Without tests, it returns neither an object
+// nor an error. An object that cannot be used does not affect the others.
 func (c *testCommand) testObject(path string) testrun.Input {
 	f := testrun.Input{Path: path}
 	obj, err := c.objects.open(path)

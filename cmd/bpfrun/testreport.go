@@ -29,7 +29,8 @@ type testResults struct {
 	targets, names, objects map[string]bool
 }
 
-// reportJobs prints the results of the jobs and the mistakes of the files that could not run, and writes the requested reports.
+// reportJobs prints the results of the jobs and the mistakes of the files that could not run, and
+// writes the requested reports.
 func (c *testCommand) reportJobs(jobs []*testrun.Job, bad *testrun.Mistakes, r testReport) error {
 	res := collectResults(jobs, bad, r.seeds)
 	mistakes := bad.Err()

@@ -50,7 +50,8 @@ func (f *testFlags) parse() (*testrun.Pick, error) {
 	return p, nil
 }
 
-// nothing returns the outcome if no test is selected: an error for --run, but not for an empty shard.
+// nothing returns the outcome if no test is selected: an error for --run, but not for an empty
+// shard.
 func (f *testFlags) nothing() error {
 	if f.run == "" || f.shard != "" {
 		return nil

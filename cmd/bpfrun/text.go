@@ -41,8 +41,8 @@ func readFlagFile(flag, path string) ([]byte, error) {
 	return b, nil
 }
 
-// bytesFlag returns the value of a flag that takes bytes: hex digits, which may be grouped by spaces or
-// colons, or @FILE. An empty flag gives nil.
+// bytesFlag returns the value of a flag that takes bytes: hex digits, which may be grouped by
+// spaces or colons, or @FILE. An empty flag gives nil.
 func bytesFlag(flag, text string) ([]byte, error) {
 	if text == "" {
 		return nil, nil

@@ -21,8 +21,8 @@ const tutorial = "docs/tutorial.md"
 // fromFile is a block that shows a file, or a part of one.
 var fromFile = regexp.MustCompile("(?s)<!-- from (\\S+) -->\n```(\\w+)\n(.*?)```")
 
-// TestPagesShowFiles: the sources in the tutorial and the cookbook are those of the files they name; the tutorial shows scenarios whole.
-// TestTranscripts runs their console blocks.
+// TestPagesShowFiles: the sources in the tutorial and the cookbook are those of the files they
+// name; the tutorial shows scenarios whole. TestTranscripts runs their console blocks.
 func TestPagesShowFiles(t *testing.T) {
 	t.Chdir("../..")
 	for page, blocks := range map[string]int{tutorial: 3, "docs/cookbook.md": 11} {
@@ -48,8 +48,8 @@ func TestPagesShowFiles(t *testing.T) {
 	}
 }
 
-// TestTutorialCompiles carries out the commands of the shell blocks where clang is, in a directory of their own; what comes out is the code of the
-// committed objects.
+// TestTutorialCompiles carries out the commands of the shell blocks where clang is, in a directory
+// of their own; what comes out is the code of the committed objects.
 func TestTutorialCompiles(t *testing.T) {
 	clang := ""
 	for _, name := range []string{"clang-14", "clang"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
 )
 
-// typesCommands are the commands that print types, or what they mean. F is the file of types, G another one, O and P are objects, N the name of a
-// type, D a directory to write to.
+// typesCommands are the commands that print types, or what they mean. F is the file of types, G
+// another one, O and P are objects, N the name of a type, D a directory to write to.
 var typesCommands = [][]string{
 	{"btf", "dump", "F"}, {"btf", "dump", "F", "N"}, {"btf", "dump", "F", "--format", "c"}, {"btf", "dump", "F", "N", "--format", "c"},
 	{"btf", "show", "F", "N"}, {"btf", "show", "F", "N", "--expand"}, {"btf", "find", "F", "N"}, {"btf", "find", "F", "*"},
@@ -54,7 +54,8 @@ func typesSeeds(f *testing.F) [][]byte {
 	return append(out, raw)
 }
 
-// FuzzTypesThroughCommands: whatever a file of types says, every command that prints types ends, in bounded memory, without a panic.
+// FuzzTypesThroughCommands: whatever a file of types says, every command that prints types ends, in
+// bounded memory, without a panic.
 func FuzzTypesThroughCommands(f *testing.F) {
 	ceiling.Limit(f, 1<<30)
 	kernels.HostBTF = filepath.Join(f.TempDir(), "none")

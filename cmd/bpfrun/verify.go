@@ -264,7 +264,8 @@ type verified struct {
 	Doc  *report.VerifyDocument `json:",omitempty"`
 }
 
-// known returns the verdicts on an object for one kernel, from an earlier run if one had the same input.
+// known returns the verdicts on an object for one kernel, from an earlier run if one had the same
+// input.
 func (c *verifyCommand) known(ctx context.Context, results *kept.Results, obj *loader.Object, s btfSource, table report.TableOptions) (*verified, error) {
 	key, err := c.verdictsKey(results, obj, s, table)
 	if err != nil {
@@ -296,7 +297,8 @@ func (c *verifyCommand) known(ctx context.Context, results *kept.Results, obj *l
 	return found, nil
 }
 
-// verdictsKey says all that the verdicts on an object and how they are shown depend on; "" if that is not known.
+// verdictsKey says all that the verdicts on an object and how they are shown depend on; "" if that
+// is not known.
 func (c *verifyCommand) verdictsKey(results *kept.Results, obj *loader.Object, s btfSource, table report.TableOptions) (string, error) {
 	opts, err := c.objects.loadOptions()
 	if err != nil || results == nil {
@@ -311,7 +313,8 @@ func (c *verifyCommand) verdictsKey(results *kept.Results, obj *loader.Object, s
 	return results.Key("verify", h.Sum(nil), kernel, s.Name, s.Path, opts, c.programs, c.lockdown, c.json, table), nil
 }
 
-// subject returns what is verified of an object for one kernel: the programs, the kernel, and how the object is loaded.
+// subject returns what is verified of an object for one kernel: the programs, the kernel, and how
+// the object is loaded.
 func (c *verifyCommand) subject(obj *loader.Object, s btfSource) (names []string, target *loader.Target, opts loader.LoadOptions, err error) {
 	if names, err = verifiedPrograms(obj, c.programs); err != nil {
 		return nil, nil, opts, err
@@ -379,8 +382,9 @@ func verifiedPrograms(obj *loader.Object, only []string) ([]string, error) {
 	return names, nil
 }
 
-// ofRelease returns a kernel whose version was given and whose types are of another release as one that borrows them: what the types tell of the kernel's
-// helpers and of what else releases add is then not that of the version.
+// ofRelease returns a kernel whose version was given and whose types are of another release as one
+// that borrows them: what the types tell of the kernel's helpers and of what else releases add is
+// then not that of the version.
 func ofRelease(t *loader.Target) *loader.Target {
 	if t.VersionKnown != "given" {
 		return t

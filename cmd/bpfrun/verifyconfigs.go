@@ -93,7 +93,8 @@ func lineSets(path string, data []byte) ([]configSet, error) {
 	return []configSet{set}, nil
 }
 
-// yamlSets reads the configurations of a YAML file: all combinations of the lists in "matrix", and those in "variants" by name.
+// yamlSets reads the configurations of a YAML file: all combinations of the lists in "matrix", and
+// those in "variants" by name.
 func yamlSets(path string, data []byte) ([]configSet, error) {
 	root, err := scenario.ReadNode(path, data)
 	if err != nil {

@@ -10,10 +10,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// version is set by release builds (-X main.version=1.2.3). Other builds use the version recorded by the Go command.
+// version is set by release builds (-X main.version=1.2.3). Other builds use the version recorded
+// by the Go command.
 var version string
 
-// buildVersion returns the release, else the module version and the commit of the build, else "(devel)".
+// buildVersion returns the release, else the module version and the commit of the build, else
+// "(devel)".
 func buildVersion() string {
 	if version != "" {
 		return version

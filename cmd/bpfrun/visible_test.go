@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Names in objects and scenario files, and lines of sources, reach the terminal as text: on standard output and in messages, of every command.
+// Names in objects and scenario files, and lines of sources, reach the terminal as text: on
+// standard output and in messages, of every command.
 func TestNamesCannotControlTheTerminal(t *testing.T) {
 	t.Run("sequences", func(t *testing.T) {
 		hostileNames(t, map[string]string{

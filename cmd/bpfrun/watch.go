@@ -30,8 +30,10 @@ type watchCommand struct {
 	known map[string]knownSources // by object
 }
 
-// Files are looked at this often, and a change is acted on when nothing changed for this long: compilers and editors write in steps. Looking at a thousand files takes
-// a few milliseconds, so that no service of the operating system is needed, which differ, and miss files on network and container mounts.
+// Files are looked at this often, and a change is acted on when nothing changed for this long:
+// compilers and editors write in steps. Looking at a thousand files takes a few milliseconds, so
+// that no service of the operating system is needed, which differ, and miss files on network and
+// container mounts.
 const (
 	watchEvery  = 250 * time.Millisecond
 	watchSettle = 100 * time.Millisecond
@@ -279,7 +281,8 @@ func watchedBelow(dir string, add func(path string)) {
 	})
 }
 
-// sources calls add for the sources of an object, as far as its line information names files that are here.
+// sources calls add for the sources of an object, as far as its line information names files that
+// are here.
 func (c *watchCommand) sources(path string, add func(path string)) {
 	if c.known == nil {
 		c.known = map[string]knownSources{}

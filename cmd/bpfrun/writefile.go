@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// writeText writes a file of text, in which what could control a terminal is escaped; see [writeFile].
+// writeText writes a file of text, in which what could control a terminal is escaped; see
+// [writeFile].
 func writeText(path string, write func(io.Writer) error) error {
 	return writeFile(path, func(w io.Writer) error {
 		text := &visible.Writer{W: w, Plain: true}
@@ -19,8 +20,9 @@ func writeText(path string, write func(io.Writer) error) error {
 	})
 }
 
-// writeFile writes a file completely or not at all: it writes to a temporary file in the same directory and renames it
-// at the end. Anything but a regular file, such as /dev/stdout, is written directly.
+// writeFile writes a file completely or not at all: it writes to a temporary file in the same
+// directory and renames it at the end. Anything but a regular file, such as /dev/stdout, is written
+// directly.
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

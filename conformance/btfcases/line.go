@@ -36,8 +36,8 @@ var letters = map[uapi.Errno]byte{
 // NotAsked is the letter of mutants that are not loaded because some kernels would crash.
 const NotAsked = '-'
 
-// Letter returns the letter of an error in recordings: "." for none, "I" for EINVAL. ok is false for errors that are
-// not about the BTF.
+// Letter returns the letter of an error in recordings: "." for none, "I" for EINVAL. ok is false
+// for errors that are not about the BTF.
 func Letter(e uapi.Errno) (letter byte, ok bool) {
 	letter, ok = letters[e]
 	return letter, ok
@@ -80,7 +80,8 @@ func Read(path string, each func(*Line) error) error {
 // Result counts the outcomes of [Compare].
 type Result struct {
 	Cases, Accepted, NotAsked int
-	// Wrong counts mutants that one side accepts and the other refuses, OtherErrno those refused with different errors.
+	// Wrong counts mutants that one side accepts and the other refuses, OtherErrno those refused
+	// with different errors.
 	Wrong, OtherErrno int
 }
 
@@ -93,8 +94,8 @@ func (r *Result) Add(o Result) {
 	r.OtherErrno += o.OtherErrno
 }
 
-// Compare checks the mutants of a line's source. It calls differ for each mutant with a different verdict of the
-// kernel; ours is nil or a *[check.Problem].
+// Compare checks the mutants of a line's source. It calls differ for each mutant with a different
+// verdict of the kernel; ours is nil or a *[check.Problem].
 func Compare(l *Line, source []byte, release check.Release, inKernel Kernel, differ func(n int, raw []byte, ours error)) Result {
 	var res Result
 	for n := range len(l.Verdicts) {

@@ -12,7 +12,8 @@ type Source struct {
 	Raw  []byte
 }
 
-// Seeds returns small sources that together contain every kind and every field type that programs own.
+// Seeds returns small sources that together contain every kind and every field type that programs
+// own.
 func Seeds() ([]Source, error) {
 	var out []Source
 	for _, s := range []struct {

@@ -15,9 +15,10 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// relocationsOf links an object for a target of either byte order and lists function, record and result of each relocation; the
-// left shifts of bitfields, which depend on the byte order of the object, are left out, and what is asked more than once: the macros
-// for bitfields ask for the size once more on big-endian machines.
+// relocationsOf links an object for a target of either byte order and lists function, record and
+// result of each relocation; the left shifts of bitfields, which depend on the byte order of the
+// object, are left out, and what is asked more than once: the macros for bitfields ask for the size
+// once more on big-endian machines.
 func relocationsOf(t *testing.T, object, types string) []string {
 	o, err := loader.Open(object)
 	require.NoError(t, err)
@@ -42,9 +43,10 @@ func relocationsOf(t *testing.T, object, types string) []string {
 	return out
 }
 
-// TestBigEndian relocates objects of big-endian machines against BTF of big-endian machines: the probes against targets
-// compiled like them, an example against s390x. But for the left shifts of bitfields the results are those of the little-endian
-// object, which are libbpf's. The shifts are judged by what they read (conformance TestFeatures F13).
+// TestBigEndian relocates objects of big-endian machines against BTF of big-endian machines: the
+// probes against targets compiled like them, an example against s390x. But for the left shifts of
+// bitfields the results are those of the little-endian object, which are libbpf's. The shifts are
+// judged by what they read (conformance TestFeatures F13).
 func TestBigEndian(t *testing.T) {
 	n := 0
 	for _, probe := range []string{"arrays", "bitfields", "letters"} {

@@ -21,8 +21,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// ciliumAnswer is what cilium/ebpf makes of one relocated instruction: its words, "poison", or why it refuses the
-// program.
+// ciliumAnswer is what cilium/ebpf makes of one relocated instruction: its words, "poison", or why
+// it refuses the program.
 type ciliumAnswer map[string]map[int]string // by function and instruction
 
 // askCilium relocates every program of an object as ebpf.NewCollection does before it calls bpf(2).
@@ -109,7 +109,8 @@ func ourAnswer(f *loader.LinkedFunction, r *loader.Reloc) string {
 	return fmt.Sprintf("%x", decode.Marshal(f.Insns[r.FuncInsn:r.FuncInsn+n], binary.LittleEndian))
 }
 
-// ciliumRule is a rule by which cilium/ebpf answers differently, with the records of our probes that show it.
+// ciliumRule is a rule by which cilium/ebpf answers differently, with the records of our probes
+// that show it.
 type ciliumRule struct {
 	where         *regexp.Regexp // matches "TARGET FUNCTION KIND OURS THEIRS"
 	subject       string
@@ -135,8 +136,8 @@ var ciliumRules = []ciliumRule{
 	{regexp.MustCompile(`^matches\.\w+ matches type_matches `), "type_matches of structs behind pointers", "by name and kind", "member by member", "libbpf"},
 }
 
-// TestAgainstCilium relocates every probe with cilium/ebpf, too. All differences must be known ones; the table of them is part of
-// CONFORMANCE.md.
+// TestAgainstCilium relocates every probe with cilium/ebpf, too. All differences must be known
+// ones; the table of them is part of CONFORMANCE.md.
 func TestAgainstCilium(t *testing.T) {
 	same, differing := 0, make([]int, len(ciliumRules))
 	for _, compiler := range []string{"clang-14", "clang-22"} {

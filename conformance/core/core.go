@@ -14,15 +14,15 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Line is one line of a file of expectations: a relocation, or the hash of a program's code after CO-RE. Files from the
-// libbpf harness (conformance/libbpf) and older recorders have additional fields; those that help to find the record
-// are included.
+// Line is one line of a file of expectations: a relocation, or the hash of a program's code after
+// CO-RE. Files from the libbpf harness (conformance/libbpf) and older recorders have additional
+// fields; those that help to find the record are included.
 type Line struct {
 	Object  string `json:"object"`
 	BTF     string `json:"btf"`
 	Program string `json:"program,omitempty"` // ELF function
-	// Relo is the index of the record in its section of .BTF.ext, Insn the instruction in the function. One of them is
-	// enough.
+	// Relo is the index of the record in its section of .BTF.ext, Insn the instruction in the
+	// function. One of them is enough.
 	Relo *int `json:"relo,omitempty"`
 	Insn *int `json:"insn,omitempty"`
 	// Kind is libbpf's name of the kind; Spec or Local is the access in libbpf's notation.
@@ -55,17 +55,17 @@ type Config struct {
 // Result counts lines.
 type Result struct {
 	Passed, Failed int
-	// Deviations counts lines in which this engine deliberately differs from libbpf. They count as neither passed nor
-	// failed.
+	// Deviations counts lines in which this engine deliberately differs from libbpf. They count as
+	// neither passed nor failed.
 	Deviations int
 }
 
 // Summary returns the last line of a report: "N passed, M failed".
 func (r *Result) Summary() string { return fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed) }
 
-// Check compares this engine's relocations with those of an expectation file, which may be compressed. It writes a line
-// to w for each difference, in file order. The error is for input that cannot be read; lines whose objects or kernels
-// are missing fail.
+// Check compares this engine's relocations with those of an expectation file, which may be
+// compressed. It writes a line to w for each difference, in file order. The error is for input that
+// cannot be read; lines whose objects or kernels are missing fail.
 func Check(path string, cfg Config, w io.Writer) (Result, error) {
 	var groups []*group
 	byKey := map[[2]string]*group{}
@@ -189,7 +189,8 @@ func trimBTF(name string) string {
 	return name
 }
 
-// objectFinder opens each object once, by its path below a directory, or by its file name if that is unique.
+// objectFinder opens each object once, by its path below a directory, or by its file name if that
+// is unique.
 type objectFinder struct {
 	dir string
 

@@ -49,7 +49,8 @@ func TestAgainstLibbpf(t *testing.T) {
 	}
 }
 
-// TestExamplesAgainstLibbpf: the examples, found by file name below their directory, on full kernels.
+// TestExamplesAgainstLibbpf: the examples, found by file name below their directory, on full
+// kernels.
 func TestExamplesAgainstLibbpf(t *testing.T) {
 	var out bytes.Buffer
 	file, err := os.Open(data + "btf/expect-examples.jsonl.gz")

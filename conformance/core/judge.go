@@ -19,7 +19,8 @@ func (g *group) judge(objects *objectFinder, target *loader.Target) {
 		g.fail("object: %v", err)
 		return
 	}
-	// Include programs that libbpf does not load automatically: expectations may come from loaders that do.
+	// Include programs that libbpf does not load automatically: expectations may come from loaders
+	// that do.
 	linked, err := obj.Load(target, loader.LoadOptions{AnyByteOrder: true, LinkOnly: true})
 	if err != nil {
 		g.fail("%v", err)
@@ -77,8 +78,8 @@ func judgeLine(l *loader.Linked, functions map[string]*loader.LinkedFunction, wa
 	return first
 }
 
-// find returns the relocations that a line may describe: by the record's index, else by the instruction, else by the
-// access.
+// find returns the relocations that a line may describe: by the record's index, else by the
+// instruction, else by the access.
 func find(l *loader.Linked, f *loader.LinkedFunction, want *Line) []*loader.Reloc {
 	byNumber := recordOf(l, f, want)
 	var out []*loader.Reloc
@@ -115,7 +116,8 @@ func sameSpec(have, want string) bool {
 	return have == want || bare == want
 }
 
-// recordOf returns the record with the line's index in the section of its function, or nil if the line has none.
+// recordOf returns the record with the line's index in the section of its function, or nil if the
+// line has none.
 func recordOf(l *loader.Linked, f *loader.LinkedFunction, want *Line) *corerelo.Record {
 	if want.Relo == nil || l.Object.Ext == nil {
 		return nil
@@ -215,8 +217,8 @@ func signed(v uint64) string {
 	return strconv.FormatUint(v, 10)
 }
 
-// number parses a number in JSON: decimal of either sign, or a string with 0x. ok is false for null and for an absent
-// value.
+// number parses a number in JSON: decimal of either sign, or a string with 0x. ok is false for null
+// and for an absent value.
 func number(raw json.RawMessage) (v uint64, ok bool, err error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// The words of its context in which testdata/src/kconfig.bpf.c leaves what it found, by the form of the extern.
+// The words of its context in which testdata/src/kconfig.bpf.c leaves what it found, by the form of
+// the extern.
 const (
 	cfgVersion = iota
 	cfgCookie
@@ -33,8 +34,8 @@ const (
 	cfgWords
 )
 
-// TestKconfigForms runs a program on configurations: which text each form of extern takes, what the program then sees, and what makes
-// the load fail. The rules are libbpf's.
+// TestKconfigForms runs a program on configurations: which text each form of extern takes, what the
+// program then sees, and what makes the load fail. The rules are libbpf's.
 func TestKconfigForms(t *testing.T) {
 	const name = "CONFIG_"
 	for _, c := range []struct {
@@ -94,7 +95,8 @@ func TestKconfigForms(t *testing.T) {
 	})
 }
 
-// runKconfig runs the program with a configuration and returns the words it wrote; the error is that of the load.
+// runKconfig runs the program with a configuration and returns the words it wrote; the error is
+// that of the load.
 func runKconfig(t *testing.T, config []byte) ([]uint64, error) {
 	values, err := loader.ParseKconfig(bytes.NewReader(config))
 	if err != nil {

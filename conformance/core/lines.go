@@ -15,7 +15,8 @@ import (
 // maxLine limits a line of an expectation file in bytes.
 const maxLine = 1 << 20
 
-// readLines calls f for every line of a file of JSON lines, which may be compressed with gzip. Empty lines are skipped.
+// readLines calls f for every line of a file of JSON lines, which may be compressed with gzip.
+// Empty lines are skipped.
 func readLines(path string, f func(n int, l Line) error) error {
 	file, err := os.Open(path)
 	if err != nil {

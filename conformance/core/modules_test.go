@@ -56,8 +56,9 @@ func asModule(t *testing.T, base, s *btf.Spec) *btf.Spec {
 	return spec
 }
 
-// TestProbesFromModules runs every probe with its types in a module's BTF, split from that of a kernel that has none of them:
-// relocations find them there, and the programs compute what they do when the kernel has them, but for the ids of types.
+// TestProbesFromModules runs every probe with its types in a module's BTF, split from that of a
+// kernel that has none of them: relocations find them there, and the programs compute what they do
+// when the kernel has them, but for the ids of types.
 func TestProbesFromModules(t *testing.T) {
 	f, err := os.Open(data + "core/expect-run.clang-22.jsonl")
 	require.NoError(t, err)
@@ -111,8 +112,9 @@ func TestProbesFromModules(t *testing.T) {
 	assert.Greater(t, ran, 50)
 }
 
-// TestBrokenModule: a module whose BTF cannot be read keeps nobody from the kernel's types and those of other modules: it is left out,
-// and named, by the command (cmd/bpfrun testdata/script/broken_module.txtar); what is read here says why.
+// TestBrokenModule: a module whose BTF cannot be read keeps nobody from the kernel's types and
+// those of other modules: it is left out, and named, by the command (cmd/bpfrun
+// testdata/script/broken_module.txtar); what is read here says why.
 func TestBrokenModule(t *testing.T) {
 	spec, err := btffile.Load(data+"core/btf/letters.kernel.btf", nil)
 	require.NoError(t, err)

@@ -22,9 +22,9 @@ type recordLine struct {
 	Core    string  `json:"core,omitempty"`
 }
 
-// Record writes this engine's relocations of an object for a target: a line for each relocation, function by function,
-// each function followed by the hash of its code. object and kernel are the names to write. Numbers are unsigned;
-// 32-bit immediates are sign-extended to 64 bits.
+// Record writes this engine's relocations of an object for a target: a line for each relocation,
+// function by function, each function followed by the hash of its code. object and kernel are the
+// names to write. Numbers are unsigned; 32-bit immediates are sign-extended to 64 bits.
 func Record(w io.Writer, object string, o *loader.Object, kernel string, t *loader.Target) error {
 	linked, err := o.Load(t, loader.LoadOptions{AnyByteOrder: true, LinkOnly: true})
 	if err != nil {

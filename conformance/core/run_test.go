@@ -19,8 +19,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// runLine is what a program of a probe did on a real kernel, relocated by libbpf (testdata/core/expect-run.*.jsonl): the result and
-// the elements of its variable out, or why it did not load. Alone means that it was loaded without the others.
+// runLine is what a program of a probe did on a real kernel, relocated by libbpf
+// (testdata/core/expect-run.*.jsonl): the result and the elements of its variable out, or why it
+// did not load. Alone means that it was loaded without the others.
 type runLine struct {
 	Object, BTF, Program, Load string
 	Alone                      bool
@@ -28,8 +29,9 @@ type runLine struct {
 	Out                        []string
 }
 
-// TestProbesRunAsOnAKernel relocates the compiled probes of every rule, runs them, and compares what they computed with what
-// they computed on a real kernel: the relocated code is not only equal, it does what it has to.
+// TestProbesRunAsOnAKernel relocates the compiled probes of every rule, runs them, and compares
+// what they computed with what they computed on a real kernel: the relocated code is not only
+// equal, it does what it has to.
 func TestProbesRunAsOnAKernel(t *testing.T) {
 	for _, compiler := range []string{"clang-14", "clang-22"} {
 		t.Run(compiler, func(t *testing.T) {

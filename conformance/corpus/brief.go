@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// WriteBrief writes, for each package, the totals of its objects on each target, and the reasons why objects are not
-// sound, most frequent first. It suits packages of hundreds of objects.
+// WriteBrief writes, for each package, the totals of its objects on each target, and the reasons
+// why objects are not sound, most frequent first. It suits packages of hundreds of objects.
 func WriteBrief(w io.Writer, rows []*Row) error {
 	for i, pkg := range names(rows, func(r *Row) string { return r.Package }) {
 		t := &tables{w: w}

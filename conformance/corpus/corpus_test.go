@@ -43,8 +43,8 @@ func embeddedTarget(t *testing.T) *loader.Target {
 	return loader.NewTarget(embedded.Name, spec)
 }
 
-// schedules reports whether an object is a scheduler or a queueing discipline, whose programs run only in schedules
-// (schedule.TestDefaultSchedule) or with traffic (traffic.TestDefaultTraffic).
+// schedules reports whether an object is a scheduler or a queueing discipline, whose programs run
+// only in schedules (schedule.TestDefaultSchedule) or with traffic (traffic.TestDefaultTraffic).
 func schedules(path string) bool {
 	obj, err := loader.Open(path)
 	return err == nil && len(schedule.Schedulers(obj))+len(traffic.Disciplines(obj)) > 0
@@ -221,9 +221,9 @@ func TestPaste(t *testing.T) {
 	}
 }
 
-// TestCorpus holds the goals on the tools of a distribution, where they are at hand: in nearly all objects every
-// program is ok, absent or of an unknown hook, none faults, and half of the reachable instructions are executed in half
-// of the objects.
+// TestCorpus holds the goals on the tools of a distribution, where they are at hand: in nearly all
+// objects every program is ok, absent or of an unknown hook, none faults, and half of the reachable
+// instructions are executed in half of the objects.
 func TestCorpus(t *testing.T) {
 	dir := os.Getenv("BPFRUN_CORPUS")
 	if dir == "" {
@@ -256,7 +256,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestRefusalTags: the tag of programs that have to be refused, without and with the number of Linux 7.2.
+// TestRefusalTags: the tag of programs that have to be refused, without and with the number of
+// Linux 7.2.
 func TestRefusalTags(t *testing.T) {
 	for tag, want := range map[string]bool{
 		"comment:test_expect_failure": true, "comment:12:test_expect_failure": true, "comment:test_expect_failure_unpriv": false,

@@ -14,9 +14,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Passes is how many times the programs of an object run, in file order, on one machine. The program that records an
-// event may come after the one that looks it up in the object. The second pass finds the map entries of the first, like
-// all but the first event on a live kernel.
+// Passes is how many times the programs of an object run, in file order, on one machine. The
+// program that records an event may come after the one that looks it up in the object. The second
+// pass finds the map entries of the first, like all but the first event on a live kernel.
 const Passes = 2
 
 // Config describes the machines that objects are measured on.
@@ -42,16 +42,18 @@ type Program struct {
 	Status machine.Status `json:"status"`
 	// Why is the reason, in one line, why the status is not ok.
 	Why string `json:"why,omitempty"`
-	// Reachable counts the instructions that constant propagation does not rule out on the target, Executed those of
-	// them that a run executed.
+	// Reachable counts the instructions that constant propagation does not rule out on the target,
+	// Executed those of them that a run executed.
 	Reachable int `json:"reachable"`
 	Executed  int `json:"executed"`
 	// Runs is the number of runs of the program.
 	Runs int `json:"runs"`
-	// Insns is the number of instructions executed in all runs, Reads the number of locations read in kernel objects.
+	// Insns is the number of instructions executed in all runs, Reads the number of locations read
+	// in kernel objects.
 	Insns uint64 `json:"insns"`
 	Reads int    `json:"kernel_reads"`
-	// Refusal: the program is meant to be refused, as its author marked it (BTF tag of the kernel's selftests).
+	// Refusal: the program is meant to be refused, as its author marked it (BTF tag of the kernel's
+	// selftests).
 	Refusal bool `json:"must_be_refused,omitempty"`
 }
 
@@ -68,8 +70,8 @@ type Row struct {
 	Err string `json:"error,omitempty"`
 }
 
-// Sound reports whether every program ran to its end or has a hook that the target lacks: status ok, absent or
-// unknown-hook. Programs that are not loaded are ignored.
+// Sound reports whether every program ran to its end or has a hook that the target lacks: status
+// ok, absent or unknown-hook. Programs that are not loaded are ignored.
 func (r *Row) Sound() bool {
 	if r.Err != "" {
 		return false
@@ -94,8 +96,9 @@ func (p *Program) sound() bool {
 	return false
 }
 
-// refusalTag is the suffix of the declaration tag of programs that a kernel has to refuse (tools/testing/selftests/bpf,
-// __failure): "comment:test_expect_failure", with a number between the two from Linux 7.2 on.
+// refusalTag is the suffix of the declaration tag of programs that a kernel has to refuse
+// (tools/testing/selftests/bpf, __failure): "comment:test_expect_failure", with a number between
+// the two from Linux 7.2 on.
 const (
 	tagComment = "comment:"
 	refusalTag = "test_expect_failure"
@@ -126,7 +129,8 @@ func refusals(spec *btf.Spec) map[btf.ID]bool {
 	return out
 }
 
-// Share returns the executed share of the reachable instructions of the programs that ran. ok is false if none ran.
+// Share returns the executed share of the reachable instructions of the programs that ran. ok is
+// false if none ran.
 func (r *Row) Share() (share float64, ok bool) {
 	reachable, executed := 0, 0
 	for i := range r.Programs {
@@ -141,8 +145,8 @@ func (r *Row) Share() (share float64, ok bool) {
 	return float64(executed) / float64(reachable), true
 }
 
-// Measure runs an object's programs on a target. Errors of the object are part of the row; the error is that of ctx, or
-// of creating a context.
+// Measure runs an object's programs on a target. Errors of the object are part of the row; the
+// error is that of ctx, or of creating a context.
 func Measure(ctx context.Context, obj *loader.Object, target *loader.Target, cfg Config) (*Row, error) {
 	row := &Row{Object: obj.Name, Target: target.Name, Programs: []Program{}, Fields: []string{}}
 	opts := loader.LoadOptions{}
@@ -236,8 +240,8 @@ func (p *Program) add(m *machine.Machine, res *machine.Result) {
 	}
 }
 
-// fault returns, in one line, why a run did not end normally. Refusals are shown without addresses, so that programs
-// refused for the same reason have the same text.
+// fault returns, in one line, why a run did not end normally. Refusals are shown without addresses,
+// so that programs refused for the same reason have the same text.
 func fault(f *machine.Fault, status machine.Status) string {
 	switch {
 	case f.Kind == vm.Poison:
@@ -248,7 +252,8 @@ func fault(f *machine.Fault, status machine.Status) string {
 	return oneLine(f.Fault.Error())
 }
 
-// general removes the indices of a path: the array elements that were read are not relevant for the type.
+// general removes the indices of a path: the array elements that were read are not relevant for the
+// type.
 func general(path string) string {
 	out := make([]byte, 0, len(path))
 	inside := false

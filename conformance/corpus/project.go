@@ -10,8 +10,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// WriteProjects writes one table with a row for each package: how many of its programs run to the end on at least one of the targets, and why the
-// others do not, on the target that comes closest. It suits objects that were built for some of the kernels or architectures only. Programs that no loader loads by default do not count.
+// WriteProjects writes one table with a row for each package: how many of its programs run to the
+// end on at least one of the targets, and why the others do not, on the target that comes closest.
+// It suits objects that were built for some of the kernels or architectures only. Programs that no
+// loader loads by default do not count.
 func WriteProjects(w io.Writer, rows []*Row) error {
 	t := &tables{w: w}
 	t.printf("| project | objects | programs that run to the end | the others |\n|---|---:|---:|---|\n")
@@ -102,7 +104,8 @@ func newProject(rows []*Row, pkg string) *project {
 	return p
 }
 
-// outcome returns what a row says of a program. One with an unknown hook runs with the arguments it declares.
+// outcome returns what a row says of a program. One with an unknown hook runs with the arguments it
+// declares.
 func (p *Program) outcome() outcome {
 	why := string(p.Status)
 	if p.Why != "" {

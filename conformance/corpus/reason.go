@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// reason returns an error as one line, without the names of object and program, which are in the row.
+// reason returns an error as one line, without the names of object and program, which are in the
+// row.
 func reason(err error) string {
 	var e *loader.Error
 	if !errors.As(err, &e) {

@@ -17,8 +17,8 @@ const (
 // ErrMarks means that a file has only one of the marks, or has them in the wrong order.
 var ErrMarks = errors.New("the marks of the corpus table do not match")
 
-// Paste replaces the text between the marks of a Markdown file. If the file has no marks, they and the section are
-// added at its end. A missing file is created.
+// Paste replaces the text between the marks of a Markdown file. If the file has no marks, they and
+// the section are added at its end. A missing file is created.
 func Paste(file string, section []byte) error {
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

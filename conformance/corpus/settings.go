@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Settings are what user space does with objects before it loads them, and what it expects then, by the object's name without ".o".
+// Settings are what user space does with objects before it loads them, and what it expects then, by
+// the object's name without ".o".
 type Settings map[string]*ObjectSettings
 
 // ObjectSettings are the settings of one object.
@@ -24,8 +25,8 @@ type ObjectSettings struct {
 	NotLoaded bool
 }
 
-// ReadSettings reads lines of three words: an object, what is set (type, map-size, refused, not-loaded), and NAME=VALUE, a program or *. Empty lines
-// and those that begin with # are skipped.
+// ReadSettings reads lines of three words: an object, what is set (type, map-size, refused,
+// not-loaded), and NAME=VALUE, a program or *. Empty lines and those that begin with # are skipped.
 func ReadSettings(r io.Reader) (Settings, error) {
 	out := Settings{}
 	lines := bufio.NewScanner(r)

@@ -14,23 +14,25 @@ import (
 type Summary struct {
 	Package string `json:"package"`
 	Target  string `json:"target"`
-	// Objects is the number of measured objects; Sound is the number whose programs all have the status ok, absent or
-	// unknown-hook.
+	// Objects is the number of measured objects; Sound is the number whose programs all have the
+	// status ok, absent or unknown-hook.
 	Objects int `json:"objects"`
 	Sound   int `json:"sound"`
-	// Faults, Refused and NotSimulated count objects with a program of that status. An object that does not load counts
-	// as refused.
+	// Faults, Refused and NotSimulated count objects with a program of that status. An object that
+	// does not load counts as refused.
 	Faults       int `json:"faults"`
 	Refused      int `json:"refused"`
 	NotSimulated int `json:"not_simulated"`
-	// Median is the median, over the objects that ran, of the executed share of their reachable instructions.
+	// Median is the median, over the objects that ran, of the executed share of their reachable
+	// instructions.
 	Median float64 `json:"median_share"`
 	// Ran is the number of objects with a program that ran.
 	Ran int `json:"ran"`
 	// Programs counts the programs of all objects, Refusals those meant to be refused.
 	Programs int `json:"programs"`
 	Refusals int `json:"must_be_refused"`
-	// Insns is the number of executed instructions, Reads the number of locations read in kernel objects.
+	// Insns is the number of executed instructions, Reads the number of locations read in kernel
+	// objects.
 	Insns uint64 `json:"insns"`
 	Reads int    `json:"kernel_reads"`
 }
@@ -111,8 +113,8 @@ func names(rows []*Row, of func(*Row) string) []string {
 	return out
 }
 
-// Write writes the tables of all rows in Markdown. For each package: a summary per target, objects by targets, the
-// programs that did not run with reasons, and the kernel fields that were read.
+// Write writes the tables of all rows in Markdown. For each package: a summary per target, objects
+// by targets, the programs that did not run with reasons, and the kernel fields that were read.
 func Write(w io.Writer, rows []*Row) error {
 	for i, pkg := range names(rows, func(r *Row) string { return r.Package }) {
 		t := &tables{w: w}
@@ -235,8 +237,8 @@ type problem struct {
 	programs, on        []string
 }
 
-// problems lists everything that is not sound, with its reason. Programs with the same reason on the same targets share
-// a line.
+// problems lists everything that is not sound, with its reason. Programs with the same reason on
+// the same targets share a line.
 func (t *tables) problems() {
 	var single []problem // one program each
 	add := func(r *Row, program, status, why string) {
@@ -293,8 +295,8 @@ next:
 	return out
 }
 
-// fields lists the kernel fields that each object reads. A field that is not read on every target the object runs on is
-// listed with its targets. Objects that read no fields are left out.
+// fields lists the kernel fields that each object reads. A field that is not read on every target
+// the object runs on is listed with its targets. Objects that read no fields are left out.
 func (t *tables) fields() {
 	head := "\n| object | kernel fields read |\n|---|---|\n"
 	for _, o := range t.objects {
@@ -330,7 +332,8 @@ func (t *tables) fields() {
 	}
 }
 
-// shortKernel returns the version and the architecture of a kernel's name, without amd64: "6.1", "6.1 arm64".
+// shortKernel returns the version and the architecture of a kernel's name, without amd64: "6.1",
+// "6.1 arm64".
 func shortKernel(target string) string {
 	parts := strings.Split(kernelName(target), "-")
 	v := strings.SplitN(parts[0], ".", 3)

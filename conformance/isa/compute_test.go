@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestConstants: what decode computes with constants is what the interpreter and the reference execute, for every instruction that computes or compares, and
-// the edges of operands.
+// TestConstants: what decode computes with constants is what the interpreter and the reference
+// execute, for every instruction that computes or compares, and the edges of operands.
 func TestConstants(t *testing.T) {
 	m, err := mem.New(mem.Config{Size: 1 << 20})
 	require.NoError(t, err)
@@ -85,7 +85,8 @@ func TestConstants(t *testing.T) {
 	require.Equal(t, 11*4, compared)
 }
 
-// TestOtherByteOrder: programs of big-endian objects change the byte order where those of little-endian ones cut, and the reverse.
+// TestOtherByteOrder: programs of big-endian objects change the byte order where those of
+// little-endian ones cut, and the reverse.
 func TestOtherByteOrder(t *testing.T) {
 	for _, tt := range []struct {
 		op   decode.Op

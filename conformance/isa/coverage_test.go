@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// recorded are the vectors of this package, taken from a kernel with `bpfrun conformance record isa` (testdata/README.md).
+// recorded are the vectors of this package, taken from a kernel with `bpfrun conformance record
+// isa` (testdata/README.md).
 const recorded = "testdata/kernel-6.18-vectors.jsonl.gz"
 
 // wantTimes is how often every instruction has to occur.
@@ -138,7 +139,8 @@ func boundaries(info *decode.Info) []string {
 	return nil
 }
 
-// TestEveryInstructionRecorded fails when the recorded vectors lack an instruction or one of its boundary cases.
+// TestEveryInstructionRecorded fails when the recorded vectors lack an instruction or one of its
+// boundary cases.
 func TestEveryInstructionRecorded(t *testing.T) {
 	cov := collect(t, recorded)
 	gen := generate.New(0, generate.Config{Kernel: true, Version: RecordedKernel})
@@ -159,7 +161,8 @@ func TestEveryInstructionRecorded(t *testing.T) {
 	}
 }
 
-// TestGeneratorCoversEveryInstruction: whatever cannot be recorded is at least generated, or has a reason not to be.
+// TestGeneratorCoversEveryInstruction: whatever cannot be recorded is at least generated, or has a
+// reason not to be.
 func TestGeneratorCoversEveryInstruction(t *testing.T) {
 	gen := generate.New(1, generate.Config{})
 	forms := map[decode.Op]bool{}

@@ -19,16 +19,19 @@ type DifferentialConfig struct {
 	Seed, First, Count uint64 // Count programs of the generator with that seed, from index First
 	Generate           generate.Config
 	Workers            int // number of goroutines; 0 means one per CPU
-	// Modes lists the modes to run every program in. If it is nil, each program runs in one of NativeModes.
+	// Modes lists the modes to run every program in. If it is nil, each program runs in one of
+	// NativeModes.
 	Modes []Mode
-	// Mutate changes fields of instructions. Most mutants do what no verifier accepts, and must fault at the same instruction on
-	// all runners.
+	// Mutate changes fields of instructions. Most mutants do what no verifier accepts, and must
+	// fault at the same instruction on all runners.
 	Mutate bool
-	// Other creates a third runner for each worker, such as the running kernel; it may refuse programs. Nil means none.
+	// Other creates a third runner for each worker, such as the running kernel; it may refuse
+	// programs. Nil means none.
 	Other func() (OtherRunner, error)
 	// Progress is called periodically with the number of finished programs.
 	Progress func(done uint64)
-	// MaxReports limits the number of disagreements that are described; 0 means 10. All disagreements are counted.
+	// MaxReports limits the number of disagreements that are described; 0 means 10. All
+	// disagreements are counted.
 	MaxReports int
 }
 
@@ -71,10 +74,12 @@ func (r *DifferentialReport) Summary() string {
 	return s
 }
 
-// turns lists the indices in NativeModes that programs are distributed over; most are default modes.
+// turns lists the indices in NativeModes that programs are distributed over; most are default
+// modes.
 var turns = [16]int{0, 5, 0, 8, 0, 6, 1, 8, 0, 5, 2, 9, 3, 7, 4, 10}
 
-// modeOf returns the index of the mode to run a program in. It does not correlate with the kinds of programs that the generator makes.
+// modeOf returns the index of the mode to run a program in. It does not correlate with the kinds of
+// programs that the generator makes.
 func modeOf(index uint64) int {
 	if m := turns[index*0x9e3779b97f4a7c15>>60]; m < len(Modes) || jit.Supported() {
 		return m
@@ -82,8 +87,9 @@ func modeOf(index uint64) int {
 	return 0
 }
 
-// Differential runs generated programs on the engines of package vm, on the reference evaluator and on the third runner, if any, and compares
-// the outcomes. It returns an error if programs cannot be run or if ctx is done; the report then covers the finished programs.
+// Differential runs generated programs on the engines of package vm, on the reference evaluator and
+// on the third runner, if any, and compares the outcomes. It returns an error if programs cannot be
+// run or if ctx is done; the report then covers the finished programs.
 func Differential(ctx context.Context, cfg DifferentialConfig) (*DifferentialReport, error) {
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
@@ -287,7 +293,8 @@ func (d *differential) one(v *voices, index uint64) error {
 	return nil
 }
 
-// compareOn runs a loaded program on interpreters and describes the first difference from want; "" means that there is none.
+// compareOn runs a loaded program on interpreters and describes the first difference from want; ""
+// means that there is none.
 func compareOn(on []*Interpreter, run int, in *Value, want *Outcome, insns uint64) string {
 	for _, it := range on {
 		got := it.Run(in)

@@ -16,7 +16,8 @@ import (
 
 // TestDifferential compares interpreter and reference on generated programs.
 func TestDifferential(t *testing.T) {
-	// Loops take long for what one more of them shows; bpfrun conformance generate makes as many as one likes.
+	// Loops take long for what one more of them shows; bpfrun conformance generate makes as many as
+	// one likes.
 	for _, tt := range []struct {
 		name  string
 		count uint64
@@ -43,7 +44,8 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// TestBigEndianDifferential compares all modes of the interpreter for big-endian programs with the reference.
+// TestBigEndianDifferential compares all modes of the interpreter for big-endian programs with the
+// reference.
 func TestBigEndianDifferential(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -71,7 +73,8 @@ func TestBigEndianDifferential(t *testing.T) {
 	}
 }
 
-// TestBigEndianReference: the reference evaluator and all modes agree on instructions whose results are known to depend on the byte order.
+// TestBigEndianReference: the reference evaluator and all modes agree on instructions whose results
+// are known to depend on the byte order.
 func TestBigEndianReference(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -108,8 +111,9 @@ func TestBigEndianReference(t *testing.T) {
 	}
 }
 
-// TestNativeCoverage: native code records the same instructions as executed and the same ways of branches as the interpreter, of programs that end
-// well and of others, whether or not what earlier runs executed is forgotten.
+// TestNativeCoverage: native code records the same instructions as executed and the same ways of
+// branches as the interpreter, of programs that end well and of others, whether or not what earlier
+// runs executed is forgotten.
 func TestNativeCoverage(t *testing.T) {
 	if len(NativeModes()) == len(Modes) {
 		t.Skip("no native code on this system")

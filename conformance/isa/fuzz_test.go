@@ -54,8 +54,9 @@ func (v *fuzzVoices) check(t *testing.T, p *Program, in *Value) {
 	}
 }
 
-// FuzzProgram runs arbitrary programs that pass the structural checks, most of which end in a fault, on the interpreter in all its modes
-// and on the reference: both have to end at the same instruction for the same reason and leave the same memory behind.
+// FuzzProgram runs arbitrary programs that pass the structural checks, most of which end in a
+// fault, on the interpreter in all its modes and on the reference: both have to end at the same
+// instruction for the same reason and leave the same memory behind.
 func FuzzProgram(f *testing.F) {
 	for i := range uint64(40) {
 		c := generate.New(9, generate.Config{Small: true}).Case(i)
@@ -98,8 +99,8 @@ func FuzzGenerated(f *testing.F) {
 	})
 }
 
-// TestMutatedPrograms is FuzzProgram with a fixed source of mutations: fields of valid programs are changed, which makes most of
-// them do what no verifier would allow.
+// TestMutatedPrograms is FuzzProgram with a fixed source of mutations: fields of valid programs are
+// changed, which makes most of them do what no verifier would allow.
 func TestMutatedPrograms(t *testing.T) {
 	count := testsize.Pick(15_000, 1_500, 1_000)
 	v := newFuzzVoices(t)

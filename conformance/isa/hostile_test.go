@@ -25,7 +25,8 @@ func assemble(t testing.TB, text string) []decode.Insn {
 	return insns
 }
 
-// hostile are programs that pass the structural checks and do what the kernel's verifier would never allow.
+// hostile are programs that pass the structural checks and do what the kernel's verifier would
+// never allow.
 var hostile = []struct {
 	name, text string
 	fault      string
@@ -70,7 +71,8 @@ var hostile = []struct {
 	{"callback into the second slot", "r1 = 1; r2 = func(+6); r3 = 0; r4 = 0; r2 += 8; call 181; exit; r3 = 1 ll; r0 = 0; exit", "bad-target", -1, ""},
 }
 
-// TestHostilePrograms: every one ends in a typed fault at the right place, in every mode, and the reference says the same.
+// TestHostilePrograms: every one ends in a typed fault at the right place, in every mode, and the
+// reference says the same.
 func TestHostilePrograms(t *testing.T) {
 	v := newFuzzVoices(t)
 	for _, it := range v.interp {
@@ -96,7 +98,8 @@ func TestHostilePrograms(t *testing.T) {
 	}
 }
 
-// TestRecursionWithoutCheck: the structural checks refuse recursion, and the machine stops it all the same.
+// TestRecursionWithoutCheck: the structural checks refuse recursion, and the machine stops it all
+// the same.
 func TestRecursionWithoutCheck(t *testing.T) {
 	p := &Program{Name: "recursion", Insns: recursion}
 	require.ErrorIs(t, decode.Check(p.Insns, decode.CheckConfig{}), decode.ErrCallDepth)
@@ -108,8 +111,8 @@ func TestRecursionWithoutCheck(t *testing.T) {
 	}
 }
 
-// TestObjectEnds tries every size at every offset around the ends of a value of every size up to 24 bytes: an access is a fault
-// exactly if one of its bytes lies outside.
+// TestObjectEnds tries every size at every offset around the ends of a value of every size up to 24
+// bytes: an access is a fault exactly if one of its bytes lies outside.
 func TestObjectEnds(t *testing.T) {
 	m, err := mem.New(mem.Config{Size: 4 << 20})
 	require.NoError(t, err)
@@ -211,7 +214,8 @@ func TestBranchesOverFarDistances(t *testing.T) {
 	v.check(t, &Program{Name: "far", Insns: insns}, &Value{})
 }
 
-// TestManyMachines runs valid and hostile programs on many machines at once; it is for the race detector.
+// TestManyMachines runs valid and hostile programs on many machines at once; it is for the race
+// detector.
 func TestManyMachines(t *testing.T) {
 	gen := generate.New(21, generate.Config{Runs: 1})
 	var wg sync.WaitGroup

@@ -42,8 +42,8 @@ func bigModes() []Mode {
 	return list
 }
 
-// JITModes lists the modes of native code, first without and then with optimised loops. The first mode of each half is
-// the default.
+// JITModes lists the modes of native code, first without and then with optimised loops. The first
+// mode of each half is the default.
 var JITModes = []Mode{
 	{Name: "jit", Fuse: true, JIT: true},
 	{Name: "jit-slices", Fuse: true, JIT: true, Slice: 1009},
@@ -61,8 +61,8 @@ func NativeModes() []Mode {
 	return append(slices.Clone(Modes), JITModes...)
 }
 
-// Interpreter runs programs on package vm. It reuses its memory between programs. Create it with [NewInterpreter] and release it with Close. It
-// is not safe for concurrent use.
+// Interpreter runs programs on package vm. It reuses its memory between programs. Create it with
+// [NewInterpreter] and release it with Close. It is not safe for concurrent use.
 type Interpreter struct {
 	Mode  Mode
 	Limit uint64 // maximum number of instructions of a run
@@ -152,7 +152,8 @@ func (it *Interpreter) Load(p *Program) error {
 	return nil
 }
 
-// imm64 resolves the references of LD_IMM64. All map references resolve to the implicit map, whatever their file descriptor.
+// imm64 resolves the references of LD_IMM64. All map references resolve to the implicit map,
+// whatever their file descriptor.
 func (it *Interpreter) imm64(insns []decode.Insn) func(int) (uint64, error) {
 	return func(pc int) (uint64, error) {
 		switch op := insns[pc].Op(); op {
@@ -175,7 +176,8 @@ const (
 
 var loopFunc = &vm.Func{Name: "bpf_loop", ID: helperLoop, Fn: loop}
 
-// call binds the helpers that tests of the instruction set need: one returns a pointer that may be null, the other calls callbacks.
+// call binds the helpers that tests of the instruction set need: one returns a pointer that may be
+// null, the other calls callbacks.
 func (it *Interpreter) call(_ int, in decode.Insn) (*vm.Func, error) {
 	if in.Op() == decode.OpCallHelper {
 		switch in.Imm {
@@ -202,7 +204,8 @@ func (it *Interpreter) mapLookup(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Act
 	return it.value.Base, nil
 }
 
-// loop implements bpf_loop. For -E2BIG it returns the zero-extended 32-bit value, as in the verifier's inlined form.
+// loop implements bpf_loop. For -E2BIG it returns the zero-extended 32-bit value, as in the
+// verifier's inlined form.
 func loop(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 	n := args[0] & 0xffffffff
 	switch {
@@ -229,7 +232,8 @@ func (s loopState) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 	return 0, t.Invoke(s.entry, [5]uint64{s.i, s.ctx}, s)
 }
 
-// opaque is the memory behind a map reference. Programs of vectors cannot access struct bpf_map, so every access faults.
+// opaque is the memory behind a map reference. Programs of vectors cannot access struct bpf_map, so
+// every access faults.
 type opaque struct{}
 
 func (opaque) refuse() *mem.Fault { return &mem.Fault{Kind: mem.NotPermitted} }

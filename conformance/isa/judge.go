@@ -42,8 +42,9 @@ func (r *Result) add(w io.Writer, id, what string) {
 	fmt.Fprintf(w, "%s: %s\n", id, what)
 }
 
-// Judge runs the vectors of a file, which may mix both forms of lines, and writes a line for each vector that fails. It returns an error if
-// the file cannot be read; a failed vector is not an error.
+// Judge runs the vectors of a file, which may mix both forms of lines, and writes a line for each
+// vector that fails. It returns an error if the file cannot be read; a failed vector is not an
+// error.
 func Judge(path string, cfg Config, w io.Writer) (*Result, error) {
 	if cfg.Limit == 0 {
 		cfg.Limit = DefaultLimit
@@ -111,7 +112,8 @@ func judgeKernel(it *Interpreter, l *Line) string {
 	return ""
 }
 
-// judgeSimple runs a line of the public suite and describes the difference; "" means that it passed.
+// judgeSimple runs a line of the public suite and describes the difference; "" means that it
+// passed.
 func judgeSimple(l *Line, cfg Config) string {
 	insns, err := decodeHex(l.Code)
 	if err != nil {
@@ -150,8 +152,9 @@ func parseExpect(s string) (uint64, error) {
 	return strconv.ParseUint(s, 0, 64)
 }
 
-// Plugin implements the plugin protocol of the public suite. It reads the program in hex from stdin and the memory in hex from its argument,
-// and writes r0 in hex to stdout. It ignores white space in both inputs.
+// Plugin implements the plugin protocol of the public suite. It reads the program in hex from stdin
+// and the memory in hex from its argument, and writes r0 in hex to stdout. It ignores white space
+// in both inputs.
 func Plugin(memory string, stdin io.Reader, cfg Config, stdout io.Writer) error {
 	text, err := io.ReadAll(io.LimitReader(stdin, maxLine))
 	if err != nil {

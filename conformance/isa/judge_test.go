@@ -96,7 +96,8 @@ func TestJudgeRefusesOtherInput(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestPackets: LD_ABS reads the vector's packet, 64 zero bytes without one, and ends the program outside it.
+// TestPackets: LD_ABS reads the vector's packet, 64 zero bytes without one, and ends the program
+// outside it.
 func TestPackets(t *testing.T) {
 	// r6 = r1; r0 = 7; r0 = *(u16 *)skb[62]; exit
 	p := "bf16000000000000b700000007000000280000003e0000009500000000000000"

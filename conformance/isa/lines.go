@@ -12,10 +12,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// maxLine limits the length of a line in a vector file, in bytes: enough for a program of a million slots in hex and some runs.
+// maxLine limits the length of a line in a vector file, in bytes: enough for a program of a million
+// slots in hex and some runs.
 const maxLine = 64 << 20
 
-// Line is one line of a vector file in either form: a kernel vector has P and Runs; a line of the public suite has Code, Mem and Expect.
+// Line is one line of a vector file in either form: a kernel vector has P and Runs; a line of the
+// public suite has Code, Mem and Expect.
 type Line struct {
 	ID   string `json:"id,omitempty"`
 	Cat  string `json:"cat,omitempty"`  // category, such as "alu" or "random"
@@ -60,8 +62,8 @@ func (e *InputError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.
 // Unwrap returns the cause.
 func (e *InputError) Unwrap() error { return e.Err }
 
-// ReadFile decodes each line of a file of JSON lines, which may be compressed with gzip, and calls f with it. It skips empty lines and stops
-// at the first error of f.
+// ReadFile decodes each line of a file of JSON lines, which may be compressed with gzip, and calls
+// f with it. It skips empty lines and stops at the first error of f.
 func ReadFile[T any](path string, f func(T) error) error {
 	file, err := os.Open(path)
 	if err != nil {

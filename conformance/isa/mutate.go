@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// anyDepth returns err, an error of decode.Check, unless it is about the depth of calls. That check comes last, and calls that are too deep
-// fault at run time.
+// anyDepth returns err, an error of decode.Check, unless it is about the depth of calls. That check
+// comes last, and calls that are too deep fault at run time.
 func anyDepth(err error) error {
 	if errors.Is(err, decode.ErrCallDepth) {
 		return nil
@@ -16,8 +16,9 @@ func anyDepth(err error) error {
 	return err
 }
 
-// fuzzable reports whether the program can run on all runners: it passes the structural checks, and has no indirect jumps or calls through
-// registers, which the reference evaluator does not implement.
+// fuzzable reports whether the program can run on all runners: it passes the structural checks, and
+// has no indirect jumps or calls through registers, which the reference evaluator does not
+// implement.
 func fuzzable(insns []decode.Insn) bool {
 	err := decode.Check(insns, decode.CheckConfig{
 		Lenient: true, Helper: func(id int32) bool { return id == helperLookup || id == helperLoop },
@@ -35,8 +36,9 @@ func fuzzable(insns []decode.Insn) bool {
 	return true
 }
 
-// mutate changes a few instructions of a case, chosen by its index. In every second case of kind Walk it instead adds some bytes to the address
-// of the map value, so that accesses reach just beyond its end.
+// mutate changes a few instructions of a case, chosen by its index. In every second case of kind
+// Walk it instead adds some bytes to the address of the map value, so that accesses reach just
+// beyond its end.
 func mutate(c *generate.Case) {
 	if c.Cat == generate.Walk && c.Index%2 == 0 {
 		c.Insns[1].Imm = int32(c.Index / 2 % 48)

@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// unwindHelper is the number of the only helper that programs of the public suite call. It ends the program if its argument is 0, and
-// otherwise returns it.
+// unwindHelper is the number of the only helper that programs of the public suite call. It ends the
+// program if its argument is 0, and otherwise returns it.
 const unwindHelper = 5
 
 // Refused is the error for a program that fails the structural checks at load.
@@ -34,11 +34,13 @@ func (e *Faulted) Error() string {
 	return fmt.Sprintf("fault: %s", e.end())
 }
 
-// NotSimulated reports whether the program used something that the test environment does not implement.
+// NotSimulated reports whether the program used something that the test environment does not
+// implement.
 func (e *Faulted) NotSimulated() bool { return e.Kind == vm.NotSimulated.String() }
 
-// RunPlain runs a program of the public suite, with r1 pointing to data and r2 set to its length in bytes, and returns all 64 bits of r0. It
-// masks immediate shifts that are out of range and implements callx. The error is a *[Refused], a *[Faulted], or a failure to set up the run.
+// RunPlain runs a program of the public suite, with r1 pointing to data and r2 set to its length in
+// bytes, and returns all 64 bits of r0. It masks immediate shifts that are out of range and
+// implements callx. The error is a *[Refused], a *[Faulted], or a failure to set up the run.
 func RunPlain(name string, insns []decode.Insn, data []byte, mode Mode, limit uint64) (uint64, error) {
 	if err := decode.Check(insns, decode.CheckConfig{Lenient: true, Helper: func(id int32) bool { return id == unwindHelper }}); err != nil {
 		return 0, &Refused{err}
@@ -104,7 +106,8 @@ func unwind(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 	return args[0], nil
 }
 
-// replaceCallX replaces calls through registers, which kernels and package vm refuse, by helper calls. It returns the registers by slot.
+// replaceCallX replaces calls through registers, which kernels and package vm refuse, by helper
+// calls. It returns the registers by slot.
 func replaceCallX(insns []decode.Insn) ([]decode.Insn, map[int]int) {
 	var code []decode.Insn
 	var registers map[int]int

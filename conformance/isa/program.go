@@ -16,13 +16,15 @@ const (
 	ValueSize = 256
 	// DefaultPacket is the size in bytes of the packet for programs that have none.
 	DefaultPacket = 64
-	// NetworkHeader is the offset of the network header in a packet, in bytes: it follows the Ethernet header.
+	// NetworkHeader is the offset of the network header in a packet, in bytes: it follows the
+	// Ethernet header.
 	NetworkHeader = 14
 	// DefaultLimit is the default for the maximum number of instructions of a run.
 	DefaultLimit = 100_000_000
 )
 
-// Program is a program for the environment of kernel vectors: an array map with one value of ValueSize bytes, and a packet.
+// Program is a program for the environment of kernel vectors: an array map with one value of
+// ValueSize bytes, and a packet.
 type Program struct {
 	Name   string
 	Insns  []decode.Insn
@@ -36,8 +38,8 @@ type Value [ValueSize]byte
 type Outcome struct {
 	Ret   uint64
 	Value Value
-	// Fault is the kind of fault that stopped the program, such as "memory" or "call-depth", and PC the slot of the instruction. Fault is
-	// empty if the program completed.
+	// Fault is the kind of fault that stopped the program, such as "memory" or "call-depth", and PC
+	// the slot of the instruction. Fault is empty if the program completed.
 	Fault string
 	PC    int
 	// Text describes the fault. It is not compared.

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Runner runs programs in the environment of kernel vectors. Implementations are [Interpreter], [Reference] and the running kernel.
+// Runner runs programs in the environment of kernel vectors. Implementations are [Interpreter],
+// [Reference] and the running kernel.
 type Runner interface {
 	Name() string
 	// Load sets the program that Run runs.
@@ -23,7 +24,8 @@ const (
 	arenaUser   = 0x00007f4200000000
 )
 
-// Layout contains the addresses that an Interpreter assigned to the memory that programs can point to.
+// Layout contains the addresses that an Interpreter assigned to the memory that programs can point
+// to.
 type Layout struct {
 	Map, Value, Context uint64
 	ContextSize         uint64
@@ -62,7 +64,8 @@ type Reference struct {
 	value Value
 }
 
-// NewReference creates a reference evaluator with the addresses of l, so that programs that read addresses have the same results on both.
+// NewReference creates a reference evaluator with the addresses of l, so that programs that read
+// addresses have the same results on both.
 func NewReference(l Layout) *Reference {
 	r := &Reference{}
 	r.m = reference.Machine{
@@ -100,7 +103,8 @@ func (r *Reference) Run(in *Value) Outcome {
 // SetLimit sets the maximum number of instructions of a run.
 func (r *Reference) SetLimit(n uint64) { r.m.Limit = n }
 
-// SetTrace makes the evaluator call f before each instruction, with all registers; nil turns tracing off.
+// SetTrace makes the evaluator call f before each instruction, with all registers; nil turns
+// tracing off.
 func (r *Reference) SetTrace(f func(pc int, regs *[11]uint64)) { r.m.Trace = f }
 
 // Insns returns the number of instructions that the last run executed.

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// RecordedKernel is the kernel on which the committed verdicts were recorded. It is the default for files whose name does not tell the kernel.
+// RecordedKernel is the kernel on which the committed verdicts were recorded. It is the default for
+// files whose name does not tell the kernel.
 var RecordedKernel = decode.KernelVersion(6, 18, 0)
 
 // DecodeResult is the result of the structural checks for one program.
@@ -18,8 +19,8 @@ type DecodeResult struct {
 	ID  string `json:"id"`
 	OK  bool   `json:"ok"`
 	Why string `json:"why,omitempty"`
-	// Judged is false if no kernel was asked, or if the kernel refused the program for the contents of registers. Agrees is meaningful
-	// only if Judged is true.
+	// Judged is false if no kernel was asked, or if the kernel refused the program for the contents
+	// of registers. Agrees is meaningful only if Judged is true.
 	Judged bool   `json:"-"`
 	Agrees bool   `json:"-"`
 	Kernel string `json:"-"` // the kernel's message
@@ -37,8 +38,8 @@ func (r *DecodeReport) Summary() string {
 	return fmt.Sprintf("%d agree, %d disagree, %d refused for register types and not judged", r.Agree, r.Disagree, r.NotStructural)
 }
 
-// structural matches the kernel's messages for refusals that do not depend on the contents of registers (kernel/bpf/verifier.c, cfg.c,
-// core.c).
+// structural matches the kernel's messages for refusals that do not depend on the contents of
+// registers (kernel/bpf/verifier.c, cfg.c, core.c).
 var structural = []*lazyre.Regexp{
 	lazyre.New(`^unknown opcode`),
 	lazyre.New(`uses reserved fields|^invalid may_goto imm`),
@@ -56,7 +57,8 @@ var structural = []*lazyre.Regexp{
 	lazyre.New(`^failed to find BTF for kernel function|^kernel btf_id \d+ is not a function|^invalid func unknown|^program of this type cannot use helper bpf_unspec`),
 }
 
-// Structural reports whether a message of the kernel's verifier refuses a program for its structure alone.
+// Structural reports whether a message of the kernel's verifier refuses a program for its structure
+// alone.
 func Structural(why string) bool {
 	for _, r := range structural {
 		if r.MatchString(why) {
@@ -68,7 +70,8 @@ func Structural(why string) bool {
 
 var releaseInName = lazyre.New(`kernel-(\d+)\.(\d+)`)
 
-// KernelOf returns the kernel in the name of a file of verdicts ("kernel-6.18-encodings.jsonl.gz"), or RecordedKernel if there is none.
+// KernelOf returns the kernel in the name of a file of verdicts ("kernel-6.18-encodings.jsonl.gz"),
+// or RecordedKernel if there is none.
 func KernelOf(path string) decode.Version {
 	m := releaseInName.FindStringSubmatch(filepath.Base(path))
 	if m == nil {
@@ -82,8 +85,9 @@ func KernelOf(path string) decode.Version {
 	return decode.KernelVersion(major, minor, 0)
 }
 
-// Decode applies the structural checks of a kernel to the programs of a file; 0 means the kernel that KernelOf returns. Calls to kernel
-// functions are refused, as by a kernel for programs without BTF.
+// Decode applies the structural checks of a kernel to the programs of a file; 0 means the kernel
+// that KernelOf returns. Calls to kernel functions are refused, as by a kernel for programs without
+// BTF.
 func Decode(path string, kernel decode.Version) (*DecodeReport, error) {
 	if kernel == 0 {
 		kernel = KernelOf(path)

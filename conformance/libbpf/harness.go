@@ -1,5 +1,5 @@
-// Package libbpf performs CO-RE relocations with an installed libbpf. It contains the C source of a small program, which it
-// builds with the system's C compiler and links with that libbpf.
+// Package libbpf performs CO-RE relocations with an installed libbpf. It contains the C source of a
+// small program, which it builds with the system's C compiler and links with that libbpf.
 //
 // It does not use this module's own relocation code. Start from [Build].
 //
@@ -21,7 +21,8 @@ import (
 //go:embed core_libbpf.c nobpf.h
 var sources embed.FS
 
-// ErrUnavailable means that the program cannot be built or run here, because the system has no C compiler, or no libbpf with headers.
+// ErrUnavailable means that the program cannot be built or run here, because the system has no C
+// compiler, or no libbpf with headers.
 var ErrUnavailable = errors.New("libbpf is not available here")
 
 // Harness is the compiled program. Close removes it.
@@ -31,8 +32,8 @@ type Harness struct {
 	Version string
 }
 
-// Build compiles the program. cc is the compiler with its flags; "" means cc. The error wraps [ErrUnavailable] if the system lacks a
-// prerequisite.
+// Build compiles the program. cc is the compiler with its flags; "" means cc. The error wraps
+// [ErrUnavailable] if the system lacks a prerequisite.
 func Build(ctx context.Context, cc string) (*Harness, error) {
 	if cc == "" {
 		cc = "cc"
@@ -65,8 +66,8 @@ func (h *Harness) compile(ctx context.Context, cc []string) error {
 	return nil
 }
 
-// Run relocates an object against BTF, in an uncompressed raw or ELF file, and returns the lines that the program prints.
-// objectName and btfName are the names that appear in the lines.
+// Run relocates an object against BTF, in an uncompressed raw or ELF file, and returns the lines
+// that the program prints. objectName and btfName are the names that appear in the lines.
 func (h *Harness) Run(ctx context.Context, objectName, object, btfName, btf string) ([]byte, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, h.program, "-o", objectName, "-b", btfName, object, btf)

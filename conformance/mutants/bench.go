@@ -18,7 +18,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/mutate"
 )
 
-// timeLimit ends tests that a mutation causes to loop forever. startLimit applies to the single test that runs first.
+// timeLimit ends tests that a mutation causes to loop forever. startLimit applies to the single
+// test that runs first.
 const (
 	timeLimit  = 4 * time.Minute
 	startLimit = time.Minute
@@ -47,7 +48,8 @@ func newBench(root, dir string) (*bench, error) {
 	return b, nil
 }
 
-// judge returns the test that detects mutation i. It first tries the test that detected the mutation before.
+// judge returns the test that detects mutation i. It first tries the test that detected the
+// mutation before.
 func (b *bench) judge(i int, before notice) (notice, error) {
 	if b.apart[i] {
 		return b.judgeApart(i, before)
@@ -74,7 +76,8 @@ func (b *bench) judge(i int, before notice) (notice, error) {
 	return b.testAll(rest, i, env)
 }
 
-// testAll runs the tests of the packages that execute the mutated code, until one detects the mutation.
+// testAll runs the tests of the packages that execute the mutated code, until one detects the
+// mutation.
 func (b *bench) testAll(packages []string, i int, env string) (notice, error) {
 	for _, pkg := range packages {
 		if err := b.survey(pkg); err != nil {
@@ -112,7 +115,8 @@ func (b *bench) judgeApart(i int, before notice) (notice, error) {
 	return notice{nobody, nobody}, nil
 }
 
-// survey runs a package's tests with all mutations disabled, to find out which mutated code they execute.
+// survey runs a package's tests with all mutations disabled, to find out which mutated code they
+// execute.
 func (b *bench) survey(pkg string) error {
 	if b.reached[pkg] != nil {
 		return nil
@@ -171,7 +175,8 @@ func (b *bench) build(pkg, overlay, bin string) error {
 
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// test runs a test binary in the directory of its package. It returns the name of the test that failed, or "" if none did.
+// test runs a test binary in the directory of its package. It returns the name of the test that
+// failed, or "" if none did.
 func (b *bench) test(pkg, bin string, limit time.Duration, env string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFaultsApply fails when the code changed so that an error cannot be put in any more: look at the new code, and find the error's place in it.
+// TestFaultsApply fails when the code changed so that an error cannot be put in any more: look at
+// the new code, and find the error's place in it.
 func TestFaultsApply(t *testing.T) {
 	assert.GreaterOrEqual(t, len(faults), 75)
 	names := map[string]bool{}
@@ -26,7 +27,8 @@ func TestFaultsApply(t *testing.T) {
 	}
 }
 
-// TestResultsAreFresh: results.txt has a line for each error and no other, few were missed, and the tests it names are there.
+// TestResultsAreFresh: results.txt has a line for each error and no other, few were missed, and the
+// tests it names are there.
 func TestResultsAreFresh(t *testing.T) {
 	known, err := readResults("results.txt")
 	require.NoError(t, err)

@@ -1,14 +1,20 @@
-// Command mutants measures whether the tests detect errors (mutation testing). It applies the mutations in faults.go to the loader, kernel, machine, maps, helpers,
-// scenarios, memory and the JIT's planning, one by one. For each it runs the tests of the mutated package, then those of every package whose tests execute the mutated
-// function, and reports the mutations that no test detected.
+// Command mutants measures whether the tests detect errors (mutation testing). It applies the
+// mutations in faults.go to the loader, kernel, machine, maps, helpers, scenarios, memory and the
+// JIT's planning, one by one. For each it runs the tests of the mutated package, then those of
+// every package whose tests execute the mutated function, and reports the mutations that no test
+// detected.
 //
 //	go run ./conformance/mutants [-only TEXT] [-resume] [-results FILE]
 //
-// Each test binary is built once with all mutations compiled in, and an environment variable enables one of them; mutations of package-level variables are built one by
-// one. An initial run without mutations finds out which tests execute which mutated code. The results file names the test that detected each mutation. The next run tries
-// that test first, so that it takes minutes instead of an hour. With -resume, mutations that already have a result are skipped, to continue an interrupted run.
+// Each test binary is built once with all mutations compiled in, and an environment variable
+// enables one of them; mutations of package-level variables are built one by one. An initial run
+// without mutations finds out which tests execute which mutated code. The results file names the
+// test that detected each mutation. The next run tries that test first, so that it takes minutes
+// instead of an hour. With -resume, mutations that already have a result are skipped, to continue
+// an interrupted run.
 //
-// The command fails if more than one in ten mutations goes undetected. conformance/isa/mutants contains the mutations of the interpreter.
+// The command fails if more than one in ten mutations goes undetected. conformance/isa/mutants
+// contains the mutations of the interpreter.
 package main
 
 import (

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// notice is the result for a mutation: the test that detected it, with its package, or nobody. The zero value means not tried.
+// notice is the result for a mutation: the test that detected it, with its package, or nobody. The
+// zero value means not tried.
 type notice struct{ Package, Test string }
 
 const nobody = "-"
@@ -22,7 +23,8 @@ func (n notice) String() string {
 	return n.Package + " " + n.Test
 }
 
-// readResults reads a results file. Each line holds a mutation's name, a package and a test, separated by tabs.
+// readResults reads a results file. Each line holds a mutation's name, a package and a test,
+// separated by tabs.
 func readResults(file string) (map[string]notice, error) {
 	known := map[string]notice{}
 	text, err := os.ReadFile(file)

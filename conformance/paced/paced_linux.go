@@ -14,9 +14,10 @@ func Settle(moment time.Duration) {
 	time.Sleep(moment)
 }
 
-// Interrupt locks the calling goroutine to its thread. Once limit has elapsed it repeatedly sends the thread SIGURG, which Go programs
-// ignore, to interrupt its system calls: the verifier aborts when a signal is pending. stop ends this, unlocks the thread, and reports
-// whether a signal was sent.
+// Interrupt locks the calling goroutine to its thread. Once limit has elapsed it repeatedly sends
+// the thread SIGURG, which Go programs ignore, to interrupt its system calls: the verifier aborts
+// when a signal is pending. stop ends this, unlocks the thread, and reports whether a signal was
+// sent.
 func Interrupt(limit time.Duration) (stop func() bool) {
 	runtime.LockOSThread()
 	pid, tid := unix.Getpid(), unix.Gettid()

@@ -52,7 +52,8 @@ func call(cmd uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	return -1, unix.EAGAIN
 }
 
-// pointer converts the address of a slice for the kernel. The caller keeps the slice alive; objects on Go's heap do not move.
+// pointer converts the address of a slice for the kernel. The caller keeps the slice alive; objects
+// on Go's heap do not move.
 func pointer(b []byte) uint64 {
 	if len(b) == 0 {
 		return 0
@@ -168,8 +169,8 @@ type request struct {
 	code, license, funcs []byte
 }
 
-// newRequest creates the request that loads a linked program with the given instructions, whose references are bound. types is the
-// descriptor of the object's BTF, or negative.
+// newRequest creates the request that loads a linked program with the given instructions, whose
+// references are bound. types is the descriptor of the object's BTF, or negative.
 func newRequest(p *loader.LinkedProgram, insns []decode.Insn, types int) *request {
 	r := &request{code: decode.Marshal(insns, binary.NativeEndian), license: append([]byte(p.Linked().Object.License), 0)}
 	for _, f := range p.Funcs {
@@ -194,7 +195,8 @@ func newRequest(p *loader.LinkedProgram, insns []decode.Insn, types int) *reques
 	return r
 }
 
-// structOpsIndex returns the index, in the kernel's struct, of the member that a struct_ops program implements, or -1 if it is unknown.
+// structOpsIndex returns the index, in the kernel's struct, of the member that a struct_ops program
+// implements, or -1 if it is unknown.
 func structOpsIndex(p *loader.LinkedProgram) int {
 	l := p.Linked()
 	for _, s := range l.StructOps {
@@ -210,8 +212,8 @@ func structOpsIndex(p *loader.LinkedProgram) int {
 	return -1
 }
 
-// setFuncs sets the func_info attributes. types is the descriptor of the BTF that contains the types of the functions; if it is negative,
-// no func_info is passed.
+// setFuncs sets the func_info attributes. types is the descriptor of the BTF that contains the
+// types of the functions; if it is negative, no func_info is passed.
 func (r *request) setFuncs(types int) {
 	if types >= 0 && len(r.funcs) > 0 {
 		r.attr.btf, r.attr.funcSize, r.attr.funcs, r.attr.funcCount = uint32(types), 8, pointer(r.funcs), uint32(len(r.funcs)/8)
@@ -231,8 +233,8 @@ func (r *request) load(level uint32, log []byte) (int, error) {
 	return fd, err
 }
 
-// loadProgram loads a linked program with the given instructions, whose references are bound. If the kernel refuses it, loadProgram loads it
-// again to read the log.
+// loadProgram loads a linked program with the given instructions, whose references are bound. If
+// the kernel refuses it, loadProgram loads it again to read the log.
 func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, error) {
 	r := newRequest(p, insns, types)
 	fd, err := r.load(0, nil)

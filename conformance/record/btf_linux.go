@@ -13,8 +13,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// BTFVerdict loads raw BTF into the running kernel, releases it, and returns the errno of the load, 0 if the kernel accepts it. The error is
-// not nil if the load failed for a reason other than the BTF.
+// BTFVerdict loads raw BTF into the running kernel, releases it, and returns the errno of the load,
+// 0 if the kernel accepts it. The error is not nil if the load failed for a reason other than the
+// BTF.
 func BTFVerdict(raw []byte) (uapi.Errno, error) {
 	if loads++; loads%btfPauseEvery == 0 {
 		paced.Settle(btfPause)

@@ -25,7 +25,8 @@ import (
 // syscallContext is the size of the context for syscall programs whose case has none, in bytes.
 const syscallContext = 64
 
-// Cases runs the cases of a plan on the running kernel, which target describes, and fills in the results.
+// Cases runs the cases of a plan on the running kernel, which target describes, and fills in the
+// results.
 func Cases(ctx context.Context, obj *loader.Object, target *loader.Target, file *conformance.CaseFile) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -145,7 +146,8 @@ func (k *instance) mapNamed(name string) (*liveMap, bool) {
 	return nil, false
 }
 
-// run executes one run of a case and returns its result. If BPF_PROG_TEST_RUN fails, the result is its errno.
+// run executes one run of a case and returns its result. If BPF_PROG_TEST_RUN fails, the result is
+// its errno.
 func (r *recorder) run(k *instance, run *conformance.CaseRun) (*conformance.RunExpect, error) {
 	p, _ := k.linked.Program(run.Prog)
 	data, ctx := []byte(run.Data), bytes.Clone(run.Ctx)
@@ -231,7 +233,8 @@ func put[T any](m *map[string][]T, name string, list []T) {
 	(*m)[name] = list
 }
 
-// globals records the variables of a data section: the elements of R as checks, and other variables if they changed.
+// globals records the variables of a data section: the elements of R as checks, and other variables
+// if they changed.
 func (r *recorder) globals(m *liveMap, c *conformance.Case) error {
 	now := make([]byte, m.ValueSize)
 	if err := element(cmdMapLookup, m.fd, slot(0), now, 0); err != nil {
@@ -254,8 +257,8 @@ func (r *recorder) globals(m *liveMap, c *conformance.Case) error {
 	return nil
 }
 
-// special reports whether a variable is one of the kernel's own structs (bpf_spin_lock, bpf_list_head, ...), which contain addresses or are
-// not visible to user space.
+// special reports whether a variable is one of the kernel's own structs (bpf_spin_lock,
+// bpf_list_head, ...), which contain addresses or are not visible to user space.
 func special(spec *btf.Spec, id btf.ID) bool {
 	t := spec.SkipMods(id)
 	for t.Kind == btf.KindArray {
@@ -281,7 +284,8 @@ func (r *recorder) checks(value []byte, c *conformance.Case) {
 	}
 }
 
-// globalWant returns a variable's value: a number if its type is an integer or enum, and else its bytes.
+// globalWant returns a variable's value: a number if its type is an integer or enum, and else its
+// bytes.
 func globalWant(spec *btf.Spec, v loader.Var, value []byte) conformance.GlobalWant {
 	t := spec.SkipMods(v.Type)
 	if (t.Kind != btf.KindInt && !t.Kind.IsEnum()) || len(value) > 8 {

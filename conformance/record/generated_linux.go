@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// GeneratedVerdicts fills in the kernel's verdict on a generated program, which does not belong to an object.
+// GeneratedVerdicts fills in the kernel's verdict on a generated program, which does not belong to
+// an object.
 func GeneratedVerdicts(_ context.Context, l *verdicts.Line, cfg VerdictConfig) error {
 	g := l.Generated
 	insns, err := g.Insns()

@@ -110,7 +110,8 @@ func (k *instance) mapsOf(names []string) map[*loader.Map]bool {
 	return used
 }
 
-// bind returns a program's instructions with the references to maps, symbols and functions resolved.
+// bind returns a program's instructions with the references to maps, symbols and functions
+// resolved.
 func (k *instance) bind(p *loader.LinkedProgram) ([]decode.Insn, error) {
 	insns := slices.Clone(p.Insns)
 	for pc, ref := range p.Refs {

@@ -102,7 +102,8 @@ func (k *instance) createMap(m *loader.Map) (*liveMap, error) {
 	return live, k.fill(live)
 }
 
-// hasTypes reports whether the kernel accepts BTF for the keys and values of a map type (bpf_object__create_map in libbpf).
+// hasTypes reports whether the kernel accepts BTF for the keys and values of a map type
+// (bpf_object__create_map in libbpf).
 func hasTypes(t uapi.MapType) bool {
 	switch t {
 	case uapi.MapTypePerfEventArray, uapi.MapTypeCgroupArray, uapi.MapTypeStackTrace, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps,
@@ -164,7 +165,8 @@ func (k *instance) fill(m *liveMap) error {
 	return nil
 }
 
-// fillJumpTable writes the targets of a jump table to its instruction array (struct bpf_insn_array_value) and freezes the map.
+// fillJumpTable writes the targets of a jump table to its instruction array (struct
+// bpf_insn_array_value) and freezes the map.
 func fillJumpTable(m *liveMap) error {
 	for i, target := range m.Slots {
 		value := make([]byte, m.ValueSize)
@@ -189,7 +191,8 @@ func (m *liveMap) close() {
 	unix.Close(m.fd)
 }
 
-// contents reads a map in the form that cases use. ok is false if the contents of its type are not compared.
+// contents reads a map in the form that cases use. ok is false if the contents of its type are not
+// compared.
 func (m *liveMap) contents(cpus int) (entries []conformance.MapWant, ok bool, err error) {
 	switch m.Type {
 	case uapi.MapTypeQueue, uapi.MapTypeStack:
@@ -221,7 +224,8 @@ func (m *liveMap) popAll() ([]conformance.MapWant, error) {
 	return out, nil
 }
 
-// walk reads all elements. Elements of arrays that are all zero are left out. cpus is 0 for maps that are not per-CPU.
+// walk reads all elements. Elements of arrays that are all zero are left out. cpus is 0 for maps
+// that are not per-CPU.
 func (m *liveMap) walk(cpus int) ([]conformance.MapWant, error) {
 	stride := (int(m.ValueSize) + 7) &^ 7
 	array := m.Type == uapi.MapTypeArray || m.Type == uapi.MapTypePercpuArray

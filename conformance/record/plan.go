@@ -22,7 +22,8 @@ import (
 const (
 	// sectionChecks holds strings "INDEX:NAME", which name the elements of the global array R.
 	sectionChecks = "checks"
-	// sectionCases holds strings, each of which is a case in the format of case files, without expectations.
+	// sectionCases holds strings, each of which is a case in the format of case files, without
+	// expectations.
 	sectionCases = "cases"
 )
 
@@ -32,8 +33,9 @@ const casePrefix = "t_"
 // maxAnnotations limits the size of a section with annotations, in bytes.
 const maxAnnotations = 16 << 20
 
-// Plan returns the cases to record for an object: those described in section "cases", and one for each other program that BPF_PROG_TEST_RUN
-// can run and whose name begins with "t_" or is listed in also.
+// Plan returns the cases to record for an object: those described in section "cases", and one for
+// each other program that BPF_PROG_TEST_RUN can run and whose name begins with "t_" or is listed in
+// also.
 func Plan(obj *loader.Object, also ...string) (*conformance.CaseFile, error) {
 	checks, cases, err := annotations(obj.Path)
 	if err != nil {
@@ -109,7 +111,8 @@ func annotations(path string) (checks, cases []string, err error) {
 	return checks, cases, err
 }
 
-// stringsOf reads the NUL-terminated strings in a section. It returns nil if the section does not exist.
+// stringsOf reads the NUL-terminated strings in a section. It returns nil if the section does not
+// exist.
 func stringsOf(f *elf.File, name string) ([]string, error) {
 	s := f.Section(name)
 	if s == nil {

@@ -2,8 +2,9 @@ package record
 
 import "golang.org/x/sys/unix"
 
-// openSockets opens the sockets that a small server has, so that programs find them among the files of the process: a listening TCP socket, the ends of a connection to
-// it, and a UDP socket, all of the loopback device. It returns their descriptors, also with an error.
+// openSockets opens the sockets that a small server has, so that programs find them among the files
+// of the process: a listening TCP socket, the ends of a connection to it, and a UDP socket, all of
+// the loopback device. It returns their descriptors, also with an error.
 func openSockets() (fds []int, err error) {
 	local := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
 	open := func(typ int) int {

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tracer reads the output of bpf_trace_printk. If tracefs is not mounted, tracer uses a mount of its own, which is at no path: loaders that run at the same time look for
-// tracefs in the list of mounts.
+// tracer reads the output of bpf_trace_printk. If tracefs is not mounted, tracer uses a mount of
+// its own, which is at no path: loaders that run at the same time look for tracefs in the list of
+// mounts.
 type tracer struct {
 	dir string
 	own *os.File // the mount; nil for the system's

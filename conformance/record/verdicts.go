@@ -20,10 +20,12 @@ type VerdictConfig struct {
 	Limit time.Duration
 	// Where requests that refused programs be loaded again with a log that shows the instruction.
 	Where bool
-	// Mutations is the number of mutants to verify of each program; Seed determines them. If it is not 0, the program itself is left out.
+	// Mutations is the number of mutants to verify of each program; Seed determines them. If it is
+	// not 0, the program itself is left out.
 	Mutations int
 	Seed      uint64
-	// Repeat is the number of additional loads of accepted programs, from which the shortest verification time is kept.
+	// Repeat is the number of additional loads of accepted programs, from which the shortest
+	// verification time is kept.
 	Repeat int
 	// Log requests that programs with a verdict be loaded again to record a log of level 2.
 	Log bool
@@ -92,8 +94,9 @@ func startsWithAny(s string, prefixes []string) bool {
 	return false
 }
 
-// readStats parses a line of statistics: "verification time N usec", "stack depth ..." or "processed N insns (limit N) max_states_per_insn N
-// total_states N peak_states N ...". It returns false for any other line.
+// readStats parses a line of statistics: "verification time N usec", "stack depth ..." or
+// "processed N insns (limit N) max_states_per_insn N total_states N peak_states N ...". It returns
+// false for any other line.
 func readStats(s *verdicts.Stats, text string) bool {
 	if rest, ok := strings.CutPrefix(text, "verification time "); ok {
 		if n, err := strconv.Atoi(strings.TrimSuffix(rest, " usec")); err == nil {
@@ -128,7 +131,8 @@ func readStats(s *verdicts.Stats, text string) bool {
 	return true
 }
 
-// lastInsn returns the last instruction in a log of level 1, whose lines are "12: (85) call ..." or "12: R0=... (85) call ...".
+// lastInsn returns the last instruction in a log of level 1, whose lines are "12: (85) call ..." or
+// "12: R0=... (85) call ...".
 func lastInsn(log string) (int, bool) {
 	lines := strings.Split(log, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

@@ -26,11 +26,12 @@ const (
 	fullLevel  = 2 // BPF_LOG_LEVEL2: every instruction
 )
 
-// verdictLog returns the buffer for the kernel's log, which is large because paths can be long. Recording is single-threaded.
+// verdictLog returns the buffer for the kernel's log, which is large because paths can be long.
+// Recording is single-threaded.
 var verdictLog = sync.OnceValue(func() []byte { return make([]byte, 16<<20) })
 
-// Verdicts loads each program of an object separately and calls emit with the verdict of the kernel's verifier. It does not run, attach or pin
-// programs. target describes the running kernel.
+// Verdicts loads each program of an object separately and calls emit with the verdict of the
+// kernel's verifier. It does not run, attach or pin programs. target describes the running kernel.
 func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cfg VerdictConfig, emit func(*verdicts.Line) error) error {
 	var only []string
 	for _, p := range obj.Programs {
@@ -67,8 +68,8 @@ func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cf
 	return nil
 }
 
-// loadObjectTypes loads the object's BTF into the kernel. As in libbpf, kinds that an old kernel does not know are replaced. If the kernel refuses
-// the BTF, programs are loaded without types.
+// loadObjectTypes loads the object's BTF into the kernel. As in libbpf, kinds that an old kernel
+// does not know are replaced. If the kernel refuses the BTF, programs are loaded without types.
 func (k *instance) loadObjectTypes(obj *loader.Object, release uapi.Release) error {
 	if obj.BTF == nil {
 		return nil
@@ -207,8 +208,8 @@ func (r *request) keepLog(l *verdicts.Line, limit time.Duration) {
 	}
 }
 
-// least returns the verification time that the kernel printed, or the CPU time of the whole load if that is less: the printed time includes
-// waiting for a CPU.
+// least returns the verification time that the kernel printed, or the CPU time of the whole load if
+// that is less: the printed time includes waiting for a CPU.
 func least(printed *int, cpu time.Duration) *int {
 	if n := int(cpu.Microseconds()); printed != nil && n > 0 && n < *printed {
 		return &n
@@ -216,7 +217,8 @@ func least(printed *int, cpu time.Duration) *int {
 	return printed
 }
 
-// fastest loads an accepted program again cfg.Repeat times and keeps the shortest verification time.
+// fastest loads an accepted program again cfg.Repeat times and keeps the shortest verification
+// time.
 func (r *request) fastest(l *verdicts.Line, cfg VerdictConfig) {
 	for range cfg.Repeat {
 		fd, text, cpu, _, err := r.ask(statsLevel, cfg.Limit)
@@ -233,7 +235,8 @@ func (r *request) fastest(l *verdicts.Line, cfg VerdictConfig) {
 	}
 }
 
-// ask loads the program once. cpu is the CPU time of the load; slow means that the load was interrupted at the limit.
+// ask loads the program once. cpu is the CPU time of the load; slow means that the load was
+// interrupted at the limit.
 func (r *request) ask(level uint32, limit time.Duration) (fd int, text string, cpu time.Duration, slow bool, err error) {
 	pace()
 	stop := func() bool { return false }
@@ -259,7 +262,8 @@ func threadTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// ReadKallsyms returns the addresses of the running kernel's symbols. Without permission to read them, it returns none.
+// ReadKallsyms returns the addresses of the running kernel's symbols. Without permission to read
+// them, it returns none.
 func ReadKallsyms() map[string]uint64 {
 	raw, err := os.ReadFile("/proc/kallsyms")
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// distillStep is something that prog_tests/btf_distill.c did with libbpf: BTF as it was and the text the selftest expects of its
-// first types ("types"), a distillation, or a relocation with libbpf's answer.
+// distillStep is something that prog_tests/btf_distill.c did with libbpf: BTF as it was and the
+// text the selftest expects of its first types ("types"), a distillation, or a relocation with
+// libbpf's answer.
 type distillStep struct {
 	Case, What string
 	BTF        blob
@@ -57,7 +58,8 @@ func rawText(t *testing.T, s *btf.Spec) string {
 	return out.String()
 }
 
-// TestBTFDistill relocates what libbpf distilled, and distills what the selftest made, as libbpf does.
+// TestBTFDistill relocates what libbpf distilled, and distills what the selftest made, as libbpf
+// does.
 func TestBTFDistill(t *testing.T) {
 	steps := table[distillStep](t, "distill.jsonl")
 	cases := map[string]bool{}

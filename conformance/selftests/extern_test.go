@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// externCase is a case of prog_tests/core_extern.c: a configuration, and what the program finds in its externs.
+// externCase is a case of prog_tests/core_extern.c: a configuration, and what the program finds in
+// its externs.
 type externCase struct {
 	Name   string
 	Config *string // nil: that of the kernel
@@ -58,7 +59,8 @@ func (c *externCase) check(t *testing.T) {
 	require.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
 	section, ok := m.MapByName(".data")
 	require.True(t, ok)
-	// The version of the kernel, and what the program writes where an option that does not exist is asked for.
+	// The version of the kernel, and what the program writes where an option that does not exist is
+	// asked for.
 	copy(c.Data[c.Fields["kern_ver"][0]:], little64(uint64(target.Version)))
 	copy(c.Data[c.Fields["missing_val"][0]:], little64(0xdeadc0de))
 	assert.Equal(t, []byte(c.Data), section.Entries()[0].Value[:len(c.Data)])

@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// autosizeTypes are the types that prog_tests/core_autosize.c relocates to: a kernel with pointers and longs of 4 bytes.
+// autosizeTypes are the types that prog_tests/core_autosize.c relocates to: a kernel with pointers
+// and longs of 4 bytes.
 func autosizeTypes(t *testing.T) *btf.Spec {
 	b := btf.NewBuilder(nil)
 	char, short := b.Int("unsigned char", 1, 0), b.Int("unsigned short", 2, 0)
@@ -37,8 +38,8 @@ func number(t *testing.T, p []byte) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// TestCoreAutosize is prog_tests/core_autosize.c: loads and stores take the size a field has on a 32-bit kernel, and the program that
-// reads signed fields of another size is refused.
+// TestCoreAutosize is prog_tests/core_autosize.c: loads and stores take the size a field has on a
+// 32-bit kernel, and the program that reads signed fields of another size is refused.
 func TestCoreAutosize(t *testing.T) {
 	o := open(t, "test_core_autosize.bpf.o")
 	target := loader.NewTarget(release, autosizeTypes(t))
@@ -81,7 +82,8 @@ func TestCoreAutosize(t *testing.T) {
 	t.Logf("core_autosize: %d values, 1 program refused", checked)
 }
 
-// kernelResolved is the kernel with the test module, resolving records itself, as for the light skeletons of these selftests.
+// kernelResolved is the kernel with the test module, resolving records itself, as for the light
+// skeletons of these selftests.
 func kernelResolved(t *testing.T, object string, o loader.LoadOptions) *loader.Linked {
 	target := loader.NewTarget(release, vmlinux(t), loader.WithModules(loader.Module{Name: "bpf_testmod", BTF: testModule(t)}))
 	o.KernelCORE = true
@@ -90,8 +92,8 @@ func kernelResolved(t *testing.T, object string, o loader.LoadOptions) *loader.L
 	return l
 }
 
-// TestCoreKern is prog_tests/core_kern.c: type_exists for prototypes and prototypes of prototypes, and programs with relocations
-// in dead code.
+// TestCoreKern is prog_tests/core_kern.c: type_exists for prototypes and prototypes of prototypes,
+// and programs with relocations in dead code.
 func TestCoreKern(t *testing.T) {
 	l := kernelResolved(t, "core_kern.bpf.o", loader.LoadOptions{})
 	require.NoError(t, l.Err)
@@ -109,8 +111,8 @@ func TestCoreKern(t *testing.T) {
 	t.Logf("core_kern: 3 values, %d programs load", len(l.Programs))
 }
 
-// TestCoreKernOverflow is prog_tests/core_kern_overflow.c: three prototypes inside each other are one more than the kernel
-// follows. libbpf would follow 32.
+// TestCoreKernOverflow is prog_tests/core_kern_overflow.c: three prototypes inside each other are
+// one more than the kernel follows. libbpf would follow 32.
 func TestCoreKernOverflow(t *testing.T) {
 	l := kernelResolved(t, "core_kern_overflow.bpf.o", loader.LoadOptions{})
 	require.ErrorIs(t, l.Err, corerelo.ErrTooDeep)
@@ -120,8 +122,8 @@ func TestCoreKernOverflow(t *testing.T) {
 	assert.NoError(t, l.Err, "by libbpf")
 }
 
-// TestLogFixup is prog_tests/log_fixup.c: what is said of programs that the verifier refuses at what libbpf left as a mark, and that
-// libbpf's own words for it are understood, cut short or not.
+// TestLogFixup is prog_tests/log_fixup.c: what is said of programs that the verifier refuses at
+// what libbpf left as a mark, and that libbpf's own words for it are understood, cut short or not.
 func TestLogFixup(t *testing.T) {
 	for _, c := range []struct{ name, program, mark, means, says string }{
 		{"bad_core_relo", "bad_relo", "0: <invalid CO-RE relocation>", "failed to resolve CO-RE relocation %s", "<byte_sz> struct task_struct___bad.fake_field (0:1 @ offset 4)"},
@@ -174,8 +176,9 @@ func TestLogFixup(t *testing.T) {
 	}
 }
 
-// TestCoreReadMacros is prog_tests/core_read_macros.c: chains of pointers through kernel and user memory, read with and without
-// relocations. Kernel pointers are made by the program, those of user memory by the test.
+// TestCoreReadMacros is prog_tests/core_read_macros.c: chains of pointers through kernel and user
+// memory, read with and without relocations. Kernel pointers are made by the program, those of user
+// memory by the test.
 func TestCoreReadMacros(t *testing.T) {
 	o := open(t, "test_core_read_macros.bpf.o")
 	l, err := o.Load(loader.NewTarget(release, vmlinux(t)), loader.LoadOptions{})
@@ -185,7 +188,8 @@ func TestCoreReadMacros(t *testing.T) {
 	set := func(name string, p []byte) { require.NoError(t, m.WriteVariable(name, p)) }
 	set("my_pid", []byte{0x92, 0x10, 0, 0}) // 4242
 	k := m.Kernel()
-	// The target has next before func in callback_head; the program's flavor has them the other way round.
+	// The target has next before func in callback_head; the program's flavor has them the other way
+	// round.
 	for i, name := range []string{"probe", "core"} {
 		head := make([]byte, 16)
 		binary.LittleEndian.PutUint64(head[8:], uint64(0x1000+i))
@@ -207,7 +211,8 @@ func TestCoreReadMacros(t *testing.T) {
 	}
 }
 
-// TestCoreRetro is prog_tests/core_retro.c: a tracepoint program that reads the current task by offsets the target decides.
+// TestCoreRetro is prog_tests/core_retro.c: a tracepoint program that reads the current task by
+// offsets the target decides.
 func TestCoreRetro(t *testing.T) {
 	o := open(t, "test_core_retro.bpf.o")
 	l, err := o.Load(loader.NewTarget(release, vmlinux(t)), loader.LoadOptions{})
@@ -224,7 +229,8 @@ func TestCoreRetro(t *testing.T) {
 	assert.Equal(t, want, results.Entries()[0].Value)
 }
 
-// TestCoreRelocRaw is prog_tests/core_reloc_raw.c: a record whose type does not exist is refused, by its number.
+// TestCoreRelocRaw is prog_tests/core_reloc_raw.c: a record whose type does not exist is refused,
+// by its number.
 func TestCoreRelocRaw(t *testing.T) {
 	b := btf.NewBuilder(nil)
 	b.Int("int", 4, btf.IntSigned)

@@ -19,14 +19,15 @@ import (
 // relocCase is a case of prog_tests/core_reloc.c.
 type relocCase struct {
 	Name, Object, Target, Program string
-	// Fails means that the object or the program must not load, MinFails that a minimised target cannot be made for it.
+	// Fails means that the object or the program must not load, MinFails that a minimised target
+	// cannot be made for it.
 	Fails    bool
 	MinFails bool `json:"min_fails"`
 	In, Out  hexBytes
 }
 
-// The programs share a variable: input and output areas; most have a flag too, set by programs compiled by an old compiler, and
-// the task that they are to do something for.
+// The programs share a variable: input and output areas; most have a flag too, set by programs
+// compiled by an old compiler, and the task that they are to do something for.
 const (
 	inOffset   = 0
 	outOffset  = 256
@@ -46,7 +47,8 @@ func TestCoreReloc(t *testing.T) {
 	assert.Len(t, cases, 77)
 }
 
-// TestCoreRelocMinimised is the kernel's core_reloc_btfgen: the same with targets cut down to what the object needs.
+// TestCoreRelocMinimised is the kernel's core_reloc_btfgen: the same with targets cut down to what
+// the object needs.
 func TestCoreRelocMinimised(t *testing.T) {
 	passed, all := 0, 0
 	for _, c := range table[relocCase](t, "reloc.jsonl") {
@@ -86,8 +88,8 @@ func (c *relocCase) target(t *testing.T) *loader.Target {
 	return target
 }
 
-// testModule makes the BTF of a module with the tracepoint that the module cases attach to: read(task, context), and with types of
-// functions that take functions.
+// testModule makes the BTF of a module with the tracepoint that the module cases attach to:
+// read(task, context), and with types of functions that take functions.
 func testModule(t *testing.T) *btf.Spec {
 	base := vmlinux(t)
 	id := func(kind btf.Kind, name string) btf.ID {
@@ -132,7 +134,8 @@ func (c *relocCase) check(t *testing.T, target *loader.Target) {
 	require.NoError(t, m.WriteVariable("data", data))
 	res := run(t, m, c.Program, c.input(t, m))
 	if c.Fails {
-		// Whether the poisoned instruction is reached depends on what a helper returns: the verifier assumes it, here it is run.
+		// Whether the poisoned instruction is reached depends on what a helper returns: the
+		// verifier assumes it, here it is run.
 		assert.Equal(t, machine.StatusRefused, res.Status, "must not load: %v", res.Fault)
 		t.Log(res.Fault)
 		return
@@ -146,7 +149,8 @@ func (c *relocCase) check(t *testing.T, target *loader.Target) {
 	assert.Equal(t, []byte(c.Out), data[outOffset:outOffset+len(c.Out)])
 }
 
-// input gives the module's tracepoint its arguments: the current task and a read of as many bytes as the case wants to see.
+// input gives the module's tracepoint its arguments: the current task and a read of as many bytes
+// as the case wants to see.
 func (c *relocCase) input(t *testing.T, m *machine.Machine) machine.Input {
 	if c.Object != "test_core_reloc_module.bpf.o" {
 		return machine.Input{}
@@ -161,7 +165,8 @@ func (c *relocCase) input(t *testing.T, m *machine.Machine) machine.Input {
 	return machine.Input{Args: map[string]any{"arg1": m.Kernel().Current(), "arg2": ctx}}
 }
 
-// targetIDs is the number of target type ids, each of 4 bytes, at the end of the output of the type id cases.
+// targetIDs is the number of target type ids, each of 4 bytes, at the end of the output of the type
+// id cases.
 const targetIDs = 7
 
 // movedIDs rewrites the ids of target types to those of a minimised target.

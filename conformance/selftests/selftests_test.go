@@ -78,8 +78,8 @@ func vmlinux(t *testing.T) *btf.Spec {
 	return spec
 }
 
-// refusal explains why the kernel would not load the program: libbpf's reason, the kernel's, or a poisoned instruction that is
-// reached. It is empty when nothing speaks against the program.
+// refusal explains why the kernel would not load the program: libbpf's reason, the kernel's, or a
+// poisoned instruction that is reached. It is empty when nothing speaks against the program.
 func refusal(t *testing.T, l *loader.Linked, program string) string {
 	lp, ok := l.Program(program)
 	require.True(t, ok, program)
@@ -124,8 +124,8 @@ func run(t *testing.T, m *machine.Machine, program string, in machine.Input) *ma
 	return res
 }
 
-// ran reports whether a program ran to its end. The types of most tests are no kernel's: that they list the tracepoint is not
-// asked for.
+// ran reports whether a program ran to its end. The types of most tests are no kernel's: that they
+// list the tracepoint is not asked for.
 func ran(res *machine.Result) bool {
 	return res.Status == machine.StatusOK || res.Status == machine.StatusUnknownHook && res.Ran && res.Fault == nil
 }

@@ -32,8 +32,8 @@ const least = 14
 // maker generates frames from a stream of random numbers.
 type maker struct{ r *rand.Rand }
 
-// Packets returns n frames. Flows repeat, in both directions. About one frame in eight is truncated or has an invalid
-// header.
+// Packets returns n frames. Flows repeat, in both directions. About one frame in eight is truncated
+// or has an invalid header.
 func Packets(seed uint64, n int) [][]byte {
 	m := &maker{rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 	out := make([][]byte, n)
@@ -92,7 +92,8 @@ func (m *maker) arp() []byte {
 	return append(b, make([]byte, 18)...)
 }
 
-// addr4 returns the address of one of a few hosts, so that programs have some of them in their tables.
+// addr4 returns the address of one of a few hosts, so that programs have some of them in their
+// tables.
 func (m *maker) addr4() []byte { return []byte{192, 0, 2, byte(1 + m.r.IntN(4))} }
 
 func (m *maker) addr6() []byte {

@@ -5,9 +5,10 @@ import "encoding/binary"
 // Element is a map element that user space stores before the traffic arrives.
 type Element struct{ Key, Value []byte }
 
-// Tables returns the initial elements of the maps of known tools: policies for some of the addresses and ports of the
-// traffic, and CPUs and interfaces to redirect packets to. It returns nil for a map that stays empty. Sizes are in
-// bytes, cpus is the number of CPUs, and order is the machine's byte order.
+// Tables returns the initial elements of the maps of known tools: policies for some of the
+// addresses and ports of the traffic, and CPUs and interfaces to redirect packets to. It returns
+// nil for a map that stays empty. Sizes are in bytes, cpus is the number of CPUs, and order is the
+// machine's byte order.
 func Tables(name string, keySize, valueSize, cpus int, order binary.ByteOrder) []Element {
 	u32 := func(v uint32) []byte {
 		b := make([]byte, 4)

@@ -33,7 +33,8 @@ const (
 	golden  = "testdata/verdicts.json"
 )
 
-// verdicts is what became of the traffic in one program: runs of equal return values ("2x14 1x3") and a digest of the packets afterwards.
+// verdicts is what became of the traffic in one program: runs of equal return values ("2x14 1x3")
+// and a digest of the packets afterwards.
 type verdicts struct {
 	Refused string `json:"refused,omitempty"`
 	Returns string `json:"returns,omitempty"`
@@ -83,7 +84,8 @@ func (v verdicts) returns() (out []string) {
 	return out
 }
 
-// open opens an object. Sections that say nothing ("filter", "loadbalancer") are those of socket filters.
+// open opens an object. Sections that say nothing ("filter", "loadbalancer") are those of socket
+// filters.
 func open(t *testing.T, path string) *loader.Object {
 	t.Helper()
 	obj, err := loader.Open(path)
@@ -158,8 +160,8 @@ func objects(t *testing.T) []string {
 	return out
 }
 
-// TestTools: the programs of xdp-tools, libxdp and suricata give the verdicts a kernel gave for the same traffic, and change the packets
-// alike. With -record the running kernel is asked.
+// TestTools: the programs of xdp-tools, libxdp and suricata give the verdicts a kernel gave for the
+// same traffic, and change the packets alike. With -record the running kernel is asked.
 func TestTools(t *testing.T) {
 	paths := objects(t)
 	if *recording {

@@ -11,8 +11,9 @@ import (
 // ClassUnclear is the class of messages that match no row of classes.
 const ClassUnclear = "unclear"
 
-// classes maps messages of kernel/bpf/verifier.c and related files to their subject. The wording differs between
-// releases; the first matching row wins. The patterns are compiled on first use, since no other command needs them.
+// classes maps messages of kernel/bpf/verifier.c and related files to their subject. The wording
+// differs between releases; the first matching row wins. The patterns are compiled on first use,
+// since no other command needs them.
 var classes = sync.OnceValue(func() []class {
 	return []class{
 		{"none", regexp.MustCompile(`^$`)},
@@ -60,8 +61,8 @@ var (
 	wordings = strings.NewReplacer("'inv'", "'scalar'", "type=inv", "type=scalar", " !", "")
 )
 
-// Shape returns a message without the parts that differ between programs refused for the same reason: numbers, and
-// words that later releases spell differently.
+// Shape returns a message without the parts that differ between programs refused for the same
+// reason: numbers, and words that later releases spell differently.
 func Shape(message string) string {
 	return strings.TrimRight(number.ReplaceAllString(wordings.Replace(message), "N"), " .!\n")
 }

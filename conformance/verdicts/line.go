@@ -33,7 +33,8 @@ const (
 
 // Line is the verdict of one kernel on one program.
 type Line struct {
-	// Object is the path of the object file, relative to the directory of the recording's objects. SHA256 is the hash of its contents.
+	// Object is the path of the object file, relative to the directory of the recording's objects.
+	// SHA256 is the hash of its contents.
 	Object string `json:"object,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 	// Program is the program's name in the object, or the name of a generated program.
@@ -73,14 +74,16 @@ type Line struct {
 	Log string `json:"log,omitempty"`
 }
 
-// Stats holds the statistics at the end of a kernel's log. Pointers are nil if the kernel did not print them.
+// Stats holds the statistics at the end of a kernel's log. Pointers are nil if the kernel did not
+// print them.
 type Stats struct {
 	Processed  *int   `json:"processed_insns,omitempty"`
 	MaxStates  *int   `json:"max_states_per_insn,omitempty"`
 	Total      *int   `json:"total_states,omitempty"`
 	Peak       *int   `json:"peak_states,omitempty"`
 	StackDepth string `json:"stack_depth,omitempty"`
-	// Usec is the kernel's verification time in microseconds: the time that its verifier prints, or the CPU time of the load if that is less.
+	// Usec is the kernel's verification time in microseconds: the time that its verifier prints, or
+	// the CPU time of the load if that is less.
 	Usec *int `json:"verification_usec,omitempty"`
 }
 

@@ -22,7 +22,8 @@ func (c *LogLines) Same() bool { return c.Kernel == c.Equal && c.Ours == c.Equal
 var (
 	// Addresses of maps, their values and kernel variables.
 	address = lazyre.New(`( r\d+ =) 0x(?:0|[0-9a-f]{9,})(?: *$| +;|$)`)
-	// Source lines, and lines that do not describe instructions or states; recordings do not contain them.
+	// Source lines, and lines that do not describe instructions or states; recordings do not
+	// contain them.
 	noLog = lazyre.New(`^(; |verification time|stack depth|insns processed|arg#\d+ reference type)`)
 )
 

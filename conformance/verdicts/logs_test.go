@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Logs of level 2 are those that Linux 6.18.44 wrote for the same programs (conformance record verdicts --log), line by line.
+// Logs of level 2 are those that Linux 6.18.44 wrote for the same programs (conformance record
+// verdicts --log), line by line.
 func TestLogsAreThoseOfTheKernel(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

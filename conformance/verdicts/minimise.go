@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Minimise shortens a generated program for as long as holds returns true, by removing instructions one by one and in groups. It
-// calls holds a few hundred times.
+// Minimise shortens a generated program for as long as holds returns true, by removing instructions
+// one by one and in groups. It calls holds a few hundred times.
 func Minimise(l *Line, holds func(*Line) bool) (*Line, error) {
 	insns, err := l.Generated.Insns()
 	if err != nil {
@@ -45,8 +45,9 @@ func Minimise(l *Line, holds func(*Line) bool) (*Line, error) {
 	}
 }
 
-// without removes the instructions from at to end. Jumps and calls across them are adjusted; those into them are redirected to the next
-// instruction. It fails if that would split an LD_IMM64 or move a jump target out of the program.
+// without removes the instructions from at to end. Jumps and calls across them are adjusted; those
+// into them are redirected to the next instruction. It fails if that would split an LD_IMM64 or
+// move a jump target out of the program.
 func without(insns []decode.Insn, at, end int) ([]decode.Insn, bool) {
 	for pc := 0; pc < len(insns); pc += max(insns[pc].Len(), 1) {
 		if n := insns[pc].Len(); n > 1 && (pc+1 == at || pc+1 == end) {

@@ -41,9 +41,9 @@ func Apply(insns []decode.Insn, patches []Patch) ([]decode.Insn, error) {
 	return out, nil
 }
 
-// Mutate returns random small changes to a real program: numbers that are slightly off, other registers, sizes and
-// conditions, removed instructions. It keeps references to maps, types and functions; fixed reports whether the
-// instruction at pc contains one.
+// Mutate returns random small changes to a real program: numbers that are slightly off, other
+// registers, sizes and conditions, removed instructions. It keeps references to maps, types and
+// functions; fixed reports whether the instruction at pc contains one.
 func Mutate(rng *rand.Rand, insns []decode.Insn, fixed func(pc int) bool) []Patch {
 	var places []int
 	for pc := 0; pc < len(insns); pc += max(insns[pc].Len(), 1) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// panicPlace returns the names of the innermost functions of this module on the stack of a panic. Call it from the deferred function that
-// recovers.
+// panicPlace returns the names of the innermost functions of this module on the stack of a panic.
+// Call it from the deferred function that recovers.
 func panicPlace() string {
 	var out strings.Builder
 	pcs := make([]uintptr, 64)

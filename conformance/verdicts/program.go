@@ -16,10 +16,12 @@ const MapName = "generated"
 
 // Program is a program without an object file.
 type Program struct {
-	// Code holds the instructions in hex, little-endian. The immediate of a map reference is an index into Maps.
+	// Code holds the instructions in hex, little-endian. The immediate of a map reference is an
+	// index into Maps.
 	Code string `json:"code"`
 	Maps []Map  `json:"maps,omitempty"`
-	// Types is the raw little-endian BTF of the program's functions and map values; empty if there is none.
+	// Types is the raw little-endian BTF of the program's functions and map values; empty if there
+	// is none.
 	Types []byte `json:"types,omitempty"`
 	// Funcs is the program's func_info.
 	Funcs []Func `json:"funcs,omitempty"`
@@ -36,7 +38,8 @@ type Map struct {
 	Flags     uint32 `json:"flags,omitempty"`
 	KeyType   uint32 `json:"key_type,omitempty"` // a type id in Program.Types
 	ValueType uint32 `json:"value_type,omitempty"`
-	// Frozen is the contents of a frozen map, which is read-only for user space and constant for the verifier.
+	// Frozen is the contents of a frozen map, which is read-only for user space and constant for
+	// the verifier.
 	Frozen []byte `json:"frozen,omitempty"`
 }
 

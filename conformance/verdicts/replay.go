@@ -23,13 +23,15 @@ type Config struct {
 	Target func(release string) (*loader.Target, error)
 	// Open reads an object.
 	Open func(path string) (*loader.Object, error)
-	// Alter, if not nil, changes a copy of the kernel before it verifies a program: to measure what a rule decides.
+	// Alter, if not nil, changes a copy of the kernel before it verifies a program: to measure what
+	// a rule decides.
 	Alter func(*verifier.Kernel)
 	// Match, if not nil, selects lines.
 	Match func(*Line) bool
 	// Limit is the time limit of one verification; 0 means no limit.
 	Limit time.Duration
-	// Repeat, if not 0, is the number of times that programs with a recorded time are verified, to measure Comparison.CPU.
+	// Repeat, if not 0, is the number of times that programs with a recorded time are verified, to
+	// measure Comparison.CPU.
 	Repeat int
 	// Each is called with every comparison.
 	Each func(*Comparison) error
@@ -60,11 +62,13 @@ type Comparison struct {
 	// Ours is nil if Err is not.
 	Ours *verifier.Verdict
 	Err  error
-	// Class and OurClass are the classes of the refusals' messages. SameText means that the messages differ at most in numbers.
+	// Class and OurClass are the classes of the refusals' messages. SameText means that the
+	// messages differ at most in numbers.
 	Class, OurClass string
 	SameText        bool
 	Took            time.Duration
-	// CPU is the shortest CPU time of a verification, including garbage collection; 0 if it was not requested.
+	// CPU is the shortest CPU time of a verification, including garbage collection; 0 if it was not
+	// requested.
 	CPU time.Duration
 }
 

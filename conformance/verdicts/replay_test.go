@@ -87,7 +87,8 @@ func TestVerdictsOfOwnPrograms(t *testing.T) {
 // written are kernels that were asked about programs which were written for rules.
 var written = []string{"5.10.262-amd64", "6.12.107-amd64", "6.17.13-amd64", "6.18.15-amd64", "6.18.44-amd64", "6.19.14-amd64", "7.0.13-amd64", "7.2.13-amd64"}
 
-// The verifier says exactly what kernels said of programs that were written to find out what they do: the verdict, the text and how far they went.
+// The verifier says exactly what kernels said of programs that were written to find out what they
+// do: the verdict, the text and how far they went.
 func TestVerdictsOfWrittenPrograms(t *testing.T) {
 	all := replay(t, "testdata/written.jsonl.gz", written...).Agreements()
 	require.Len(t, all, len(written))

@@ -15,7 +15,8 @@ func NeedsSize(t uapi.MapType) bool {
 	return true
 }
 
-// Unsized returns minimum values of max_entries, for loader.LoadOptions, for the maps that tools size before they load an object.
+// Unsized returns minimum values of max_entries, for loader.LoadOptions, for the maps that tools
+// size before they load an object.
 func Unsized(obj *loader.Object) map[string]uint32 {
 	out := map[string]uint32{}
 	for _, m := range obj.Maps {

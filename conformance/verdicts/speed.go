@@ -26,7 +26,8 @@ func (s *Speed) add(c *Comparison) {
 	s.logs += math.Log(float64(c.CPU) / float64(theirs))
 }
 
-// Mean returns the geometric mean of the ratios of our time to the kernel's, or 0 if there are no programs.
+// Mean returns the geometric mean of the ratios of our time to the kernel's, or 0 if there are no
+// programs.
 func (s *Speed) Mean() float64 {
 	if s.Programs == 0 {
 		return 0

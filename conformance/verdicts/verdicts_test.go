@@ -152,7 +152,8 @@ func TestMutationsKeepReferencesAndApply(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// FuzzRead: recordings come from elsewhere; nothing in a line makes reading or preparing its program panic.
+// FuzzRead: recordings come from elsewhere; nothing in a line makes reading or preparing its
+// program panic.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"program":"p","prog_type":"xdp","verdict":"ok","class":"verifier","kernel":"6.18.44","generated":{"code":"b7000000000000009500000000000000","maps":[{"type":2}]}}`))
 	f.Add([]byte(`{"generated":{"code":"1811000000000000000000000000000095","types":"AAAA"}}`))

@@ -7,8 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/bpftest"
 )
 
-// kernels are the kernels that this tool supports. A project's own tests name releases ("5.10", "6.12-arm64") that bpfrun kernels list knows; here they are files,
-// so that the example runs everywhere.
+// kernels are the kernels that this tool supports. A project's own tests name releases ("5.10",
+// "6.12-arm64") that bpfrun kernels list knows; here they are files, so that the example runs
+// everywhere.
 var kernels = []string{
 	"../../testdata/btf/linux-5.10.262-amd64-cloud.btf.xz",
 	"../../testdata/btf/linux-7.2.13-amd64.btf.xz",

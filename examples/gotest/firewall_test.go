@@ -1,4 +1,5 @@
-// Package gotest shows tests of BPF programs in Go: of an XDP firewall and of a tracing program, on several kernels, without root.
+// Package gotest shows tests of BPF programs in Go: of an XDP firewall and of a tracing program, on
+// several kernels, without root.
 package gotest
 
 import (

@@ -1,7 +1,8 @@
-// Package deferred manages work that programs defer, timers and work items in map values, and which of them runs next.
+// Package deferred manages work that programs defer, timers and work items in map values, and which
+// of them runs next.
 //
-// It does not know the time, which its callers pass, or how callbacks execute: it returns a [Callback], and the machine
-// runs it.
+// It does not know the time, which its callers pass, or how callbacks execute: it returns a
+// [Callback], and the machine runs it.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package deferred
@@ -43,8 +44,8 @@ type Item struct {
 	cpu int
 }
 
-// Callback is a call by the kernel itself, of a timer or work item that is due. Start the callback's code with
-// [vm.Thread.StartAt] and these arguments, then call [Queue.End].
+// Callback is a call by the kernel itself, of a timer or work item that is due. Start the
+// callback's code with [vm.Thread.StartAt] and these arguments, then call [Queue.End].
 type Callback struct {
 	Entry uint64 // address of the function
 	Args  [5]uint64
@@ -55,7 +56,8 @@ type Callback struct {
 	key   uint64
 }
 
-// Queue holds the timers and work items of all maps, by the address of their field. Create it with [New].
+// Queue holds the timers and work items of all maps, by the address of their field. Create it with
+// [New].
 type Queue struct {
 	guest  *guest.Memory                      `snapshot:"fixed"`
 	mapAt  func(addr uint64) (maps.Map, bool) `snapshot:"fixed"`
@@ -78,7 +80,8 @@ func (q *Queue) Item(addr uint64) (i Item, ok bool) {
 // Firing reports whether the callback of the item at addr is running.
 func (q *Queue) Firing(addr uint64) bool { return slices.Contains(q.firing, addr) }
 
-// Running lists the fields of the items whose callbacks are running. The slice is valid until the next change.
+// Running lists the fields of the items whose callbacks are running. The slice is valid until the
+// next change.
 func (q *Queue) Running() []uint64 { return q.firing }
 
 // Items lists the fields of all items, in the order of their addresses.
@@ -104,8 +107,8 @@ func (q *Queue) Pending() []uint64 {
 // before compares items by when they fire.
 func (i Item) before(j Item) int { return cmp.Or(cmp.Compare(i.at, j.at), cmp.Compare(i.seq, j.seq)) }
 
-// Init initialises a timer or work item in a field of a value of the map with that handle (__bpf_async_init): -EBUSY if
-// it is already initialised.
+// Init initialises a timer or work item in a field of a value of the map with that handle
+// (__bpf_async_init): -EBUSY if it is already initialised.
 func (q *Queue) Init(addr, mapAddr, clock uint64, kind Kind) (uapi.Errno, *vm.Action) {
 	if _, f := q.guest.ReadU64(addr); f != nil {
 		return 0, f
@@ -147,8 +150,8 @@ func (q *Queue) Arm(addr, at uint64, cpu int) *vm.Action {
 	return q.set(addr, i)
 }
 
-// Cancel disarms an item. The kernel releases the program along with the callback, which must be set again before the
-// next start.
+// Cancel disarms an item. The kernel releases the program along with the callback, which must be
+// set again before the next start.
 func (q *Queue) Cancel(addr uint64) *vm.Action {
 	i := q.items[addr]
 	i.Armed, i.Callback = false, 0
@@ -165,7 +168,8 @@ func (q *Queue) Disarm(addr uint64) *vm.Action {
 // Drop removes the item of a map element that is deleted.
 func (q *Queue) Drop(addr uint64) { delete(q.items, addr) }
 
-// Next returns when the next item is due, in nanoseconds of the monotonic clock; ok is false if none is armed.
+// Next returns when the next item is due, in nanoseconds of the monotonic clock; ok is false if
+// none is armed.
 func (q *Queue) Next() (at uint64, ok bool) {
 	addr := q.next()
 	if addr == 0 {
@@ -174,8 +178,8 @@ func (q *Queue) Next() (at uint64, ok bool) {
 	return q.items[addr].at, true
 }
 
-// next returns the armed item that is due first. Sequence numbers are unique, so the map's iteration order does not
-// matter.
+// next returns the armed item that is due first. Sequence numbers are unique, so the map's
+// iteration order does not matter.
 func (q *Queue) next() uint64 {
 	var best uint64
 	var first Item
@@ -187,7 +191,8 @@ func (q *Queue) next() uint64 {
 	return best
 }
 
-// Take takes the next item that is due at now (monotonic nanoseconds) and disarms it; ok is false if there is none.
+// Take takes the next item that is due at now (monotonic nanoseconds) and disarms it; ok is false
+// if there is none.
 func (q *Queue) Take(now uint64) (c Callback, ok bool) {
 	addr := q.next()
 	if addr == 0 || q.items[addr].at > now {
@@ -196,7 +201,8 @@ func (q *Queue) Take(now uint64) (c Callback, ok bool) {
 	return q.TakeAt(addr)
 }
 
-// TakeAt takes the item at a field, whenever it is due, and disarms it; ok is false if none is armed there.
+// TakeAt takes the item at a field, whenever it is due, and disarms it; ok is false if none is
+// armed there.
 func (q *Queue) TakeAt(addr uint64) (c Callback, ok bool) {
 	i := q.items[addr]
 	if !i.Armed {

@@ -22,7 +22,8 @@ func TestRestoreBringsBackEveryField(t *testing.T) {
 	}, q.Snapshot)
 }
 
-// TestOrderOfItems: what is due first comes first, of two at one time the one armed first, whatever their addresses.
+// TestOrderOfItems: what is due first comes first, of two at one time the one armed first, whatever
+// their addresses.
 func TestOrderOfItems(t *testing.T) {
 	m, err := mem.New(mem.Config{})
 	require.NoError(t, err)

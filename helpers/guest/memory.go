@@ -1,5 +1,6 @@
-// Package guest accesses memory on behalf of a program that calls a helper: [Memory] with checks, where an access that
-// the program may not make is a fault, and [Prober] without faults, as the kernel's nofault copies do.
+// Package guest accesses memory on behalf of a program that calls a helper: [Memory] with checks,
+// where an access that the program may not make is a fault, and [Prober] without faults, as the
+// kernel's nofault copies do.
 //
 // It does not know what the bytes mean, which helper asks, or what a run records.
 //
@@ -15,8 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// MaxBuffer limits one copy of a helper in bytes, so that a size taken from the guest cannot allocate much. Nothing
-// that a program owns is larger.
+// MaxBuffer limits one copy of a helper in bytes, so that a size taken from the guest cannot
+// allocate much. Nothing that a program owns is larger.
 const MaxBuffer = 1 << 29
 
 // Fault returns the action for a fault of simulated memory.
@@ -32,8 +33,8 @@ func NotSimulated(text string) *vm.Action {
 	return vm.FaultAction(&vm.Fault{Kind: vm.NotSimulated, Text: text})
 }
 
-// Memory makes checked accesses. It owns the buffers that they copy to, and the memory for arguments of callbacks.
-// Create it with [NewMemory].
+// Memory makes checked accesses. It owns the buffers that they copy to, and the memory for
+// arguments of callbacks. Create it with [NewMemory].
 type Memory struct {
 	mem     *mem.Memory
 	key     []byte
@@ -61,8 +62,8 @@ func (g *Memory) Buffer(n uint64) ([]byte, *vm.Action) {
 	return g.bytes[:n], nil
 }
 
-// Out is [Memory.Buffer] for n bytes to be written to addr. It checks the address first, because the size may be
-// arbitrary.
+// Out is [Memory.Buffer] for n bytes to be written to addr. It checks the address first, because
+// the size may be arbitrary.
 func (g *Memory) Out(addr, n uint64) ([]byte, *vm.Action) {
 	if f := g.mem.Check(addr, n, true); f != nil {
 		return nil, Fault(f)
@@ -93,7 +94,8 @@ func (g *Memory) Read(addr, n uint64) ([]byte, *vm.Action) {
 	return b, nil
 }
 
-// Key copies a map key of n bytes. The result is valid until the next call of Key; Read and Buffer do not affect it.
+// Key copies a map key of n bytes. The result is valid until the next call of Key; Read and Buffer
+// do not affect it.
 func (g *Memory) Key(addr, n uint64) ([]byte, *vm.Action) {
 	if uint64(cap(g.key)) < n {
 		g.key = make([]byte, n)
@@ -156,8 +158,8 @@ func (g *Memory) WriteField(addr uint64, size int, v uint64) *vm.Action {
 	return nil
 }
 
-// Element returns the start of the array element or region that contains addr, such as a map value; addr itself if
-// there is none.
+// Element returns the start of the array element or region that contains addr, such as a map value;
+// addr itself if there is none.
 func (g *Memory) Element(addr uint64) uint64 {
 	r := g.mem.Find(addr)
 	if r == nil {
@@ -193,7 +195,8 @@ func (g *Memory) EndScratch(addr uint64) {
 	}
 }
 
-// Snapshot records which memory is allocated for callbacks; its content is part of the memory's own snapshot.
+// Snapshot records which memory is allocated for callbacks; its content is part of the memory's own
+// snapshot.
 func (g *Memory) Snapshot() (restore func()) {
 	was := maps.Clone(g.scratch)
 	return func() {
@@ -203,8 +206,8 @@ func (g *Memory) Snapshot() (restore func()) {
 	}
 }
 
-// Fields accesses the fields of one struct of the guest, such as the state of an iterator. The first fault is kept in
-// Fault; after it, reads return 0 and writes have no effect.
+// Fields accesses the fields of one struct of the guest, such as the state of an iterator. The
+// first fault is kept in Fault; after it, reads return 0 and writes have no effect.
 type Fields struct {
 	guest *Memory
 	base  uint64

@@ -15,17 +15,21 @@ import (
 type Prober struct {
 	Mem   *mem.Memory
 	World World
-	// X86 means that the target refuses addresses outside kernel memory (copy_from_kernel_nofault_allowed).
+	// X86 means that the target refuses addresses outside kernel memory
+	// (copy_from_kernel_nofault_allowed).
 	X86 bool
-	// Strict makes reads that the kernel would allow, but whose result is undefined, a fault. Otherwise Warn is called;
-	// it may be nil.
+	// Strict makes reads that the kernel would allow, but whose result is undefined, a fault.
+	// Otherwise Warn is called; it may be nil.
 	Strict bool
 	Warn   func(text string)
-	// Overread is called in place of Warn for a read past the end of an object of the kernel; it may be nil.
+	// Overread is called in place of Warn for a read past the end of an object of the kernel; it
+	// may be nil.
 	Overread func(text string)
-	// Overreads reports whether the running program may read past the end of objects of the kernel even with Strict; it may be nil.
+	// Overreads reports whether the running program may read past the end of objects of the kernel
+	// even with Strict; it may be nil.
 	Overreads func() bool
-	// Process reads the memory of the process that a program runs for, where no user memory is simulated; it may be nil.
+	// Process reads the memory of the process that a program runs for, where no user memory is
+	// simulated; it may be nil.
 	Process func(addr uint64, p []byte) bool
 }
 
@@ -39,8 +43,8 @@ type World interface {
 // PageSize returns the page size of the target's user memory in bytes.
 const PageSize = 4096
 
-// A Space is a method that reads: [Prober.Kernel], [Prober.User] or [Prober.Any]. It returns 0 or the errno of the
-// kernel's nofault copy, and a fault only with Strict.
+// A Space is a method that reads: [Prober.Kernel], [Prober.User] or [Prober.Any]. It returns 0 or
+// the errno of the kernel's nofault copy, and a fault only with Strict.
 type Space func(p *Prober, addr uint64, b []byte) (uapi.Errno, *vm.Action)
 
 // Kernel implements copy_from_kernel_nofault.
@@ -58,7 +62,8 @@ func (p *Prober) Kernel(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	return p.nofault(f, addr, b)
 }
 
-// UserNofault implements copy_from_user_nofault, which checks the address even if there is nothing to copy.
+// UserNofault implements copy_from_user_nofault, which checks the address even if there is nothing
+// to copy.
 func (p *Prober) UserNofault(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	if len(b) == 0 && !p.World.IsUserAddress(addr) {
 		return uapi.EFAULT, nil
@@ -77,8 +82,8 @@ func (p *Prober) User(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	return 0, nil
 }
 
-// Any implements bpf_probe_read_compat: user addresses are read as such on architectures that separate the address
-// spaces.
+// Any implements bpf_probe_read_compat: user addresses are read as such on architectures that
+// separate the address spaces.
 func (p *Prober) Any(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	if p.World.IsUserAddress(addr) {
 		return p.User(addr, b)
@@ -86,8 +91,9 @@ func (p *Prober) Any(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	return p.Kernel(addr, b)
 }
 
-// Allowed implements copy_from_kernel_nofault_allowed, which refuses addresses only on x86 (arch/x86/mm/maccess.c):
-// user space with its guard page, non-canonical addresses and the vsyscall page.
+// Allowed implements copy_from_kernel_nofault_allowed, which refuses addresses only on x86
+// (arch/x86/mm/maccess.c): user space with its guard page, non-canonical addresses and the vsyscall
+// page.
 func (p *Prober) Allowed(addr uint64) bool {
 	if !p.X86 {
 		return true
@@ -99,8 +105,8 @@ func (p *Prober) Allowed(addr uint64) bool {
 	return addr >= userEnd && int64(addr<<16)>>16 == int64(addr) && addr-vsyscall >= PageSize
 }
 
-// nofault turns the fault of a kernel read into the helper's result. A read that starts inside an object and extends
-// past its end gets other bytes; freed memory may or may not be mapped.
+// nofault turns the fault of a kernel read into the helper's result. A read that starts inside an
+// object and extends past its end gets other bytes; freed memory may or may not be mapped.
 func (p *Prober) nofault(f *mem.Fault, addr uint64, b []byte) (uapi.Errno, *vm.Action) {
 	switch {
 	case f.Kind == mem.NeverSet:
@@ -119,8 +125,8 @@ func (p *Prober) nofault(f *mem.Fault, addr uint64, b []byte) (uapi.Errno, *vm.A
 	return uapi.EFAULT, nil
 }
 
-// readPast fills b with the rest of the object at addr and, past its end, with bytes derived from the seed. It reports
-// whether the object could be read.
+// readPast fills b with the rest of the object at addr and, past its end, with bytes derived from
+// the seed. It reports whether the object could be read.
 func (p *Prober) readPast(r *mem.Region, addr uint64, b []byte) bool {
 	end := r.Base + r.Size
 	if r.Count > 0 {
@@ -139,8 +145,8 @@ func (p *Prober) readPast(r *mem.Region, addr uint64, b []byte) bool {
 	return true
 }
 
-// LoadPast returns the result of a load through a typed pointer that extends past the end of its object, or is after
-// it.
+// LoadPast returns the result of a load through a typed pointer that extends past the end of its
+// object, or is after it.
 func (p *Prober) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 	var b [8]byte
 	if s := b[:size]; !r.Contains(addr) || !p.readPast(r, addr, s) {
@@ -182,12 +188,12 @@ func (p *Prober) warnf(format string, args ...any) {
 	}
 }
 
-// String copies a string with its NUL into buf, truncated to len(buf), and returns the number of bytes including the
-// NUL.
+// String copies a string with its NUL into buf, truncated to len(buf), and returns the number of
+// bytes including the NUL.
 func (p *Prober) String(read Space, addr uint64, buf []byte) (int, uapi.Errno, *vm.Action) {
 	for i := 0; i < len(buf); {
-		// Plain memory is read in pieces, a view (a kernel object) byte by byte, so that nothing after the NUL counts
-		// as read.
+		// Plain memory is read in pieces, a view (a kernel object) byte by byte, so that nothing
+		// after the NUL counts as read.
 		n, at := 1, addr+uint64(i)
 		if r := p.Mem.Find(at); r != nil && r.View == nil && r.Count == 0 {
 			// Not past the page: the next page of user memory may not be mapped.
@@ -195,7 +201,8 @@ func (p *Prober) String(read Space, addr uint64, buf []byte) (int, uapi.Errno, *
 		}
 		errno, f := read(p, addr+uint64(i), buf[i:i+n])
 		if errno != 0 && i > 0 && !p.World.IsUserAddress(addr) {
-			// The string extends past the end of its object: the kernel would continue in the next one.
+			// The string extends past the end of its object: the kernel would continue in the next
+			// one.
 			if off := p.Mem.Check(addr, uint64(i)+1, false); off != nil && off.Kind == mem.OutOfBounds {
 				if p.stopsPast(off.Region) {
 					return 0, 0, Fault(off)

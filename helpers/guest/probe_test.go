@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
-// TestReadStringEndsBeforeAbsentPage: a string that ends in its page is read whole, however large the buffer, although the
-// next page is not mapped.
+// TestReadStringEndsBeforeAbsentPage: a string that ends in its page is read whole, however large
+// the buffer, although the next page is not mapped.
 func TestReadStringEndsBeforeAbsentPage(t *testing.T) {
 	m, err := mem.New(mem.Config{})
 	require.NoError(t, err)

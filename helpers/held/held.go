@@ -1,9 +1,9 @@
-// Package held tracks what a program holds and must release before it exits: references to objects and sockets, ring
-// buffer records, locks, and sections that it has entered. The verifier refuses programs that do not release them; here
-// that is a fault at run time.
+// Package held tracks what a program holds and must release before it exits: references to objects
+// and sockets, ring buffer records, locks, and sections that it has entered. The verifier refuses
+// programs that do not release them; here that is a fault at run time.
 //
-// The package does not know how anything is acquired or released: helpers report that to a [Ledger]. All messages about
-// leaks and about releasing something that is not held come from here.
+// The package does not know how anything is acquired or released: helpers report that to a
+// [Ledger]. All messages about leaks and about releasing something that is not held come from here.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package held
@@ -18,23 +18,25 @@ import (
 type Kind uint8
 
 const (
-	// Reference is a reference to a kernel object, to an object that the program allocated, or to a socket; see [Thing.Name].
+	// Reference is a reference to a kernel object, to an object that the program allocated, or to a
+	// socket; see [Thing.Name].
 	Reference Kind = iota
-	// Record is a reserved ring buffer record. RecordDynptr is one reserved through a dynptr, identified by the dynptr's
-	// address.
+	// Record is a reserved ring buffer record. RecordDynptr is one reserved through a dynptr,
+	// identified by the dynptr's address.
 	Record
 	RecordDynptr
 	// SpinLock is a bpf_spin_lock or bpf_res_spin_lock.
 	SpinLock
-	// RCU is an RCU read-side critical section, Preempt a section with preemption disabled. They nest and have no address.
+	// RCU is an RCU read-side critical section, Preempt a section with preemption disabled. They
+	// nest and have no address.
 	RCU
 	Preempt
 	// IRQ is a section with interrupts disabled, identified by the address of the saved flags.
 	IRQ
 )
 
-// kinds contains the names of the kinds. section is set for sections, which are entered and left, and includes the
-// article; everything else is taken and released.
+// kinds contains the names of the kinds. section is set for sections, which are entered and left,
+// and includes the article; everything else is taken and released.
 var kinds = [...]struct{ name, section string }{
 	Reference:    {name: "reference"},
 	Record:       {name: "ring buffer record"},
@@ -78,7 +80,8 @@ func (t Thing) Leaked() string {
 	return fmt.Sprintf("the program exited while holding %v", t)
 }
 
-// Began returns the verb for how the program came to hold the thing: "entered" for sections, otherwise "took".
+// Began returns the verb for how the program came to hold the thing: "entered" for sections,
+// otherwise "took".
 func (t Thing) Began() string {
 	if kinds[t.Kind].section != "" {
 		return "entered"
@@ -119,7 +122,8 @@ type Ledger struct {
 	next  int
 }
 
-// remembered is the number of released things that a ledger remembers, for reports of double releases.
+// remembered is the number of released things that a ledger remembers, for reports of double
+// releases.
 const remembered = 16
 
 // Things returns what is held, in the order in which it was taken.
@@ -136,7 +140,8 @@ func (l *Ledger) Take(k Kind, addr uint64, name string) {
 	}
 }
 
-// Give releases the thing of kind k at addr, the oldest one if there are several, and reports whether there was one.
+// Give releases the thing of kind k at addr, the oldest one if there are several, and reports
+// whether there was one.
 func (l *Ledger) Give(k Kind, addr uint64) bool {
 	for i := range l.things {
 		if t := &l.things[i]; t.Kind == k && t.Addr == addr {
@@ -148,8 +153,8 @@ func (l *Ledger) Give(k Kind, addr uint64) bool {
 	return false
 }
 
-// Given returns the most recently released thing at addr, with the call that released it. It returns false if none of the
-// last few released things was at addr.
+// Given returns the most recently released thing at addr, with the call that released it. It
+// returns false if none of the last few released things was at addr.
 func (l *Ledger) Given(addr uint64) (Thing, bool) {
 	for i := range l.given {
 		if t := l.given[(l.next+len(l.given)-1-i)%len(l.given)]; t.Addr == addr {

@@ -1,7 +1,9 @@
-// Package owned manages the objects that programs allocate by the types of their own BTF (kernel/bpf/helpers.c
-// bpf_obj_new_impl and following), and the lists and trees that programs put them into, which are in simulated memory.
+// Package owned manages the objects that programs allocate by the types of their own BTF
+// (kernel/bpf/helpers.c bpf_obj_new_impl and following), and the lists and trees that programs put
+// them into, which are in simulated memory.
 //
-// It does not know types, or which references a program holds (see [github.com/bpfrun/bpfrun/helpers/held]).
+// It does not know types, or which references a program holds (see
+// [github.com/bpfrun/bpfrun/helpers/held]).
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package owned
@@ -14,7 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Heap manages the objects of programs. Its state is the number of references to each. Create it with [New].
+// Heap manages the objects of programs. Its state is the number of references to each. Create it
+// with [New].
 type Heap struct {
 	mem   *mem.Memory    `snapshot:"fixed"`
 	guest *guest.Memory  `snapshot:"fixed"`
@@ -27,8 +30,8 @@ type Heap struct {
 // New returns a heap that allocates in m.
 func New(m *mem.Memory, g *guest.Memory) Heap { return Heap{mem: m, guest: g} }
 
-// Alloc allocates a zeroed object of size bytes, with fields that the program must not store to; it returns 0 if memory
-// is exhausted. The owner is that of its region, for OnFree.
+// Alloc allocates a zeroed object of size bytes, with fields that the program must not store to; it
+// returns 0 if memory is exhausted. The owner is that of its region, for OnFree.
 func (h *Heap) Alloc(size uint64, name string, guards []mem.Guard, owner any) uint64 {
 	r, err := h.mem.Alloc(size, mem.Region{Kind: mem.LocalObject, Name: name, Guards: guards, Owner: owner})
 	if err != nil {
@@ -37,7 +40,8 @@ func (h *Heap) Alloc(size uint64, name string, guards []mem.Guard, owner any) ui
 	return r.Base
 }
 
-// AllocPercpu allocates a zeroed object for each CPU, as an array. It returns 0 if memory is exhausted.
+// AllocPercpu allocates a zeroed object for each CPU, as an array. It returns 0 if memory is
+// exhausted.
 func (h *Heap) AllocPercpu(cpus int, size uint64, name string) uint64 {
 	r, err := h.mem.AllocArray(uint64(cpus), size, 0, mem.Region{Kind: mem.LocalObject, Name: "per-CPU " + name})
 	if err != nil {
@@ -76,7 +80,8 @@ func (h *Heap) Acquire(addr uint64) *vm.Action {
 	return nil
 }
 
-// Drop releases a reference and frees the object with the last one. Objects of the kernel are not freed.
+// Drop releases a reference and frees the object with the last one. Objects of the kernel are not
+// freed.
 func (h *Heap) Drop(addr uint64) {
 	r := h.mem.Find(addr)
 	if r == nil || r.Kind != mem.LocalObject || r.Base != addr {

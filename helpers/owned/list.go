@@ -4,8 +4,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// The words of list heads and nodes: the head contains the first and the last node; each node the next and the previous
-// one and, in its last word, its head. Programs cannot see these bytes, in the kernel or here.
+// The words of list heads and nodes: the head contains the first and the last node; each node the
+// next and the previous one and, in its last word, its head. Programs cannot see these bytes, in
+// the kernel or here.
 const (
 	linkFirst = 0
 	linkLast  = 8
@@ -55,7 +56,8 @@ func (h *Heap) words(all ...[2]uint64) *vm.Action {
 	return nil
 }
 
-// neighbours returns the words that point to what is between two nodes of a list; 0 stands for the head itself.
+// neighbours returns the words that point to what is between two nodes of a list; 0 stands for the
+// head itself.
 func neighbours(head, prev, next uint64) (forward, back uint64) {
 	forward, back = head+linkFirst, head+linkLast
 	if prev != 0 {

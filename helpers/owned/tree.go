@@ -5,12 +5,13 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Red-black trees of the program's objects. Programs can see the shape of a tree (bpf_rbtree_root, _left, _right) and
-// the order of calls of their callback, so both must be the kernel's: insertion and removal rebalance as lib/rbtree.c
-// does.
+// Red-black trees of the program's objects. Programs can see the shape of a tree (bpf_rbtree_root,
+// _left, _right) and the order of calls of their callback, so both must be the kernel's: insertion
+// and removal rebalance as lib/rbtree.c does.
 //
-// A node is a struct bpf_rb_node: the parent with the colour in its lowest bit, then the right and the left child.
-// Instead of a parent, the root node has the address of the tree with treeTag set; a node that is in no tree has 0.
+// A node is a struct bpf_rb_node: the parent with the colour in its lowest bit, then the right and
+// the left child. Instead of a parent, the root node has the address of the tree with treeTag set;
+// a node that is in no tree has 0.
 const (
 	TreeOwner = 0 // the word that is not 0 while a node is in a tree
 	TreeRight = 8
@@ -236,10 +237,12 @@ func (t *Tree) rebalance(n, parent uint64) {
 	}
 }
 
-// maxTreeDepth limits a walk between a leaf and the root: twice the logarithm of more nodes than fit in memory.
+// maxTreeDepth limits a walk between a leaf and the root: twice the logarithm of more nodes than
+// fit in memory.
 const maxTreeDepth = 128
 
-// goes reports whether a walk may continue after that many steps. Programs can store to nodes and create a cycle.
+// goes reports whether a walk may continue after that many steps. Programs can store to nodes and
+// create a cycle.
 func (t *Tree) goes(steps int) bool {
 	if t.Fault == nil && steps >= maxTreeDepth {
 		t.Fault = guest.BadArg("the nodes of the tree at %#x no longer form a tree", t.root)

@@ -1,7 +1,9 @@
-// Package printf renders the format strings of bpf_trace_printk, bpf_snprintf and related helpers: those that
-// bpf_bprintf_prepare accepts (kernel/bpf/helpers.c), with its conversions from lib/vsprintf.c.
+// Package printf renders the format strings of bpf_trace_printk, bpf_snprintf and related helpers:
+// those that bpf_bprintf_prepare accepts (kernel/bpf/helpers.c), with its conversions from
+// lib/vsprintf.c.
 //
-// It does not know where strings and addresses come from (see [Source]), or what happens to the text.
+// It does not know where strings and addresses come from (see [Source]), or what happens to the
+// text.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package printf
@@ -16,7 +18,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// MaxArgs is the maximum number of arguments of a format (MAX_BPRINTF_VARARGS, include/linux/bpf.h).
+// MaxArgs is the maximum number of arguments of a format (MAX_BPRINTF_VARARGS,
+// include/linux/bpf.h).
 const MaxArgs = 12
 
 // MaxString is the space the kernel has for one string argument
@@ -60,17 +63,17 @@ type part struct {
 // maxFormats limits the cached parsed formats. Formats are constants, so few programs have more.
 const maxFormats = 64
 
-// Printer renders formats. Its only state is a cache of parsed formats, so that a program that traces in a loop parses
-// its format once.
+// Printer renders formats. Its only state is a cache of parsed formats, so that a program that
+// traces in a loop parses its format once.
 type Printer struct {
 	Source Source
 	parsed map[string]*format
 }
 
-// Print renders a format with args by the rules of bpf_bprintf_prepare (kernel/bpf/helpers.c): only printable
-// characters (from 6.18 on also bytes from 0x80 on), flags "0+- ", a width, and the conversions d i u x X c s p. It
-// returns EINVAL for a format that the kernel refuses, and for more conversions than arguments; unused arguments are
-// accepted.
+// Print renders a format with args by the rules of bpf_bprintf_prepare (kernel/bpf/helpers.c): only
+// printable characters (from 6.18 on also bytes from 0x80 on), flags "0+- ", a width, and the
+// conversions d i u x X c s p. It returns EINVAL for a format that the kernel refuses, and for more
+// conversions than arguments; unused arguments are accepted.
 func (p *Printer) Print(text string, args []uint64) (string, uapi.Errno) {
 	return p.parse(text).render(p.Source, args)
 }
@@ -137,8 +140,8 @@ func (f *format) render(src Source, args []uint64) (string, uapi.Errno) {
 	return out.String(), 0
 }
 
-// parseDirective parses the text after a percent sign and returns the number of bytes used, 0 if the kernel would
-// refuse it.
+// parseDirective parses the text after a percent sign and returns the number of bytes used, 0 if
+// the kernel would refuse it.
 func parseDirective(s string) (directive, int) {
 	var d directive
 	at := func(i int) byte {
@@ -167,7 +170,8 @@ func parseDirective(s string) (directive, int) {
 	}
 	if c := at(i); c >= '1' && c <= '9' {
 		for ; at(i) >= '0' && at(i) <= '9'; i++ {
-			// The kernel stores the width in 24 bits; anything near that is truncated to the buffer.
+			// The kernel stores the width in 24 bits; anything near that is truncated to the
+			// buffer.
 			if d.width < 1<<16 {
 				d.width = d.width*10 + int(at(i)-'0')
 			}
@@ -224,7 +228,8 @@ func parseDirective(s string) (directive, int) {
 func (d directive) render(src Source, arg uint64) string {
 	switch d.verb {
 	case "s":
-		// The kernel itself distinguishes user from kernel addresses and prints nothing for a bad one.
+		// The kernel itself distinguishes user from kernel addresses and prints nothing for a bad
+		// one.
 		s, ok := src.KernelString(arg, MaxString)
 		if !ok {
 			s, _ = src.UserString(arg, MaxString)

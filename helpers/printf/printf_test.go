@@ -13,7 +13,8 @@ type nowhere struct{ Source }
 
 func (nowhere) TakesUTF8() bool { return true }
 
-// TestParsedFormatsAreBounded: a program that makes up formats does not grow the table of parsed ones without end.
+// TestParsedFormatsAreBounded: a program that makes up formats does not grow the table of parsed
+// ones without end.
 func TestParsedFormatsAreBounded(t *testing.T) {
 	p := Printer{Source: nowhere{}}
 	for i := range 10 * maxFormats {

@@ -197,7 +197,8 @@ type Return struct {
 // Pointer reports whether the result is a pointer.
 func (r Return) Pointer() bool { return r.Kind > Void }
 
-// Typed reports whether the verifier knows the result's BTF type, so that programs may load from it directly.
+// Typed reports whether the verifier knows the result's BTF type, so that programs may load from it
+// directly.
 func (r Return) Typed() bool { return r.Kind == RetBTFID || r.Kind == RetMemOrBTFID }
 
 // String returns a short form for documents: "integer", "task_struct *", "map value or NULL".

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestReleasesOfKfuncs: a kfunc is there from its first release on, and no longer in the one that lost it.
+// TestReleasesOfKfuncs: a kfunc is there from its first release on, and no longer in the one that
+// lost it.
 func TestReleasesOfKfuncs(t *testing.T) {
 	gone := 0
 	for _, k := range Kfuncs() {

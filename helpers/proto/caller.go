@@ -6,12 +6,14 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Caller describes a program as far as the kernel's decision whether it may call a helper or kfunc depends on it.
+// Caller describes a program as far as the kernel's decision whether it may call a helper or kfunc
+// depends on it.
 type Caller struct {
 	// Type is the program's type; for an extension, the type of the program it extends.
 	Type   uapi.ProgType
 	Attach uapi.AttachType
-	// Target is the LSM hook without "bpf_lsm_" ("sock_graft"), the iterator ("tcp"), or the struct_ops type ("tcp_congestion_ops").
+	// Target is the LSM hook without "bpf_lsm_" ("sock_graft"), the iterator ("tcp"), or the
+	// struct_ops type ("tcp_congestion_ops").
 	Target string
 	// Member is the function of the struct_ops type.
 	Member string
@@ -19,7 +21,8 @@ type Caller struct {
 	Arch string
 }
 
-// Class is a set of kinds of programs. Programs of one kind may call the same helpers on every release.
+// Class is a set of kinds of programs. Programs of one kind may call the same helpers on every
+// release.
 type Class uint64
 
 // Kinds of programs.
@@ -138,8 +141,9 @@ func (c Caller) Class() Class {
 	return byType[c.Type]
 }
 
-// ClassFor returns the kind of the program as far as one helper is concerned: device and sysctl programs that were loaded with their attach type use
-// the return value as those on sockets do (cgroup_common_func_proto asks the attach type).
+// ClassFor returns the kind of the program as far as one helper is concerned: device and sysctl
+// programs that were loaded with their attach type use the return value as those on sockets do
+// (cgroup_common_func_proto asks the attach type).
 func (c Caller) ClassFor(id uapi.FuncID) Class {
 	if id == uapi.FuncGetRetval || id == uapi.FuncSetRetval {
 		if c.Type == uapi.ProgTypeCgroupDevice && c.Attach == uapi.AttachCgroupDevice || c.Type == uapi.ProgTypeCgroupSysctl && c.Attach == uapi.AttachCgroupSysctl {
@@ -209,8 +213,8 @@ func (c Class) Names() []string {
 	return out
 }
 
-// hookUses returns the programs that may call the functions of a set registered for a program type, nil for a type
-// without kfuncs (kernel/bpf/btf.c bpf_prog_type_to_kfunc_hook).
+// hookUses returns the programs that may call the functions of a set registered for a program type,
+// nil for a type without kfuncs (kernel/bpf/btf.c bpf_prog_type_to_kfunc_hook).
 func hookUses(t uapi.ProgType) uses {
 	switch t {
 	case uapi.ProgTypeUnspec:

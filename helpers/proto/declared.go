@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// KfuncSet is a set of kfuncs as declared in the image of a kernel or module (BTF_KFUNCS_START in its source). A set is
-// registered as a whole: all of its functions are for the same programs.
+// KfuncSet is a set of kfuncs as declared in the image of a kernel or module (BTF_KFUNCS_START in
+// its source). A set is registered as a whole: all of its functions are for the same programs.
 type KfuncSet struct {
 	Name  string
 	Flags map[string]KfuncFlags
@@ -17,8 +17,9 @@ type KfuncSet struct {
 	Programs []uapi.ProgType
 }
 
-// Declared holds the kfuncs that the image of a kernel or module declares. Their flags are those of this kernel,
-// whereas the table has those of its release. A nil Declared contains nothing, so that only the table applies.
+// Declared holds the kfuncs that the image of a kernel or module declares. Their flags are those of
+// this kernel, whereas the table has those of its release. A nil Declared contains nothing, so that
+// only the table applies.
 type Declared struct {
 	rows  map[string]*Kfunc
 	flags map[string]KfuncFlags
@@ -30,9 +31,10 @@ type Contradiction struct {
 	File, Table KfuncFlags
 }
 
-// Declare creates rows from an image's sets: rows of the table with the image's flags, and rows for functions missing
-// from the table. Who may call these follows from the program types that the set is registered for, or from functions
-// of the same set in the table; if there is neither, it is unknown ([Kfunc.AnyCaller]).
+// Declare creates rows from an image's sets: rows of the table with the image's flags, and rows for
+// functions missing from the table. Who may call these follows from the program types that the set
+// is registered for, or from functions of the same set in the table; if there is neither, it is
+// unknown ([Kfunc.AnyCaller]).
 func Declare(sets []KfuncSet) *Declared {
 	d := &Declared{rows: map[string]*Kfunc{}, flags: map[string]KfuncFlags{}}
 	for _, s := range sets {
@@ -62,8 +64,8 @@ func Declare(sets []KfuncSet) *Declared {
 	return d
 }
 
-// model returns a function of the set that is in the table, if all such functions are for the same programs and none is
-// restricted further.
+// model returns a function of the set that is in the table, if all such functions are for the same
+// programs and none is restricted further.
 func (s *KfuncSet) model() (model *Kfunc, sure bool) {
 	if len(s.Programs) > 0 {
 		model = &Kfunc{}
@@ -95,7 +97,8 @@ func (d *Declared) Lookup(name string) (*Kfunc, bool) {
 	return LookupKfunc(name)
 }
 
-// Contradictions lists the kfuncs whose flags differ from those in the table for a release, sorted by name.
+// Contradictions lists the kfuncs whose flags differ from those in the table for a release, sorted
+// by name.
 func (d *Declared) Contradictions(release uapi.Release) []Contradiction {
 	if d == nil {
 		return nil
@@ -118,7 +121,8 @@ func (d *Declared) Contradictions(release uapi.Release) []Contradiction {
 	return out
 }
 
-// kernelFlags are the flags in the order of the kernel's bits (KF_ACQUIRE is bit 0, include/linux/btf.h).
+// kernelFlags are the flags in the order of the kernel's bits (KF_ACQUIRE is bit 0,
+// include/linux/btf.h).
 var kernelFlags = [...]KfuncFlags{
 	Acquire, ReleaseArg, ReturnsNull, KptrGet, TrustedArgs, Sleepable, Destructive, RCU, IterNew, IterNext, IterDestroy,
 	RCUProtected, KfuncFastCall, ArenaRet, ArenaArg1, ArenaArg2, ImplicitArgs,

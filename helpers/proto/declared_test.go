@@ -40,7 +40,8 @@ func TestDeclaredFlagsWin(t *testing.T) {
 	assert.Zero(t, table.Flags, "the table is not changed")
 }
 
-// Who may call a function that the table does not know: by the code that registers its set, by others of the set, else unknown.
+// Who may call a function that the table does not know: by the code that registers its set, by
+// others of the set, else unknown.
 func TestDeclaredCallers(t *testing.T) {
 	caller := func(typ uapi.ProgType) Caller { return Caller{Type: typ} }
 	flags := map[string]KfuncFlags{"new_one": 0}

@@ -12,8 +12,8 @@ type Helper struct {
 	// Effects apply from EffectsFrom on, or always.
 	Effects     Effects
 	EffectsFrom uapi.Release
-	// Address is the kernel struct whose address is the result, if prototypes declare a number: "task_struct" for
-	// bpf_get_current_task.
+	// Address is the kernel struct whose address is the result, if prototypes declare a number:
+	// "task_struct" for bpf_get_current_task.
 	Address string
 	// Locked is the level of lockdown from which kernels do not have the helper, or NotLocked.
 	Locked Lockdown
@@ -30,7 +30,8 @@ type Proto struct {
 	Uses []Use
 }
 
-// Use selects the programs that call a helper by a prototype, from one release until before another; 0 is unbounded.
+// Use selects the programs that call a helper by a prototype, from one release until before
+// another; 0 is unbounded.
 type Use struct {
 	From, Until uapi.Release
 	By          Class
@@ -45,9 +46,11 @@ const (
 	GPLOnly Attr = 1 << iota
 	// PacketAccess allows packet pointers as memory arguments.
 	PacketAccess
-	// MightSleep helpers may be called only from sleepable programs, outside RCU sections and locks.
+	// MightSleep helpers may be called only from sleepable programs, outside RCU sections and
+	// locks.
 	MightSleep
-	// SleepsIfSleepable means that the helper sleeps when a sleepable program calls it; other programs may call it as well.
+	// SleepsIfSleepable means that the helper sleeps when a sleepable program calls it; other
+	// programs may call it as well.
 	SleepsIfSleepable
 	// FastCall means that compilers may assume that the call changes only r0.
 	FastCall
@@ -64,11 +67,11 @@ const (
 	DPathTargets
 	// SleepableHooks: LSM hooks that may sleep.
 	SleepableHooks
-	// OneMeaning: architectures where an address is the kernel's or the user's, not both (all but s390 of those known here;
-	// Kconfig ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE).
+	// OneMeaning: architectures where an address is the kernel's or the user's, not both (all but
+	// s390 of those known here; Kconfig ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE).
 	OneMeaning
-	// SockStorageTracing: not from programs that trace functions named bpf_sk_storage*, nor from those that trace other
-	// programs.
+	// SockStorageTracing: not from programs that trace functions named bpf_sk_storage*, nor from
+	// those that trace other programs.
 	SockStorageTracing
 )
 
@@ -91,8 +94,8 @@ const (
 	CallsBackLater
 	// CreatesStorage may allocate local storage.
 	CreatesStorage
-	// Copies copies from the address in the third argument, a number to the verifier, to the first argument; from
-	// kernel memory.
+	// Copies copies from the address in the third argument, a number to the verifier, to the first
+	// argument; from kernel memory.
 	Copies
 	// CopiesUser is Copies from user memory; both are set if the helper tries either.
 	CopiesUser
@@ -100,8 +103,8 @@ const (
 	CopiesString
 )
 
-// DPathFunctions are the kernel functions whose tracing programs may call bpf_d_path (kernel/trace/bpf_trace.c
-// btf_allowlist_d_path).
+// DPathFunctions are the kernel functions whose tracing programs may call bpf_d_path
+// (kernel/trace/bpf_trace.c btf_allowlist_d_path).
 var DPathFunctions = []string{
 	"dentry_open", "filp_close", "security_file_open", "security_file_permission", "security_inode_getattr", "security_path_truncate",
 	"vfs_fallocate", "vfs_getattr", "vfs_truncate",
@@ -157,8 +160,8 @@ func (h *Helper) Has(e Effects, release uapi.Release) bool {
 	return h.Effects&e != 0 && release.Has(h.EffectsFrom)
 }
 
-// GivesTyped reports whether the helper's result, or what it passes to its callback, is a pointer whose BTF type the
-// verifier knows, so that programs may load from it directly.
+// GivesTyped reports whether the helper's result, or what it passes to its callback, is a pointer
+// whose BTF type the verifier knows, so that programs may load from it directly.
 func (h *Helper) GivesTyped() bool {
 	if h.ID == uapi.FuncFindVma {
 		return true
@@ -171,8 +174,9 @@ func (h *Helper) GivesTyped() bool {
 	return false
 }
 
-// For returns the prototype by which a program of a release calls the helper, or nil if it may not. The caller must
-// check [Proto.Only], and that helpers which might sleep are called from sleepable programs.
+// For returns the prototype by which a program of a release calls the helper, or nil if it may not.
+// The caller must check [Proto.Only], and that helpers which might sleep are called from sleepable
+// programs.
 func (h *Helper) For(release uapi.Release, c Caller) *Proto {
 	class := c.ClassFor(h.ID)
 	if class == 0 || !h.In(release) {
@@ -208,8 +212,9 @@ func (h *Helper) Callers(release uapi.Release) Class {
 	return out
 }
 
-// Fills reports whether the helper may write to the pointee of its argument i, according to any release's prototype:
-// prototypes of some releases declare memory as read-only, or nothing, that others declare as written.
+// Fills reports whether the helper may write to the pointee of its argument i, according to any
+// release's prototype: prototypes of some releases declare memory as read-only, or nothing, that
+// others declare as written.
 func (h *Helper) Fills(i int) bool {
 	for p := range h.Protos {
 		if a := h.Protos[p].Args; i < len(a) && a[i].fills() {
@@ -219,7 +224,8 @@ func (h *Helper) Fills(i int) bool {
 	return false
 }
 
-// Common returns the prototype that most programs of the newest release use, or the last one that existed.
+// Common returns the prototype that most programs of the newest release use, or the last one that
+// existed.
 func (h *Helper) Common() *Proto {
 	for i := range h.Protos {
 		if h.Protos[i].By(0) != 0 {

@@ -8,8 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Kfunc is the kernel's declaration of a kernel function that programs can call. Its parameters are in the target's
-// BTF; the requirements of a parameter follow from its type and the suffix of its name, see [SuffixOf].
+// Kfunc is the kernel's declaration of a kernel function that programs can call. Its parameters are
+// in the target's BTF; the requirements of a parameter follow from its type and the suffix of its
+// name, see [SuffixOf].
 type Kfunc struct {
 	Name  string
 	Topic string
@@ -21,11 +22,12 @@ type Kfunc struct {
 	Uses  []Use
 	Only  KfuncOnly
 	Role  Role
-	// Group lists the sets of sched_ext functions it is in ("dispatch unlocked"), or the functions of struct
-	// Qdisc_ops that may call it ("kernel": none), "" for one that all callbacks may call.
+	// Group lists the sets of sched_ext functions it is in ("dispatch unlocked"), or the functions
+	// of struct Qdisc_ops that may call it ("kernel": none), "" for one that all callbacks may
+	// call.
 	Group string
-	// AnyCaller means that an image declares the function and that it is unknown which programs may call it:
-	// [Kfunc.For] then returns true for all. No row of the table has it.
+	// AnyCaller means that an image declares the function and that it is unknown which programs may
+	// call it: [Kfunc.For] then returns true for all. No row of the table has it.
 	AnyCaller bool
 }
 
@@ -48,7 +50,8 @@ const (
 	ReleaseArg
 	// ReturnsNull may return NULL.
 	ReturnsNull
-	// TrustedArgs requires pointers that are known to be valid. Use [Kfunc.FlagsIn]: from 7.0 on all kfuncs have it.
+	// TrustedArgs requires pointers that are known to be valid. Use [Kfunc.FlagsIn]: from 7.0 on
+	// all kfuncs have it.
 	TrustedArgs
 	// Sleepable kfuncs may be called only from sleepable programs.
 	Sleepable
@@ -68,8 +71,8 @@ const (
 	ArenaRet
 	ArenaArg1
 	ArenaArg2
-	// ImplicitArgs means that the kernel itself passes the last parameters, which are not in the prototype that
-	// programs see.
+	// ImplicitArgs means that the kernel itself passes the last parameters, which are not in the
+	// prototype that programs see.
 	ImplicitArgs
 	// KptrGet takes a pointer to a kptr in a map and returns a reference to its object.
 	KptrGet
@@ -124,8 +127,8 @@ func Kfuncs() []*Kfunc {
 	return out
 }
 
-// LookupKfunc returns the kfunc with a name; ok is false if no release in the table has it. The name must not have a
-// flavor suffix (___x).
+// LookupKfunc returns the kfunc with a name; ok is false if no release in the table has it. The
+// name must not have a flavor suffix (___x).
 func LookupKfunc(name string) (*Kfunc, bool) {
 	k, ok := kfuncs()[name]
 	return k, ok
@@ -164,7 +167,8 @@ func (k *Kfunc) Callers(release uapi.Release) Class {
 	return (&Proto{Uses: k.Uses}).By(release)
 }
 
-// For reports whether a program of a release may call the kfunc. The caller must check [Kfunc.Only] and [Sleepable].
+// For reports whether a program of a release may call the kfunc. The caller must check [Kfunc.Only]
+// and [Sleepable].
 func (k *Kfunc) For(release uapi.Release, c Caller) bool {
 	return k.Callers(release)&c.Class() != 0 && k.Grouped(release, c)
 }

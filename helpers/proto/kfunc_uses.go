@@ -1,7 +1,7 @@
 package proto
 
-// Lists of programs that several kfuncs share: one for each set the kernel registers, with the program types that came to share a
-// hook later (kernel/bpf/btf.c bpf_prog_type_to_kfunc_hook).
+// Lists of programs that several kfuncs share: one for each set the kernel registers, with the
+// program types that came to share a hook later (kernel/bpf/btf.c bpf_prog_type_to_kfunc_hook).
 var (
 	anyProgram        = uses{{By: all}}
 	schedExtOpsUses   = uses{{Until: r(7, 2), By: structOps | tcpCC | tcpCCRelease}, {By: schedExt}}
@@ -23,6 +23,7 @@ var (
 	kernelTestUses    = uses{{By: typed | schedCls}, {From: r(6, 12), By: tracepoint | perfEvent}, {From: r(7, 2), By: rawTracepoint}}
 	hidContextUses    = uses{{By: syscall}, {From: r(6, 12), By: structOpsAny}}
 	schedExtIdleUses  = uses{{Until: r(7, 2), By: structOps | tcpCC | tcpCCRelease}, {By: schedExt}, {From: r(6, 18), Until: r(7, 2), By: typedTypes | tracepoint | perfEvent}, {From: r(6, 18), By: syscall}}
-	// congestionUses: before kfuncs were registered by program type, the set was only for TCP congestion control.
+	// congestionUses: before kfuncs were registered by program type, the set was only for TCP
+	// congestion control.
 	congestionUses = uses{{Until: r(5, 18), By: tcpCCAny}, {From: r(5, 18), By: structOpsAny}}
 )

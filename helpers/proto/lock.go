@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// InLock reports whether the helper may be called while the program holds a spin lock (kernel/bpf/verifier.c do_check).
+// InLock reports whether the helper may be called while the program holds a spin lock
+// (kernel/bpf/verifier.c do_check).
 func (h *Helper) InLock(release uapi.Release) bool {
 	switch h.ID {
 	case uapi.FuncSpinUnlock:
@@ -17,7 +18,8 @@ func (h *Helper) InLock(release uapi.Release) bool {
 	return false
 }
 
-// lockedKfuncs are the kfuncs that may be called under a spin lock, by the beginning of their names.
+// lockedKfuncs are the kfuncs that may be called under a spin lock, by the beginning of their
+// names.
 var lockedKfuncs = []struct {
 	prefix string
 	from   uapi.Release
@@ -26,7 +28,8 @@ var lockedKfuncs = []struct {
 	{"bpf_res_spin_", r(6, 15)}, {"bpf_arena_", r(7, 2)}, {"bpf_stream_", r(7, 2)},
 }
 
-// InLock reports whether the kfunc may be called while the program holds a spin lock (kernel/bpf/verifier.c kfunc_spin_allowed).
+// InLock reports whether the kfunc may be called while the program holds a spin lock
+// (kernel/bpf/verifier.c kfunc_spin_allowed).
 func (k *Kfunc) InLock(release uapi.Release) bool {
 	for _, l := range lockedKfuncs {
 		if strings.HasPrefix(k.Name, l.prefix) {

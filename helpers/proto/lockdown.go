@@ -3,8 +3,8 @@ package proto
 // Lockdown is how much a kernel is locked down (security/lockdown, include/linux/security.h).
 type Lockdown uint8
 
-// Levels of lockdown. At Integrity user space cannot change the kernel, as on many machines that boot with Secure Boot; at Confidentiality it cannot
-// read the kernel's memory either.
+// Levels of lockdown. At Integrity user space cannot change the kernel, as on many machines that
+// boot with Secure Boot; at Confidentiality it cannot read the kernel's memory either.
 const (
 	NotLocked Lockdown = iota
 	Integrity

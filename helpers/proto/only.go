@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// Permits reports whether programs of a hook may call a prototype with this restriction. The additional functions of
-// [DPathTargets] are in [DPathFunctions].
+// Permits reports whether programs of a hook may call a prototype with this restriction. The
+// additional functions of [DPathTargets] are in [DPathFunctions].
 func (o Only) Permits(release uapi.Release, c Caller) bool {
 	switch o {
 	case DPathTargets, SleepableHooks:

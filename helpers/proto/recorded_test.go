@@ -46,7 +46,8 @@ func iterator(target string) kind {
 	}
 }
 
-// askable are the kinds, with everything that distinguishes callers but for functions, LSM hooks and what the kernel does not have.
+// askable are the kinds, with everything that distinguishes callers but for functions, LSM hooks
+// and what the kernel does not have.
 var askable = []kind{
 	plain(uapi.ProgTypeSocketFilter), plain(uapi.ProgTypeKprobe), plain(uapi.ProgTypeTracepoint), plain(uapi.ProgTypePerfEvent),
 	plain(uapi.ProgTypeRawTracepoint), plain(uapi.ProgTypeRawTracepointWritable), plain(uapi.ProgTypeSchedCls), plain(uapi.ProgTypeSchedAct),
@@ -146,8 +147,8 @@ func compareAttr(t *testing.T, is map[int]bool, at uapi.Release, attr proto.Attr
 	}
 }
 
-// firstArgument is what the verifier says it expects where an argument of that kind is the context (kernel/bpf/verifier.c
-// compatible_reg_types).
+// firstArgument is what the verifier says it expects where an argument of that kind is the context
+// (kernel/bpf/verifier.c compatible_reg_types).
 func firstArgument(a proto.Arg) string {
 	switch a.Kind {
 	case proto.ConstMap:
@@ -174,7 +175,8 @@ func firstArgument(a proto.Arg) string {
 	return ""
 }
 
-// notBuilt are helpers that the kernel that was asked has left out: no CONFIG_BPF_KPROBE_OVERRIDE, and locked down.
+// notBuilt are helpers that the kernel that was asked has left out: no CONFIG_BPF_KPROBE_OVERRIDE,
+// and locked down.
 var notBuilt = []uapi.FuncID{uapi.FuncOverrideReturn, uapi.FuncProbeWriteUser}
 
 func parseRanges(t *testing.T, s string) map[int]bool {

@@ -1,7 +1,7 @@
 package proto
 
-// Role is what a kfunc means to the verifier, beyond its flags and the types of its arguments. A kfunc has any number of
-// roles.
+// Role is what a kfunc means to the verifier, beyond its flags and the types of its arguments. A
+// kfunc has any number of roles.
 type Role uint64
 
 // Roles of kfuncs.

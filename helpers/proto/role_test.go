@@ -32,7 +32,8 @@ func TestRoles(t *testing.T) {
 
 // The verifier asks for roles, not for names of kfuncs.
 func TestTheVerifierNamesNoKfuncs(t *testing.T) {
-	// The name in a message of the kernel, and those that are also names of a type and of a traced function.
+	// The name in a message of the kernel, and those that are also names of a type and of a traced
+	// function.
 	allowed := map[string]bool{"bpf_throw": true, "bpf_res_spin_lock": true, "cgroup_rstat_flush": true}
 	files, err := filepath.Glob("../../internal/verifier/*.go")
 	require.NoError(t, err)

@@ -128,7 +128,8 @@ func (k kind) attachID(t *testing.T, spec *btf.Spec) uint32 {
 	return uint32(ids[0])
 }
 
-// call loads a program that calls a helper with its context and nothing else, and returns the verifier's log.
+// call loads a program that calls a helper with its context and nothing else, and returns the
+// verifier's log.
 func (k kind) call(t *testing.T, f uapi.FuncID, attachID uint32, license string) string {
 	t.Helper()
 	insns := make([]byte, 24)

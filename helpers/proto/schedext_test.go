@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestSchedExtGroups: from the release on that judges it at load, a callback of a scheduler may call what its groups hold.
+// TestSchedExtGroups: from the release on that judges it at load, a callback of a scheduler may
+// call what its groups hold.
 func TestSchedExtGroups(t *testing.T) {
 	member := func(target, name string) Caller {
 		return Caller{Type: uapi.ProgTypeStructOps, Target: target, Member: name}
@@ -60,7 +61,8 @@ func TestSchedExtGroups(t *testing.T) {
 	}
 }
 
-// TestSchedExtTablesMatch: the groups of the functions are those that members name, and what is for CPUs alone exists.
+// TestSchedExtTablesMatch: the groups of the functions are those that members name, and what is for
+// CPUs alone exists.
 func TestSchedExtTablesMatch(t *testing.T) {
 	used := map[string]bool{}
 	for _, groups := range schedextGroups {
@@ -87,7 +89,8 @@ func TestSchedExtTablesMatch(t *testing.T) {
 	assert.True(t, slices.IsSorted(func() []string { k, _ := LookupKfunc("scx_bpf_dsq_insert"); return k.Members() }()))
 }
 
-// TestQdiscMembers: each operation of a queueing discipline may call what bpf_qdisc_kfunc_filter allows, from 6.16 on.
+// TestQdiscMembers: each operation of a queueing discipline may call what bpf_qdisc_kfunc_filter
+// allows, from 6.16 on.
 func TestQdiscMembers(t *testing.T) {
 	for name, members := range map[string]string{
 		"bpf_skb_get_hash": "enqueue dequeue init reset destroy", "bpf_kfree_skb": "enqueue dequeue init reset destroy",

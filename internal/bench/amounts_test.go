@@ -24,7 +24,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// tolerance is how much more than the usual amount is a regression: amounts do not depend on the processor or its load.
+// tolerance is how much more than the usual amount is a regression: amounts do not depend on the
+// processor or its load.
 const tolerance = 1.3
 
 // amounts are counts of one operation, and what they were when they were written down.
@@ -57,7 +58,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// allocated gives the number of objects that a call allocates. A first one has filled what is computed once.
+// allocated gives the number of objects that a call allocates. A first one has filled what is
+// computed once.
 func allocated(call func()) float64 {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

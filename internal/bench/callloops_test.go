@@ -17,7 +17,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// turnPrograms are those of testdata/net/turns.bpf.c, and how many turns or tail calls one of their runs makes.
+// turnPrograms are those of testdata/net/turns.bpf.c, and how many turns or tail calls one of their
+// runs makes.
 var turnPrograms = []struct {
 	what, name string
 	turns      float64
@@ -27,8 +28,8 @@ var turnPrograms = []struct {
 	{"array lookup and add", "array_adds", 1000},
 }
 
-// TestTurns measures loops that helpers and kfuncs make, and tail calls, with native code, on the interpreter and, as root with
-// BENCH_KERNEL=1, on the running kernel: BENCH_JIT=1.
+// TestTurns measures loops that helpers and kfuncs make, and tail calls, with native code, on the
+// interpreter and, as root with BENCH_KERNEL=1, on the running kernel: BENCH_JIT=1.
 func TestTurns(t *testing.T) {
 	if os.Getenv("BENCH_JIT") == "" {
 		t.Skip("BENCH_JIT is not set")

@@ -21,10 +21,12 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// A contender runs a program on one machine. Its figures are the best of windows that alternate with the others'.
+// A contender runs a program on one machine. Its figures are the best of windows that alternate
+// with the others'.
 type contender struct {
 	name string
-	// prepare returns what measures one window, in nanoseconds a run; nil when the program cannot run there.
+	// prepare returns what measures one window, in nanoseconds a run; nil when the program cannot
+	// run there.
 	prepare func(t *testing.T, c *comparison) func() float64
 }
 
@@ -37,8 +39,8 @@ type comparison struct {
 	dir   string // holds code and input as files
 }
 
-// window times runs for at least 3 ms by the processor time of this thread, and gives the best of several such times: other work on the
-// machine must not decide.
+// window times runs for at least 3 ms by the processor time of this thread, and gives the best of
+// several such times: other work on the machine must not decide.
 func window(run func()) float64 {
 	const times = 5
 	best := 0.0
@@ -183,7 +185,8 @@ func geomean(v []float64) float64 {
 	return math.Exp(sum / float64(len(v)))
 }
 
-// TestCompare measures all contenders in the same run and prints a table of ratios in Markdown: BENCH_COMPARE=1.
+// TestCompare measures all contenders in the same run and prints a table of ratios in Markdown:
+// BENCH_COMPARE=1.
 func TestCompare(t *testing.T) {
 	if os.Getenv("BENCH_COMPARE") == "" {
 		t.Skip("BENCH_COMPARE is not set")

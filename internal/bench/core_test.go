@@ -25,11 +25,12 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// coreChild makes the test binary do one contender's work and print its figures: "ENGINE MODE BTF N [OBJECT]". Every
-// contender has a process of its own, so that its peak of memory is its own.
+// coreChild makes the test binary do one contender's work and print its figures: "ENGINE MODE BTF N
+// [OBJECT]". Every contender has a process of its own, so that its peak of memory is its own.
 const coreChild = "BENCH_CORE_CHILD"
 
-// figures are the best wall and processor time in nanoseconds, and the peak of resident memory in bytes.
+// figures are the best wall and processor time in nanoseconds, and the peak of resident memory in
+// bytes.
 type figures struct{ wall, cpu, rss float64 }
 
 func (f *figures) keep(g figures) {
@@ -199,8 +200,9 @@ type shape struct {
 	reads    int // chains of fields that a function reads
 }
 
-// shapes are those of the largest tools: many small programs, and fewer large ones with subprograms they share, as many of both as
-// tracee has. The second has 309,845 instructions and 41,676 relocations (clang 14), tracee 419,000 and 29,856.
+// shapes are those of the largest tools: many small programs, and fewer large ones with subprograms
+// they share, as many of both as tracee has. The second has 309,845 instructions and 41,676
+// relocations (clang 14), tracee 419,000 and 29,856.
 var shapes = []shape{
 	{name: "large object", programs: 1400, reads: 9},
 	{name: "large object with shared subprograms", programs: 320, shared: 96, calls: 2, reads: 26},
@@ -269,7 +271,8 @@ func (s *shape) source() string {
 	return b.String()
 }
 
-// build compiles an object, in the directory BENCH_BIG, where it stays for the next time, if that is set.
+// build compiles an object, in the directory BENCH_BIG, where it stays for the next time, if that
+// is set.
 func (s *shape) build(t *testing.T) string {
 	dir := os.Getenv("BENCH_BIG")
 	if dir == "" {
@@ -294,8 +297,9 @@ func (s *shape) build(t *testing.T) string {
 	return obj
 }
 
-// TestCoreCompare measures BTF and CO-RE against libbpf and cilium/ebpf in the same run and prints a table in
-// Markdown: BENCH_CORE=1, BENCH_LIBBPF with the compiler arguments for libbpf, BPFRUN_CORPUS for real tools.
+// TestCoreCompare measures BTF and CO-RE against libbpf and cilium/ebpf in the same run and prints
+// a table in Markdown: BENCH_CORE=1, BENCH_LIBBPF with the compiler arguments for libbpf,
+// BPFRUN_CORPUS for real tools.
 func TestCoreCompare(t *testing.T) {
 	if os.Getenv("BENCH_CORE") == "" {
 		t.Skip("BENCH_CORE is not set")

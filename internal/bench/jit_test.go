@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// xdpParse is a program as firewalls begin: Ethernet, IPv4, UDP; bounds, types and a port are checked. r1 is the start of the packet, r2 its end.
+// xdpParse is a program as firewalls begin: Ethernet, IPv4, UDP; bounds, types and a port are
+// checked. r1 is the start of the packet, r2 its end.
 const xdpParse = `
 	r0 = 2
 	r3 = r1

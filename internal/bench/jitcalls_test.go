@@ -22,8 +22,9 @@ const (
 	costWork  = 16
 )
 
-// callCost is the time of a call: of a loop with it over the same loop without it. The work in between keeps the program native code,
-// which is left to the interpreter if it is left for calls every few instructions.
+// callCost is the time of a call: of a loop with it over the same loop without it. The work in
+// between keeps the program native code, which is left to the interpreter if it is left for calls
+// every few instructions.
 type callCost struct {
 	what       string
 	with, work *vm.Image

@@ -32,9 +32,10 @@ var kernelEmpty = sync.OnceValues(func() (float64, error) {
 	return float64(d.Nanoseconds()), err
 })
 
-// kernelRuns runs a program in the running kernel through BPF_PROG_TEST_RUN (root needed): a prologue points r1
-// to a map value with the input. BENCH_KERNEL=1 asks for it. Programs the kernel's verifier refuses are left out; it gives the low 32 bits of r0.
-// Loads are paced: some kernels' JIT allocators do not take them at full speed.
+// kernelRuns runs a program in the running kernel through BPF_PROG_TEST_RUN (root needed): a
+// prologue points r1 to a map value with the input. BENCH_KERNEL=1 asks for it. Programs the
+// kernel's verifier refuses are left out; it gives the low 32 bits of r0. Loads are paced: some
+// kernels' JIT allocators do not take them at full speed.
 func kernelRuns(t *testing.T, c *comparison) func() float64 {
 	if os.Getenv("BENCH_KERNEL") == "" || usesMaps(c.name) || rlimit.RemoveMemlock() != nil {
 		return nil

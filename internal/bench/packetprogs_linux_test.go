@@ -23,8 +23,9 @@ var packetPrograms = []struct{ name, packet string }{
 	{"lb", "eth/ip(dst=10.0.0.100)/tcp(dport=443,flags=S)"},
 }
 
-// TestPacketPrograms measures packet programs of the examples with native code, on the interpreter and, as root with BENCH_KERNEL=1, on
-// the running kernel, in nanoseconds a packet: BENCH_JIT=1. Maps are empty: what is compared are lookups, not what they find.
+// TestPacketPrograms measures packet programs of the examples with native code, on the interpreter
+// and, as root with BENCH_KERNEL=1, on the running kernel, in nanoseconds a packet: BENCH_JIT=1.
+// Maps are empty: what is compared are lookups, not what they find.
 func TestPacketPrograms(t *testing.T) {
 	if os.Getenv("BENCH_JIT") == "" {
 		t.Skip("BENCH_JIT is not set")

@@ -116,8 +116,8 @@ func packetWays(t testing.TB, packets [][]byte) map[string]func() {
 	}
 }
 
-// BenchmarkPacket is one packet through the parser: its instructions alone, with everything around them, and read from a capture in
-// memory.
+// BenchmarkPacket is one packet through the parser: its instructions alone, with everything around
+// them, and read from a capture in memory.
 func BenchmarkPacket(b *testing.B) {
 	for _, name := range []string{"insns", "direct", "pcap"} {
 		b.Run(name, func(b *testing.B) {
@@ -129,8 +129,8 @@ func BenchmarkPacket(b *testing.B) {
 	}
 }
 
-// TestPacketTime measures the same when BENCH_PACKETS=1, the best of many short windows that alternate, beside the time of an instruction
-// of the benchmark programs.
+// TestPacketTime measures the same when BENCH_PACKETS=1, the best of many short windows that
+// alternate, beside the time of an instruction of the benchmark programs.
 func TestPacketTime(t *testing.T) {
 	if os.Getenv("BENCH_PACKETS") == "" {
 		t.Skip("BENCH_PACKETS is not set")

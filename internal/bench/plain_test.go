@@ -8,9 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// plain is the interpreter the real one is measured against: one switch on the opcode byte of undecoded
-// instructions, eleven registers, and memory that is a list of slices with a bounds check. It is what one
-// writes first. It knows what the benchmark programs use and no helpers.
+// plain is the interpreter the real one is measured against: one switch on the opcode byte of
+// undecoded instructions, eleven registers, and memory that is a list of slices with a bounds
+// check. It is what one writes first. It knows what the benchmark programs use and no helpers.
 type plain struct {
 	regs  [11]uint64
 	insns uint64

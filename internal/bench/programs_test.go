@@ -1,6 +1,6 @@
-// Package bench measures bpfrun: the interpreter against a plain one, native code and other machines, and the
-// time from an object to its table, part by part. It has only tests and benchmarks; BENCHMARKS.md says how to
-// run them.
+// Package bench measures bpfrun: the interpreter against a plain one, native code and other
+// machines, and the time from an object to its table, part by part. It has only tests and
+// benchmarks; BENCHMARKS.md says how to run them.
 package bench
 
 import (
@@ -47,7 +47,8 @@ func names(t testing.TB) []string {
 	return files
 }
 
-// usesMaps reports whether a program needs helpers, which the plain interpreter and native code do not have.
+// usesMaps reports whether a program needs helpers, which the plain interpreter and native code do
+// not have.
 func usesMaps(name string) bool { return strings.HasPrefix(name, "map_") }
 
 // program is a benchmark program ready to run on a machine.
@@ -112,8 +113,9 @@ func (p *program) run(slice uint64) vm.Stop {
 	}
 }
 
-// TestPrograms checks that the programs give the same result on the plain interpreter and on the real one, at full
-// speed and step by step, and that they may run again and again on the same memory.
+// TestPrograms checks that the programs give the same result on the plain interpreter and on the
+// real one, at full speed and step by step, and that they may run again and again on the same
+// memory.
 func TestPrograms(t *testing.T) {
 	for _, name := range names(t) {
 		t.Run(name, func(t *testing.T) {

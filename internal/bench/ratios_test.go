@@ -20,7 +20,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// alternate gives the least processor time of a call of each function, in nanoseconds, from windows in which they take turns.
+// alternate gives the least processor time of a call of each function, in nanoseconds, from windows
+// in which they take turns.
 func alternate(t testing.TB, rounds int, calls ...func()) []float64 {
 	t.Helper()
 	runtime.LockOSThread()
@@ -53,8 +54,9 @@ func alternate(t testing.TB, rounds int, calls ...func()) []float64 {
 	return best
 }
 
-// limits are ratios within one run, and what they were when they were written down. A regression is more than twice that: less is
-// what processors, neighbours and the garbage collector make of the same code.
+// limits are ratios within one run, and what they were when they were written down. A regression is
+// more than twice that: less is what processors, neighbours and the garbage collector make of the
+// same code.
 var limits = []struct {
 	name    string
 	usual   float64
@@ -119,7 +121,8 @@ func TestRegressionIsTwiceTheUsualRatio(t *testing.T) {
 	}
 }
 
-// engines gives the geometric means of native code, and of single steps, by the interpreter, and of that by the plain one.
+// engines gives the geometric means of native code, and of single steps, by the interpreter, and of
+// that by the plain one.
 func engines(t *testing.T) [3]float64 {
 	var ratios [3][]float64
 	for _, name := range []string{"fnv1a", "sha256", "sort", "packets", "utf8", "matmul", "calls"} {
@@ -146,7 +149,8 @@ func engines(t *testing.T) [3]float64 {
 	return [3]float64{geomean(ratios[0]), geomean(ratios[1]), geomean(ratios[2])}
 }
 
-// compilation is the time to compile an instruction by the time the plain interpreter takes to execute one.
+// compilation is the time to compile an instruction by the time the plain interpreter takes to
+// execute one.
 func compilation(t *testing.T) float64 {
 	p := load(t, "sha256")
 	x := plain{mem: input()}
@@ -210,7 +214,8 @@ func parsing(t *testing.T) float64 {
 	return ns[0] / ns[1]
 }
 
-// linking is the time to open the examples' objects and relocate them for a kernel by that to parse the kernel's BTF.
+// linking is the time to open the examples' objects and relocate them for a kernel by that to parse
+// the kernel's BTF.
 func linking(t *testing.T) float64 {
 	raw := rawTypes(t)
 	spec, err := btf.Parse(raw, nil)

@@ -23,7 +23,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// startObjects are objects in the size of real tools. With BPFRUN_CORPUS they are libbpf-tools', else examples.
+// startObjects are objects in the size of real tools. With BPFRUN_CORPUS they are libbpf-tools',
+// else examples.
 func startObjects(t testing.TB) []string {
 	dir := os.Getenv("BPFRUN_CORPUS")
 	if dir == "" {
@@ -130,7 +131,8 @@ func runAll(b *testing.B, m *machine.Machine, doc *report.RunDocument) {
 	}
 }
 
-// BenchmarkRelocate links an object for types of which nothing was looked up before: CO-RE, externs, linking, judging.
+// BenchmarkRelocate links an object for types of which nothing was looked up before: CO-RE,
+// externs, linking, judging.
 func BenchmarkRelocate(b *testing.B) {
 	raw := rawTypes(b)
 	eachObject(b, func(b *testing.B, data []byte, path string) {
@@ -185,8 +187,8 @@ func BenchmarkEndToEnd(b *testing.B) {
 	})
 }
 
-// TestCommandTime measures the command itself, process start included, when BENCH_COMMAND=1: the best of several
-// runs for each object against a raw file. The goal is at most 60 ms.
+// TestCommandTime measures the command itself, process start included, when BENCH_COMMAND=1: the
+// best of several runs for each object against a raw file. The goal is at most 60 ms.
 func TestCommandTime(t *testing.T) {
 	if os.Getenv("BENCH_COMMAND") == "" {
 		t.Skip("BENCH_COMMAND is not set")

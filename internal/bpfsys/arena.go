@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// User space maps an arena, and its pages are copied: what user space stored before programs run, what programs stored after they ran. Both see the same
-// addresses.
+// User space maps an arena, and its pages are copied: what user space stored before programs run,
+// what programs stored after they ran. Both see the same addresses.
 
 // arenaView is what user space sees of an arena.
 type arenaView struct {
@@ -19,8 +19,9 @@ type arenaView struct {
 // arenaMost is the size of the largest arena (SZ_4G).
 const arenaMost = 4 << 30
 
-// MapArena checks an mmap(2) of an arena at an address, or with fixed only there, and allocates its shared memory on first use (arena_get_unmapped_area,
-// arena_map_mmap). [System.ArenaAt] tells where the mapping is.
+// MapArena checks an mmap(2) of an arena at an address, or with fixed only there, and allocates its
+// shared memory on first use (arena_get_unmapped_area, arena_map_mmap). [System.ArenaAt] tells
+// where the mapping is.
 func (s *System) MapArena(m *Map, addr, off, length uint64, fixed bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +52,8 @@ func (s *System) MapArena(m *Map, addr, off, length uint64, fixed bool) uapi.Err
 	return 0
 }
 
-// ArenaAt sets the address of the first mapping of an arena, from which pointers in it count. Later calls have no effect.
+// ArenaAt sets the address of the first mapping of an arena, from which pointers in it count. Later
+// calls have no effect.
 func (s *System) ArenaAt(m *Map, addr uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +80,8 @@ func touched(m Memory, f func(off, end uint64)) {
 	f(0, uint64(len(m.Bytes())))
 }
 
-// pullArena copies what user space stored to the arena. A page that user space touched first is allocated (arena_vm_fault).
+// pullArena copies what user space stored to the arena. A page that user space touched first is
+// allocated (arena_vm_fault).
 func (s *System) pullArena(m *Map) {
 	if m.mem == nil {
 		return
@@ -106,7 +109,8 @@ func (s *System) pullArena(m *Map) {
 	})
 }
 
-// pushArena copies what programs stored to the memory that user space sees. It writes only the words that changed. Pages that programs freed read as zero.
+// pushArena copies what programs stored to the memory that user space sees. It writes only the
+// words that changed. Pages that programs freed read as zero.
 func (s *System) pushArena(m *Map) {
 	if m.mem == nil || m.views == 0 {
 		return

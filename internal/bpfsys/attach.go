@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// attachGroup is the ordered list of programs at one hook (struct bpf_mprog_bundle, or a cgroup's list).
+// attachGroup is the ordered list of programs at one hook (struct bpf_mprog_bundle, or a cgroup's
+// list).
 type attachGroup struct {
 	place    place
 	list     []groupEntry
@@ -189,7 +190,8 @@ func cgroupOf(c Caller, fd int32) (uint64, uapi.Errno) {
 	return f.Inode, 0
 }
 
-// placeOf returns the hook that the attributes of BPF_PROG_ATTACH, BPF_PROG_DETACH or BPF_PROG_QUERY name.
+// placeOf returns the hook that the attributes of BPF_PROG_ATTACH, BPF_PROG_DETACH or
+// BPF_PROG_QUERY name.
 func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Errno) {
 	switch at {
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
@@ -240,7 +242,8 @@ func isCgroupAttach(at uapi.AttachType) bool {
 	return at <= uapi.AttachCgroupSockOps || at == uapi.AttachCgroupDevice || at == uapi.AttachCgroupSysctl || at == uapi.AttachLSMCgroup
 }
 
-// attaches reports whether BPF_PROG_ATTACH accepts the program with an attach type (bpf_prog_attach_check_attach_type).
+// attaches reports whether BPF_PROG_ATTACH accepts the program with an attach type
+// (bpf_prog_attach_check_attach_type).
 func (p *Prog) attaches(at uapi.AttachType) bool {
 	switch at {
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
@@ -335,7 +338,8 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 	return Result{}
 }
 
-// cgroupAttach checks the flags of a cgroup's list and removes a program that is replaced (__cgroup_bpf_attach).
+// cgroupAttach checks the flags of a cgroup's list and removes a program that is replaced
+// (__cgroup_bpf_attach).
 func (s *System) cgroupAttach(c Caller, a bpfattr.Attach, g *attachGroup, p *Prog, flags uint32) uapi.Errno {
 	mode := flags & (attachOverride | attachMulti)
 	if mode == attachOverride|attachMulti || flags&attachReplace != 0 && flags&attachMulti == 0 {

@@ -9,14 +9,16 @@ import (
 // batchKind describes the batch commands of a map type and the form of its cursor.
 type batchKind struct {
 	lookup, lookupDelete, update, del uapi.Release // the release that introduced it; 0: all releases have it, never: none has
-	// index: the cursor is a 4-byte number instead of a key. ahead: the cursor is the key of the next element instead of the last one.
+	// index: the cursor is a 4-byte number instead of a key. ahead: the cursor is the key of the
+	// next element instead of the last one.
 	index, ahead bool
 }
 
 // never is later than every release.
 const never = ^uapi.Release(0)
 
-// batches follows the map_*_batch operations of each type's table (kernel/bpf/hashtab.c, arraymap.c, lpm_trie.c).
+// batches follows the map_*_batch operations of each type's table (kernel/bpf/hashtab.c,
+// arraymap.c, lpm_trie.c).
 var batches = map[uapi.MapType]batchKind{
 	uapi.MapTypeHash:          {index: true},
 	uapi.MapTypeLRUHash:       {index: true},
@@ -192,7 +194,8 @@ func (s *System) batchDelete(c Caller, a bpfattr.Batch) Result {
 	return s.eachElement(c, a, m, func(key []byte, _ int) uapi.Errno { return s.delete(m, key) })
 }
 
-// eachElement calls f for each key until a call fails, and stores the number of successful calls in the attributes.
+// eachElement calls f for each key until a call fails, and stores the number of successful calls in
+// the attributes.
 func (s *System) eachElement(c Caller, a bpfattr.Batch, m *Map, f func(key []byte, i int) uapi.Errno) Result {
 	count, e := int(a.Count()), uapi.Errno(0)
 	if count == 0 {

@@ -77,7 +77,8 @@ func (s *System) btfLoad(c Caller, a bpfattr.BtfLoad) Result {
 	return s.newFile(b, ReadOnly)
 }
 
-// userTypes returns BTF that user space loaded; that of the kernel is refused (btf_get_by_fd, btf_is_kernel).
+// userTypes returns BTF that user space loaded; that of the kernel is refused (btf_get_by_fd,
+// btf_is_kernel).
 func userTypes(c Caller, fd int32) (*BTF, uapi.Errno) {
 	b, _, e := fileOf[*BTF](c, fd)
 	if e == 0 && b.kernel {

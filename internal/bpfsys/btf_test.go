@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Row F26 of the features, the kernel API of BTF (btf.rst chapter 3): a map and a program are made with BTF that was loaded, and from nothing but
-// ids a reader comes back to its bytes, and to the function and line information, as bpftool does.
+// Row F26 of the features, the kernel API of BTF (btf.rst chapter 3): a map and a program are made
+// with BTF that was loaded, and from nothing but ids a reader comes back to its bytes, and to the
+// function and line information, as bpftool does.
 func TestF26BTFSystemCalls(t *testing.T) {
 	const btfByID, btfNextID = 19, 23
 	b := btf.NewBuilder(nil)

@@ -17,8 +17,9 @@ const (
 	ringHeader  = 8
 )
 
-// ringSink writes the records of a ring buffer to the memory that user space maps: one page with the consumer position, one page with the
-// producer position, and the data pages mapped twice, so that every record is contiguous (kernel/bpf/ringbuf.c).
+// ringSink writes the records of a ring buffer to the memory that user space maps: one page with
+// the consumer position, one page with the producer position, and the data pages mapped twice, so
+// that every record is contiguous (kernel/bpf/ringbuf.c).
 type ringSink struct {
 	s    *System
 	m    *Map
@@ -56,7 +57,8 @@ func (r *ringSink) Reserve(pos, end uint64, size int) {
 	le.PutUint64(r.mem[uapi.PageSize:], end)
 }
 
-// ringOverwrite is the place of the position of overwritten records: two words behind that of the producer.
+// ringOverwrite is the place of the position of overwritten records: two words behind that of the
+// producer.
 const ringOverwrite = uapi.PageSize + 16
 
 func (r *ringSink) Overwrite(pos uint64) { le.PutUint64(r.mem[ringOverwrite:], pos) }
@@ -75,8 +77,8 @@ func (r *ringSink) Discard(pos, flags uint64) {
 	r.wake(pos, flags)
 }
 
-// wake wakes readers by the rule of bpf_ringbuf_commit: if a flag forces it, or if the reader's position in the ring is
-// that of this record.
+// wake wakes readers by the rule of bpf_ringbuf_commit: if a flag forces it, or if the reader's
+// position in the ring is that of this record.
 func (r *ringSink) wake(pos, flags uint64) {
 	switch {
 	case flags&uapi.RbForceWakeup != 0, flags&uapi.RbNoWakeup == 0 && (r.Consumed()^pos)&(r.size-1) == 0:
@@ -91,8 +93,8 @@ func (s *System) woken(o Object) {
 	}
 }
 
-// Readable reports whether poll(2) of an object returns POLLIN at once, which is the case if its ring has unread records (in a ring buffer,
-// also reserved ones).
+// Readable reports whether poll(2) of an object returns POLLIN at once, which is the case if its
+// ring has unread records (in a ring buffer, also reserved ones).
 func (s *System) Readable(o Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +114,8 @@ func readable(o Object) bool {
 	return false
 }
 
-// MapRange checks an mmap(2) of an object and allocates the object's shared memory on first use. It returns the errno of the call.
+// MapRange checks an mmap(2) of an object and allocates the object's shared memory on first use. It
+// returns the errno of the call.
 func (s *System) MapRange(o Object, access uint32, off, length uint64, write, exec bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,8 +211,8 @@ func (s *System) pull(m *Map) {
 	}
 }
 
-// push copies what programs stored to the shared memory. It writes only the words that changed, so that concurrent stores by user space
-// survive.
+// push copies what programs stored to the shared memory. It writes only the words that changed, so
+// that concurrent stores by user space survive.
 func (s *System) push(m *Map) {
 	if m.def.Type == uapi.MapTypeArena {
 		s.pushArena(m)

@@ -114,8 +114,8 @@ func TestElementsOfMaps(t *testing.T) {
 	assert.Equal(t, uapi.EPERM, e, "frozen")
 }
 
-// TestBatchesOfRhash: the cursor is the element that comes next, and a batch that begins at one that is gone fails.
-// Values that are too long to be copied can only be mapped.
+// TestBatchesOfRhash: the cursor is the element that comes next, and a batch that begins at one
+// that is gone fails. Values that are too long to be copied can only be mapped.
 func TestLongValues(t *testing.T) {
 	k := newTask(t)
 	for _, size := range []int{64 << 20, 64<<20 + 8} {

@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Caller gives access to the memory and descriptors of the task that makes a call. Its methods are called only during that call.
+// Caller gives access to the memory and descriptors of the task that makes a call. Its methods are
+// called only during that call.
 type Caller interface {
 	// Read copies len(p) bytes from the caller's memory; false means EFAULT.
 	Read(addr uint64, p []byte) bool
@@ -18,11 +19,13 @@ type Caller interface {
 	Path(dirfd int32, path string) string
 	// Interrupted reports whether a signal is pending for the caller.
 	Interrupted() bool
-	// IsFile reports whether a host path is a regular file that the caller can reach. Exists reports whether the path exists at all.
+	// IsFile reports whether a host path is a regular file that the caller can reach. Exists
+	// reports whether the path exists at all.
 	IsFile(path string) (regular, exists bool)
 	// HasProcess reports whether a process with the given id exists.
 	HasProcess(pid uint32) bool
-	// UserNS returns the caller's user namespace, 0 for the initial one of the simulated kernel, and the caller's effective capabilities in it.
+	// UserNS returns the caller's user namespace, 0 for the initial one of the simulated kernel,
+	// and the caller's effective capabilities in it.
 	UserNS() (ns, capabilities uint64)
 	// Netns returns the caller's network namespace, 0 for the initial one.
 	Netns() uint32
@@ -57,14 +60,16 @@ type File struct {
 	Kind   FileKind
 	Object Object // set for an ObjectFile
 	Access uint32
-	// Inode identifies the host's cgroups, namespaces and sockets; with Dev, the file system, any file of the host.
+	// Inode identifies the host's cgroups, namespaces and sockets; with Dev, the file system, any
+	// file of the host.
 	Inode, Dev uint64
 	Path       string      // of a BPFFSFile, and of a CgroupFile below its mount
 	PID        uint32      // of a PidFile
 	Socket     *SocketInfo // of a SocketFile
 }
 
-// SocketInfo describes a socket of the host. State is that of TCP (include/net/tcp_states.h); other connected sockets are established too.
+// SocketInfo describes a socket of the host. State is that of TCP (include/net/tcp_states.h); other
+// connected sockets are established too.
 type SocketInfo struct {
 	Family, Type, Protocol uint16
 	State                  uint8
@@ -74,14 +79,16 @@ type SocketInfo struct {
 	Bound, Reuseport bool
 }
 
-// Result is the outcome of a call: a value or an errno. A call that opens a descriptor returns the new file, and the value to return to
-// user space is its descriptor. The caller owns a reference to the file's object and drops it with [System.Release] when the last copy
-// of the descriptor is closed.
+// Result is the outcome of a call: a value or an errno. A call that opens a descriptor returns the
+// new file, and the value to return to user space is its descriptor. The caller owns a reference to
+// the file's object and drops it with [System.Release] when the last copy of the descriptor is
+// closed.
 type Result struct {
 	Val   int64
 	Errno uapi.Errno
 	File  *File
-	// Note is a message for the user about an assumption or something that is not simulated. It is usually empty.
+	// Note is a message for the user about an assumption or something that is not simulated. It is
+	// usually empty.
 	Note string
 }
 
@@ -94,7 +101,8 @@ func (s *System) newFile(o Object, access uint32) Result {
 	return Result{File: &File{Kind: ObjectFile, Object: o, Access: access}}
 }
 
-// cstring reads a NUL-terminated string of at most limit bytes, including the NUL. It returns false on EFAULT or if there is no NUL.
+// cstring reads a NUL-terminated string of at most limit bytes, including the NUL. It returns false
+// on EFAULT or if there is no NUL.
 func cstring(c Caller, addr uint64, limit int) (string, bool) {
 	var out []byte
 	for len(out) < limit {

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// caller is a task on the newest kernel, with a descriptor of each kind of host file that commands take.
+// caller is a task on the newest kernel, with a descriptor of each kind of host file that commands
+// take.
 type caller struct {
 	*task
 	kernel *btf.Spec
@@ -117,7 +118,8 @@ func (k *caller) extension() (int64, result) {
 	return x.extend(x.sub, returning(2))
 }
 
-// extensible is a program whose functions others can replace: main returns what sub returns, which is 0.
+// extensible is a program whose functions others can replace: main returns what sub returns, which
+// is 0.
 type extensible struct {
 	*caller
 	prog      int
@@ -129,7 +131,8 @@ func (k *caller) extensible() *extensible {
 	return k.extensibleOf(uapi.ProgTypeXDP, 0, "xdp_md", []decode.Insn{{Code: 0x85, Src: 1, Imm: 1}, {Code: 0x95}, {Code: 0xb7}, {Code: 0x95}})
 }
 
-// extensibleOf is such a program of another type, of one or two functions of two instructions, which say that their argument is a pointer to a struct.
+// extensibleOf is such a program of another type, of one or two functions of two instructions,
+// which say that their argument is a pointer to a struct.
 func (k *caller) extensibleOf(typ uapi.ProgType, at uapi.AttachType, context string, insns []decode.Insn) *extensible {
 	b := btf.NewBuilder(nil)
 	number := b.Add(btf.Type{Kind: btf.KindInt, Name: "int", Size: 4, Int: btf.IntInfo{Encoding: btf.IntSigned, Bits: 32}})

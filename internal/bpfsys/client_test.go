@@ -105,7 +105,8 @@ func union(fields ...field) []byte {
 	return b[:end]
 }
 
-// call makes a call and returns the value, which is a descriptor for new files, and the attributes after it.
+// call makes a call and returns the value, which is a descriptor for new files, and the attributes
+// after it.
 func (t *task) call(cmd uint32, fields ...field) (int64, uapi.Errno, []byte) {
 	a := union(fields...)
 	addr := t.put(a)

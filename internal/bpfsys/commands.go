@@ -9,11 +9,13 @@ import (
 )
 
 const (
-	// commonAttrs is the flag in the command number for a second struct of attributes (BPF_COMMON_ATTRS).
+	// commonAttrs is the flag in the command number for a second struct of attributes
+	// (BPF_COMMON_ATTRS).
 	commonAttrs = 1 << 16
 )
 
-// command is a bpf(2) command. Bytes after the last field that the release knows must be zero (CHECK_ATTR).
+// command is a bpf(2) command. Bytes after the last field that the release knows must be zero
+// (CHECK_ATTR).
 type command struct {
 	fields []bpfattr.Field
 	do     func(*System, Caller, *bpfattr.Union) Result
@@ -22,7 +24,8 @@ type command struct {
 // since returns the release that brought the command: that of its attributes.
 func (c *command) since() uapi.Release { return bpfattr.Since(c.fields) }
 
-// end returns where the last field that a release knows ends (*_LAST_FIELD in kernel/bpf/syscall.c).
+// end returns where the last field that a release knows ends (*_LAST_FIELD in
+// kernel/bpf/syscall.c).
 func (c *command) end(r uapi.Release) int { return bpfattr.End(c.fields, r) }
 
 // on returns the command that takes a struct of the union, or some of its fields.
@@ -30,7 +33,8 @@ func on[V any](part bpfattr.Part[V], do func(*System, Caller, V) Result) command
 	return command{part.Fields, func(s *System, c Caller, u *bpfattr.Union) Result { return do(s, c, part.View(u)) }}
 }
 
-// commands returns enum bpf_cmd. It is set in init because commands make commands: syscall programs call bpf(2).
+// commands returns enum bpf_cmd. It is set in init because commands make commands: syscall programs
+// call bpf(2).
 var commands func() []command
 
 func init() { commands = sync.OnceValue(allCommands) }
@@ -90,7 +94,8 @@ func allCommands() []command {
 	}
 }
 
-// CommandName returns the name of a command, such as "BPF_MAP_CREATE", or "" if no release has that number.
+// CommandName returns the name of a command, such as "BPF_MAP_CREATE", or "" if no release has that
+// number.
 func CommandName(cmd uint32) string {
 	if cmd &^= commonAttrs; uint64(cmd) < uint64(len(commands())) {
 		return uapi.Cmd(cmd).String()
@@ -98,7 +103,8 @@ func CommandName(cmd uint32) string {
 	return ""
 }
 
-// Call implements bpf(2) with its three arguments and the two of BPF_COMMON_ATTRS. All arguments and memory of the caller are untrusted.
+// Call implements bpf(2) with its three arguments and the two of BPF_COMMON_ATTRS. All arguments
+// and memory of the caller are untrusted.
 func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uint64, commonSize uint32) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +139,8 @@ func (s *System) do(c Caller, cmd uint32, addr uint64, size uint32, common uint6
 	return r
 }
 
-// OnElements reports whether a command accesses the elements of one map and refers to no other object.
+// OnElements reports whether a command accesses the elements of one map and refers to no other
+// object.
 func OnElements(cmd uint32) bool {
 	return cmd >= uint32(uapi.CmdMapLookupElem) && cmd <= uint32(uapi.CmdMapGetNextKey)
 }

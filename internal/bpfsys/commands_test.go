@@ -27,8 +27,8 @@ func at(steps []lastField, r uapi.Release) (end int) {
 	return end
 }
 
-// TestCommandsEndAtTheirLastFields compares what follows from fields and their releases with the *_LAST_FIELD of
-// kernel/bpf/syscall.c.
+// TestCommandsEndAtTheirLastFields compares what follows from fields and their releases with the
+// *_LAST_FIELD of kernel/bpf/syscall.c.
 func TestCommandsEndAtTheirLastFields(t *testing.T) {
 	R := uapi.R
 	ends := map[uapi.Cmd][]lastField{

@@ -10,17 +10,20 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Sizes of CO-RE records: that of struct bpf_core_relo, and the most that a caller may pass (MAX_FUNCINFO_REC_SIZE).
+// Sizes of CO-RE records: that of struct bpf_core_relo, and the most that a caller may pass
+// (MAX_FUNCINFO_REC_SIZE).
 const (
 	coreRecord    = 16
 	maxCoreRecord = 252
 )
 
-// maxCoreRecords limits the records of one program. A kernel takes up to 2^27 of them; a program has at most as many instructions.
+// maxCoreRecords limits the records of one program. A kernel takes up to 2^27 of them; a program
+// has at most as many instructions.
 const maxCoreRecords = maxInsns
 
-// relocate applies the CO-RE records that are passed with a program, as light skeletons do (check_core_relo), and reports whether there were any. As in a kernel, a program
-// without function and line information has none.
+// relocate applies the CO-RE records that are passed with a program, as light skeletons do
+// (check_core_relo), and reports whether there were any. As in a kernel, a program without function
+// and line information has none.
 func (s *System) relocate(c Caller, a bpfattr.ProgLoad, p *Prog, raw *loader.Raw, out *userLog) (bool, Result) {
 	n, size := a.CoreReloCnt(), a.CoreReloRecSize()
 	switch {

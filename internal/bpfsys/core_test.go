@@ -20,7 +20,8 @@ type described struct {
 	fn, task, anon, absent btf.ID
 }
 
-// describedTask has a struct task_struct with two fields of kernels and one that they have not, and structs that have no counterpart.
+// describedTask has a struct task_struct with two fields of kernels and one that they have not, and
+// structs that have no counterpart.
 func describedTask(t *testing.T) described {
 	b := btf.NewBuilder(nil)
 	num := b.Int("int", 4, btf.IntSigned)
@@ -53,7 +54,8 @@ func (d *described) record(off int, typ btf.ID, access string, kind int) []byte 
 	return b
 }
 
-// TestRecordsOfALoadAreApplied passes CO-RE records with a program. The error numbers, instructions and logs are those of Linux 6.18.44.
+// TestRecordsOfALoadAreApplied passes CO-RE records with a program. The error numbers, instructions
+// and logs are those of Linux 6.18.44.
 func TestRecordsOfALoadAreApplied(t *testing.T) {
 	const byteOff, exists, localID = 0, 2, 6
 	spec := newestKernel(t)

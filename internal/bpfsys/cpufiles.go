@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// The processors in sysfs: one package with a core for each CPU, and no siblings. Their clocks do not change.
+// The processors in sysfs: one package with a core for each CPU, and no siblings. Their clocks do
+// not change.
 
 const cpuDir = "/sys/devices/system/cpu"
 
@@ -28,7 +29,8 @@ var cpuFrequency = map[string]string{
 var cpuTopology = []string{"cluster_id", "core_cpus", "core_cpus_list", "core_id", "core_siblings", "core_siblings_list", "die_id", "package_cpus", "package_cpus_list", "physical_package_id", "thread_siblings",
 	"thread_siblings_list"}
 
-// cpuMask returns a set of CPUs as the kernel prints it (%*pb): hexadecimal numbers of 32 bits, the highest first.
+// cpuMask returns a set of CPUs as the kernel prints it (%*pb): hexadecimal numbers of 32 bits, the
+// highest first.
 func (s *System) cpuMask(from, to int) string {
 	n := (s.cpus() + 31) / 32
 	words := make([]uint32, n)

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestExceptionCallbacksRun: loaders pass exception callbacks as further functions, which only a tag in the program's BTF tells apart.
+// TestExceptionCallbacksRun: loaders pass exception callbacks as further functions, which only a
+// tag in the program's BTF tells apart.
 func TestExceptionCallbacksRun(t *testing.T) {
 	for name, want := range map[string]uint32{"exception_callback:cb": 43, "": 42} {
 		k := newCaller(t, newestKernel(t))

@@ -1,6 +1,7 @@
 package bpfsys
 
-// Looks counts what looking up, adding and removing objects and attachments looked at; see [ordered.List.Looks].
+// Looks counts what looking up, adding and removing objects and attachments looked at; see
+// [ordered.List.Looks].
 func (s *System) Looks() int {
 	n := s.hooks.Looks()
 	for kind := range s.byID {

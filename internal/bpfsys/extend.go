@@ -23,7 +23,8 @@ func (p *Prog) functionOf(id btf.ID) *loader.Func {
 	return &p.raw.Funcs[i]
 }
 
-// canExtend checks an extension program and the function that it shall replace (bpf_tracing_prog_attach, bpf_trampoline_link_prog).
+// canExtend checks an extension program and the function that it shall replace
+// (bpf_tracing_prog_attach, bpf_trampoline_link_prog).
 func (s *System) canExtend(p, tgt *Prog, fn btf.ID, explicit bool) uapi.Errno {
 	switch {
 	case tgt == nil, !explicit && p.consumed: // a second attachment names its target
@@ -60,7 +61,8 @@ func (s *System) isExtended(p *Prog) bool {
 	return false
 }
 
-// canTrace checks the trampoline of a kernel function: a program is on it once, and it has a limited number of programs.
+// canTrace checks the trampoline of a kernel function: a program is on it once, and it has a
+// limited number of programs.
 func (s *System) canTrace(p *Prog, obj *BTF, fn btf.ID) uapi.Errno {
 	n := 0
 	for o := range s.byID[KindLink].All() {
@@ -83,7 +85,8 @@ func (l *Link) onProgram() machine.Attachment {
 	return machine.Attachment{Program: l.prog.unique, Target: l.tgtProg.unique, Start: l.tgtProg.functionOf(l.btfID).Start, Cookie: l.cookie}
 }
 
-// attachToProgram makes an extension run in place of a function of a program, or a tracing program with it.
+// attachToProgram makes an extension run in place of a function of a program, or a tracing program
+// with it.
 func (s *System) attachToProgram(l *Link) uapi.Errno {
 	if l.tgtProg.functionOf(l.btfID) == nil {
 		return uapi.EINVAL

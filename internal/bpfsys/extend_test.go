@@ -100,7 +100,8 @@ func TestExtensionsKeepTheirMaps(t *testing.T) {
 	assert.Empty(t, x.s.Objects(bpfsys.KindMap))
 }
 
-// traces loads a program that adds a word of its context to *value when the function returns: what the function returned.
+// traces loads a program that adds a word of its context to *value when the function returns: what
+// the function returned.
 func (x *extensible) traces(fn, m int) int {
 	insns := []decode.Insn{
 		{Code: 0x79, Dst: 3, Src: 1, Off: 8}, {Code: 0x18, Dst: 1, Src: 2, Imm: int32(m)}, {}, {Code: 0x79, Dst: 0, Src: 1},
@@ -115,7 +116,8 @@ func (x *extensible) trace(prog int) (int64, uapi.Errno) {
 	return fd, r.errno
 }
 
-// TestTracingProgramsRunWithTheirFunctions: fexit of a function of a program sees what it returned, at each call of a test run.
+// TestTracingProgramsRunWithTheirFunctions: fexit of a function of a program sees what it returned,
+// at each call of a test run.
 func TestTracingProgramsRunWithTheirFunctions(t *testing.T) {
 	x := newCaller(t, newestKernel(t)).extensible()
 	m := x.must(x.createMap(uapi.MapTypeArray, 4, 8, 1, 0))
@@ -145,7 +147,8 @@ func TestTracingProgramsRunWithTheirFunctions(t *testing.T) {
 	assert.Equal(t, uapi.EBUSY, e, "the function is replaced")
 }
 
-// TestAFunctionHasALimitedNumberOfPrograms (BPF_MAX_TRAMP_LINKS): those of the kernel and those of programs.
+// TestAFunctionHasALimitedNumberOfPrograms (BPF_MAX_TRAMP_LINKS): those of the kernel and those of
+// programs.
 func TestAFunctionHasALimitedNumberOfPrograms(t *testing.T) {
 	x := newCaller(t, newestKernel(t)).extensible()
 	m := x.must(x.createMap(uapi.MapTypeArray, 4, 8, 1, 0))
@@ -179,7 +182,8 @@ func (x *extensible) loadOn(typ uapi.ProgType, at uapi.AttachType, fn int, insns
 	return text, e
 }
 
-// TestExtensionsInheritTheAttachType: what a program may return can depend on it, and an extension returns in its place.
+// TestExtensionsInheritTheAttachType: what a program may return can depend on it, and an extension
+// returns in its place.
 func TestExtensionsInheritTheAttachType(t *testing.T) {
 	x := newCaller(t, newestKernel(t)).extensibleOf(uapi.ProgTypeCgroupSockAddr, uapi.AttachCgroupInet4Connect, "bpf_sock_addr", returning(1))
 	text, e := x.loadOn(uapi.ProgTypeExt, 0, x.main, returning(1), x.info(btf.ID(x.main))...)
@@ -213,7 +217,8 @@ func TestWhatMayAttachToPrograms(t *testing.T) {
 	assert.Contains(t, text, "sub is not sleepable\n")
 }
 
-// TestTheFirstFunctionNeedsATypedContext: from 6.8 on, a program whose only parameter is not its context by type counts as one whose types are unknown.
+// TestTheFirstFunctionNeedsATypedContext: from 6.8 on, a program whose only parameter is not its
+// context by type counts as one whose types are unknown.
 func TestTheFirstFunctionNeedsATypedContext(t *testing.T) {
 	for _, tt := range []struct {
 		minor   uint32
@@ -234,7 +239,8 @@ func TestTheFirstFunctionNeedsATypedContext(t *testing.T) {
 	}
 }
 
-// TestTracingAnExtension: its argument is the context of the program that it extends, in the kernel's form.
+// TestTracingAnExtension: its argument is the context of the program that it extends, in the
+// kernel's form.
 func TestTracingAnExtension(t *testing.T) {
 	x := newCaller(t, newestKernel(t)).extensible()
 	ext, r := x.extend(x.sub, returning(2))

@@ -32,8 +32,8 @@ const (
 // tracingDirs are the mount points of tracefs.
 var tracingDirs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
-// ReadFile returns the contents of the file at a clean absolute path: kernel BTF, tracefs, kallsyms, PMUs, CPU lists, versions and settings.
-// Contents are nil unless the kind is [IsFile].
+// ReadFile returns the contents of the file at a clean absolute path: kernel BTF, tracefs,
+// kallsyms, PMUs, CPU lists, versions and settings. Contents are nil unless the kind is [IsFile].
 func (s *System) ReadFile(path string) ([]byte, Found) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,8 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 	return nil, NotOurs
 }
 
-// Covers reports whether nothing at a clean absolute path or below it is the host's: the tree is simulated as a whole. It makes no contents.
+// Covers reports whether nothing at a clean absolute path or below it is the host's: the tree is
+// simulated as a whole. It makes no contents.
 func (s *System) Covers(path string) bool {
 	_, tracing := inTracefs(path)
 	rest, device := strings.CutPrefix(path, pmuDir)
@@ -80,7 +81,8 @@ func (s *System) Covers(path string) bool {
 	return tracing || cpus || strings.HasPrefix(path, kprobesDir) || device && IsPMU(rest) || path == "/sys/kernel/btf" || strings.HasPrefix(path, "/sys/kernel/btf/") || s.ofHost(path)
 }
 
-// plainDir returns the sorted names in a simulated directory of sysfs or debugfs. ok is false for mount points and for directories that are not simulated.
+// plainDir returns the sorted names in a simulated directory of sysfs or debugfs. ok is false for
+// mount points and for directories that are not simulated.
 func (s *System) plainDir(path string) (names []string, ok bool) {
 	switch path {
 	case "/sys/kernel/btf":
@@ -126,7 +128,8 @@ func below(path, dir string) (rest string, ok bool) {
 	return rest[1:], true
 }
 
-// ofHost reports whether a path is a file about the host's kernel that no simulated kernel has: its configuration, and modules of the simulated release.
+// ofHost reports whether a path is a file about the host's kernel that no simulated kernel has: its
+// configuration, and modules of the simulated release.
 func (s *System) ofHost(path string) bool {
 	return strings.HasPrefix(path, "/boot/config-") ||
 		s.unameRelease() != "" && strings.HasPrefix(path, "/lib/modules/") && strings.Contains(path, s.unameRelease())
@@ -230,7 +233,8 @@ func (s *System) kconfig() []byte {
 	return b.Bytes()
 }
 
-// IsDir reports whether a simulated path is that of a directory, without making the contents of files.
+// IsDir reports whether a simulated path is that of a directory, without making the contents of
+// files.
 func (s *System) IsDir(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestFindingsAreNotedOnce: bytes that leave a program of a tool without having been written are one note for each place.
+// TestFindingsAreNotedOnce: bytes that leave a program of a tool without having been written are
+// one note for each place.
 func TestFindingsAreNotedOnce(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	ring := k.must(k.createMap(uapi.MapTypeRingbuf, 0, 0, 4096, 0))

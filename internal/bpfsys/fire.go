@@ -18,15 +18,19 @@ import (
 
 // Event describes one firing of a hook in the simulated kernel.
 type Event struct {
-	// Hook is the name of the hook: a function ("do_unlinkat", for its entry and return), a tracepoint ("sched_switch",
-	// "block/block_rq_issue"), a system call ("syscall/openat", for its tracepoints and probes on entry and exit), a packet hook
-	// ("xdp", "cgroup_inet_egress"), or a struct_ops member ("TYPE.member").
+	// Hook is the name of the hook: a function ("do_unlinkat", for its entry and return), a
+	// tracepoint ("sched_switch", "block/block_rq_issue"), a system call ("syscall/openat", for its
+	// tracepoints and probes on entry and exit), a packet hook ("xdp", "cgroup_inet_egress"), or a
+	// struct_ops member ("TYPE.member").
 	Hook string
-	// Args are the hook's arguments or record fields by name; "ret" is the return value of a function or system call.
+	// Args are the hook's arguments or record fields by name; "ret" is the return value of a
+	// function or system call.
 	Args map[string]any
-	// Task holds fields, such as pid and comm, of the task in whose context the programs run. Empty means the CPU's current task.
+	// Task holds fields, such as pid and comm, of the task in whose context the programs run. Empty
+	// means the CPU's current task.
 	Task map[string]any
-	// Tasks describes arguments that point to tasks: by argument name, fields of the task such as pid and comm.
+	// Tasks describes arguments that point to tasks: by argument name, fields of the task such as
+	// pid and comm.
 	Tasks map[string]map[string]any
 	// Packet is the input of programs that process packets; nil means the default packet.
 	Packet []byte
@@ -55,8 +59,9 @@ type Fired struct {
 // ErrNoHook means that no program is attached to the hook of an event.
 var ErrNoHook = errors.New("no program is attached to it")
 
-// Fire fires a hook. It runs the attached programs in the order of attachment, those at a function's entry before those at its
-// return. It fails with [ErrNoHook] if no program is attached, or if the task cannot be created.
+// Fire fires a hook. It runs the attached programs in the order of attachment, those at a
+// function's entry before those at its return. It fails with [ErrNoHook] if no program is attached,
+// or if the task cannot be created.
 func (s *System) Fire(e Event) ([]Fired, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +204,8 @@ func isTC(p place) bool {
 	return p.kind == onDevice && p.at != uapi.AttachXDP
 }
 
-// rank orders the programs of a tc hook: those of tcx as they were placed, then filters by priority (tcx_run, then tc_run). Others keep their order.
+// rank orders the programs of a tc hook: those of tcx as they were placed, then filters by priority
+// (tcx_run, then tc_run). Others keep their order.
 func (s *System) rank(a *attachment) int {
 	if !isTC(a.place) {
 		return 0
@@ -215,8 +221,9 @@ func (s *System) rank(a *attachment) int {
 	return 0
 }
 
-// matches reports whether an attachment is at the named hook: by its full name, by a tracepoint's name without the category, by attach type, or
-// by section prefix, with or without the attach target.
+// matches reports whether an attachment is at the named hook: by its full name, by a tracepoint's
+// name without the category, by attach type, or by section prefix, with or without the attach
+// target.
 func matches(h *attachment, hook string) bool {
 	to := h.hook.AttachTo
 	if to == hook && to != "" {
@@ -228,7 +235,8 @@ func matches(h *attachment, hook string) bool {
 		return true
 	}
 	if at, ok := strings.CutPrefix(hook, "uprobe"); ok && (strings.HasPrefix(word, "uprobe") || strings.HasPrefix(word, "uretprobe")) {
-		// A user space function matches by its file alone, because its offset changes with each build.
+		// A user space function matches by its file alone, because its offset changes with each
+		// build.
 		return at == "" || strings.HasPrefix(to, strings.TrimPrefix(at, "/")+":")
 	}
 	if system, event, ok := strings.Cut(hook, "/"); ok && event == to && slices.Contains([]string{"tp_btf", "raw_tp", "raw_tracepoint"}, strings.TrimSuffix(word, ".w")) {
@@ -253,8 +261,8 @@ func atReturn(h *attachment) bool {
 	return false
 }
 
-// task returns the task in which an event happens, or nil without fields. A task is created on first use of its ids and kept for later
-// events with the same ids.
+// task returns the task in which an event happens, or nil without fields. A task is created on
+// first use of its ids and kept for later events with the same ids.
 func (s *System) task(fields map[string]any) (*kernel.Object, error) {
 	if len(fields) == 0 {
 		return nil, nil
@@ -297,7 +305,8 @@ func taskKey(fields map[string]any) string {
 	return fmt.Sprint(fields["pid"], "/", tgid)
 }
 
-// taskOf returns the task of a caller, in which a test run happens; nil, the CPU's current task, if there can be no more tasks.
+// taskOf returns the task of a caller, in which a test run happens; nil, the CPU's current task, if
+// there can be no more tasks.
 func (s *System) taskOf(c Caller) *kernel.Object {
 	t, _ := s.task(callerTask(c))
 	return t

@@ -14,8 +14,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestDeletedStorageWaitsForAGracePeriod counts the calls of the function that ends a grace period of RCU Tasks Trace. A tool that waits until deleted elements are free
-// (kern_sync_rcu_tasks_trace of test_progs) deletes one and loops until a program there has run.
+// TestDeletedStorageWaitsForAGracePeriod counts the calls of the function that ends a grace period
+// of RCU Tasks Trace. A tool that waits until deleted elements are free (kern_sync_rcu_tasks_trace
+// of test_progs) deletes one and loops until a program there has run.
 func TestDeletedStorageWaitsForAGracePeriod(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

@@ -7,14 +7,16 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Guest is a process without a host: syscall programs of another machine make their calls in its name. It has descriptors, and the
-// simulated user memory of that machine. It implements [Caller] and [FileTable].
+// Guest is a process without a host: syscall programs of another machine make their calls in its
+// name. It has descriptors, and the simulated user memory of that machine. It implements [Caller]
+// and [FileTable].
 type Guest struct {
 	m     *machine.Machine
 	files map[int32]File
 }
 
-// Serve lets the syscall programs of a machine call bpf(2) of this system, which has the same target.
+// Serve lets the syscall programs of a machine call bpf(2) of this system, which has the same
+// target.
 func (s *System) Serve(m *machine.Machine) *Guest {
 	g := &Guest{m: m, files: map[int32]File{}}
 	m.SetSyscalls(&process{s: s, Caller: g, m: m})

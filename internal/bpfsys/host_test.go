@@ -27,7 +27,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// sequence makes calls and writes a line for each: what it was, the errno, and what the caller sees of it. Nothing is attached or pinned.
+// sequence makes calls and writes a line for each: what it was, the errno, and what the caller sees
+// of it. Nothing is attached or pinned.
 func sequence(t *testing.T, k *task) string {
 	t.Helper()
 	var out strings.Builder
@@ -136,7 +137,8 @@ func sequence(t *testing.T, k *task) string {
 
 const recorded = "testdata/linux-6.18.44.txt.gz"
 
-// TestCallsAreAnsweredAsByTheKernel compares the answers with those of Linux 6.18.44, recorded as root with -update where that runs.
+// TestCallsAreAnsweredAsByTheKernel compares the answers with those of Linux 6.18.44, recorded as
+// root with -update where that runs.
 func TestCallsAreAnsweredAsByTheKernel(t *testing.T) {
 	if *rewrite.Flag {
 		region, err := unix.Mmap(-1, 0, 1<<22, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)

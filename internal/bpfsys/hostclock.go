@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// Times are the readings of a kernel's clocks in nanoseconds: since boot with and without suspend, and since 1970.
+// Times are the readings of a kernel's clocks in nanoseconds: since boot with and without suspend,
+// and since 1970.
 type Times struct{ Boot, Mono, Real uint64 }
 
-// follow brings simulated time up to the clock that the system follows, before programs run: what falls due until then runs first. Time that
-// [System.Pass] let pass comes on top. Helpers advance simulated time by themselves, so it can be ahead by microseconds.
+// follow brings simulated time up to the clock that the system follows, before programs run: what
+// falls due until then runs first. Time that [System.Pass] let pass comes on top. Helpers advance
+// simulated time by themselves, so it can be ahead by microseconds.
 func (s *System) follow() {
 	if s.cfg.Clock == nil {
 		return

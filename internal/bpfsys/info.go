@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// infoSize returns the size in bytes of an info struct according to the kernel's BTF, or def without it.
+// infoSize returns the size in bytes of an info struct according to the kernel's BTF, or def
+// without it.
 func (s *System) infoSize(name string, def int) int {
 	if s.target.BTF != nil {
 		if t, ok := s.target.BTF.Find(btf.KindStruct, name); ok && t.Size > 0 && t.Size < 512 {
@@ -18,7 +19,8 @@ func (s *System) infoSize(name string, def int) int {
 	return def
 }
 
-// info is an info struct being filled; in holds the caller's bytes, which contain the addresses of its arrays.
+// info is an info struct being filled; in holds the caller's bytes, which contain the addresses of
+// its arrays.
 type info struct {
 	b, in []byte
 	c     Caller
@@ -81,7 +83,8 @@ func (i *info) array(ptr bpfinfo.U64, count bpfinfo.U32, data []byte, size int) 
 	i.u64(ptr, i.given64(ptr))
 }
 
-// name copies a string with its NUL to the caller's buffer; if it does not fit, a truncated copy with ENOSPC (bpf_copy_to_user).
+// name copies a string with its NUL to the caller's buffer; if it does not fit, a truncated copy
+// with ENOSPC (bpf_copy_to_user).
 func (i *info) name(ptr bpfinfo.U64, length bpfinfo.U32, s string) {
 	to, room := i.given64(ptr), i.given32(length)
 	i.u64(ptr, to)
@@ -360,7 +363,8 @@ func words(list []uint64) []byte {
 	return b
 }
 
-// list copies words to the caller's array, which has room for that many; ENOSPC when it is too small.
+// list copies words to the caller's array, which has room for that many; ENOSPC when it is too
+// small.
 func (i *info) list(ptr bpfinfo.U64, room uint32, data []uint64) {
 	to := i.given64(ptr)
 	i.u64(ptr, to)

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// innerLog returns the verifier's log about a program that looks up an element of a map of maps, and then one of that element.
+// innerLog returns the verifier's log about a program that looks up an element of a map of maps,
+// and then one of that element.
 func innerLog(t *testing.T, k *task) string {
 	inner, e := k.createMap(uapi.MapTypeArray, 4, 8, 1, 0, field{28, "inside"})
 	require.Zero(t, e)
@@ -29,7 +30,8 @@ func innerLog(t *testing.T, k *task) string {
 	return text
 }
 
-// TestInnerMapsHaveNoNameInLogs: a map of maps keeps the attributes of the map that it was made with, not its name. So it is in the log of Linux 6.18.44.
+// TestInnerMapsHaveNoNameInLogs: a map of maps keeps the attributes of the map that it was made
+// with, not its name. So it is in the log of Linux 6.18.44.
 func TestInnerMapsHaveNoNameInLogs(t *testing.T) {
 	text := innerLog(t, newTask(t))
 	assert.Contains(t, text, "map_ptr(map=outside,ks=4,vs=4)")

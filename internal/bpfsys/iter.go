@@ -14,7 +14,8 @@ type Iter struct {
 	text []byte
 }
 
-// Text returns the output of the iterator. The program ran when the file was created, so the output shows the state at that time.
+// Text returns the output of the iterator. The program ran when the file was created, so the output
+// shows the state at that time.
 func (i *Iter) Text() []byte { return i.text }
 
 func (s *System) linkIter(c Caller, a bpfattr.LinkCreate, p *Prog) Result {

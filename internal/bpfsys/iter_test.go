@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfinfo"
 )
 
-// TestAnIteratorsLinkNamesItsMap: information about the link has the map whose elements are visited.
+// TestAnIteratorsLinkNamesItsMap: information about the link has the map whose elements are
+// visited.
 func TestAnIteratorsLinkNamesItsMap(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	m := k.hash()

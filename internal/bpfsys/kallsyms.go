@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// symbol is a line of /proc/kallsyms: typ is T for functions, D for variables, A for per-CPU ones of kernels in which these are offsets.
+// symbol is a line of /proc/kallsyms: typ is T for functions, D for variables, A for per-CPU ones
+// of kernels in which these are offsets.
 type symbol struct {
 	addr uint64
 	typ  byte
@@ -37,7 +38,8 @@ func (s *System) kallsyms() []byte {
 	return out
 }
 
-// symbols returns the kernel's symbols by address: those that the user gave, or functions, variables and tracepoints of BTF.
+// symbols returns the kernel's symbols by address: those that the user gave, or functions,
+// variables and tracepoints of BTF.
 func (s *System) symbols() (list []symbol) {
 	k := s.machine.Kernel()
 	if s.target.Kallsyms != nil {

@@ -222,7 +222,8 @@ func (s *System) linkCreate(c Caller, a bpfattr.LinkCreate) Result {
 	return fail(uapi.EINVAL)
 }
 
-// linkTracing attaches to the function that the program was loaded for, or to another one of the same type (bpf_tracing_prog_attach).
+// linkTracing attaches to the function that the program was loaded for, or to another one of the
+// same type (bpf_tracing_prog_attach).
 func (s *System) linkTracing(c Caller, p *Prog, targetFD int32, id btf.ID, cookie uint64) Result {
 	if (targetFD != 0) != (id != 0) {
 		return fail(uapi.EINVAL)

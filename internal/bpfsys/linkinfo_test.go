@@ -104,7 +104,8 @@ func countAttrOf(typ uint32, config uint64) []byte {
 	return a
 }
 
-// TestInfoNamesTheTypesOfTargets: the BTF and the type that programs were loaded for and that maps are made of.
+// TestInfoNamesTheTypesOfTargets: the BTF and the type that programs were loaded for and that maps
+// are made of.
 func TestInfoNamesTheTypesOfTargets(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	vmlinux := k.s.Objects(bpfsys.KindBTF)[0].ID()
@@ -147,8 +148,8 @@ func TestTokensSayWhatTheyAllow(t *testing.T) {
 	})
 }
 
-// TestProgramsOfADeviceAreOrdered: by descriptor or id, before and after, in place of another, and only if nothing has changed
-// since the caller looked (bpf_mprog_attach).
+// TestProgramsOfADeviceAreOrdered: by descriptor or id, before and after, in place of another, and
+// only if nothing has changed since the caller looked (bpf_mprog_attach).
 func TestProgramsOfADeviceAreOrdered(t *testing.T) {
 	const device, replace, before, after, byID, isLink = 1, 4, 8, 16, 32, 1 << 13
 	ingress := int(uapi.AttachTcxIngress)
@@ -234,7 +235,8 @@ func TestALinkOfStructOpsTakesAnotherMap(t *testing.T) {
 	assert.Equal(t, uapi.EINVAL, r.errno, "a map without a value")
 }
 
-// TestADescriptorSaysWhatItIsAttachedTo: BPF_TASK_FD_QUERY names the tracepoint as far as the buffer has room.
+// TestADescriptorSaysWhatItIsAttachedTo: BPF_TASK_FD_QUERY names the tracepoint as far as the
+// buffer has room.
 func TestADescriptorSaysWhatItIsAttachedTo(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	p := k.must(k.load(uapi.ProgTypeRawTracepoint, exitZero))

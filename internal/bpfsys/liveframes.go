@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
 )
 
-// Limits of test runs of live frames (net/bpf/test_run.c): frames of one batch, and what describes a frame takes from its page.
+// Limits of test runs of live frames (net/bpf/test_run.c): frames of one batch, and what describes
+// a frame takes from its page.
 const (
 	liveBatch    = 256
 	livePageHead = 112
@@ -20,7 +21,8 @@ const (
 	xdpPass, xdpTx, xdpRedirect = 2, 3, 4
 )
 
-// checkLive checks what is special about the attributes of BPF_F_TEST_XDP_LIVE_FRAMES (bpf_prog_test_run_xdp).
+// checkLive checks what is special about the attributes of BPF_F_TEST_XDP_LIVE_FRAMES
+// (bpf_prog_test_run_xdp).
 func checkLive(a bpfattr.Test, most uint32) uapi.Errno {
 	switch {
 	case a.BatchSize() > liveBatch:
@@ -31,8 +33,9 @@ func checkLive(a bpfattr.Test, most uint32) uapi.Errno {
 	return 0
 }
 
-// testLiveFrames runs a program on frames that the device then has really received: each is a copy of the input. Those that pass go to the tc programs of
-// the device; frames that are sent or redirected leave the simulated kernel (bpf_test_run_xdp_live). The verdicts are not reported.
+// testLiveFrames runs a program on frames that the device then has really received: each is a copy
+// of the input. Those that pass go to the tc programs of the device; frames that are sent or
+// redirected leave the simulated kernel (bpf_test_run_xdp_live). The verdicts are not reported.
 func (s *System) testLiveFrames(c Caller, a bpfattr.Test, p *Prog, in machine.Input) Result {
 	const loopback = 1
 	repeat := min(max(a.Repeat(), 1), maxRepeat)

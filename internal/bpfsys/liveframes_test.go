@@ -19,7 +19,8 @@ func counting(array int, ret int32) []decode.Insn {
 	}
 }
 
-// TestLiveFramesReachTC checks that frames that an XDP program passes reach the tc program of their device, others do not, and that the verdicts are not reported.
+// TestLiveFramesReachTC checks that frames that an XDP program passes reach the tc program of their
+// device, others do not, and that the verdicts are not reported.
 func TestLiveFramesReachTC(t *testing.T) {
 	const live = 2
 	k := newCaller(t, newestKernel(t))
@@ -52,7 +53,8 @@ func TestLiveFramesReachTC(t *testing.T) {
 	}
 }
 
-// TestLengthsOfPacketsInTestRuns: XDP programs take 17 pages after the linear part, others of the older kernel one page. Both have no limit before those are full.
+// TestLengthsOfPacketsInTestRuns: XDP programs take 17 pages after the linear part, others of the
+// older kernel one page. Both have no limit before those are full.
 func TestLengthsOfPacketsInTestRuns(t *testing.T) {
 	const linear, pages = 4096 - 256 - 320, 17
 	for _, tt := range []struct {

@@ -5,12 +5,14 @@ import (
 	"maps"
 )
 
-// Life is an event in the life of a task: its fork, a successful exec, or its exit. The tasks are given by their fields, as in [Event.Task].
+// Life is an event in the life of a task: its fork, a successful exec, or its exit. The tasks are
+// given by their fields, as in [Event.Task].
 type Life struct {
 	Task map[string]any
 	// Child is the new task of a fork.
 	Child map[string]any
-	// Exec is the path of the program that the task now runs, Old the id of the thread that called exec.
+	// Exec is the path of the program that the task now runs, Old the id of the thread that called
+	// exec.
 	Exec string
 	Old  int64
 	// Last is set when the exiting task is the last one of its process.
@@ -28,8 +30,9 @@ func (l *Life) Hook() string {
 	return "sched_process_exit"
 }
 
-// FireLife fires the tracepoints of an event in a task's life: sched_process_fork with a child, sched_process_exec with a path, else sched_process_exit,
-// after which the task is gone. It fails with [ErrNoHook] if no program is attached.
+// FireLife fires the tracepoints of an event in a task's life: sched_process_fork with a child,
+// sched_process_exec with a path, else sched_process_exit, after which the task is gone. It fails
+// with [ErrNoHook] if no program is attached.
 func (s *System) FireLife(l Life) ([]Fired, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,8 @@ type userLog struct {
 type logArgs struct {
 	level, size uint32
 	buf         uint64
-	// putTrueSize stores how long the log was; nil if the caller's attributes have no room for that.
+	// putTrueSize stores how long the log was; nil if the caller's attributes have no room for
+	// that.
 	putTrueSize func(uint32) bool
 }
 
@@ -65,7 +66,8 @@ func (l *userLog) printf(format string, args ...any) {
 	}
 }
 
-// Write implements io.Writer. It keeps as much of the log's start and end as fits into the caller's buffer.
+// Write implements io.Writer. It keeps as much of the log's start and end as fits into the caller's
+// buffer.
 func (l *userLog) Write(p []byte) (int, error) {
 	l.total += len(p)
 	keep := min(int(l.size), maxLog)
@@ -79,14 +81,15 @@ func (l *userLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// empty drops the text so far (bpf_vlog_reset). A caller's buffer must have had room for it nevertheless.
+// empty drops the text so far (bpf_vlog_reset). A caller's buffer must have had room for it
+// nevertheless.
 func (l *userLog) empty() {
 	l.most = max(l.most, l.total)
 	l.total, l.text, l.head = 0, nil, nil
 }
 
-// finish writes the log to the caller's buffer (bpf_vlog_finalize). If it does not fit, finish writes its end, or its start before 6.4 and
-// with BPF_LOG_FIXED, and returns ENOSPC.
+// finish writes the log to the caller's buffer (bpf_vlog_finalize). If it does not fit, finish
+// writes its end, or its start before 6.4 and with BPF_LOG_FIXED, and returns ENOSPC.
 func (l *userLog) finish(rules *since.Set) uapi.Errno {
 	rotating := rules.Has(since.LogRotates) && l.level&logFixed == 0
 	most := max(l.most, l.total)

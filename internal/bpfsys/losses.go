@@ -60,7 +60,8 @@ func addLoss(list []Loss, l Loss) []Loss {
 type Pressure struct {
 	// Crowded means that one is more than half full, so that a few more records may not fit.
 	Crowded bool
-	// Read is the sum of the positions up to which user space has read: it grows while records are read.
+	// Read is the sum of the positions up to which user space has read: it grows while records are
+	// read.
 	Read uint64
 }
 

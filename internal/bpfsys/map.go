@@ -25,11 +25,13 @@ type Map struct {
 	slots map[string]Object
 	owner *Prog // the first program in a program array; later ones must be compatible with it
 	ops   *structOps
-	// storages are the storages of cgroups in a map of the older kind, and storageOrder is their order of creation.
+	// storages are the storages of cgroups in a map of the older kind, and storageOrder is their
+	// order of creation.
 	storages     map[uint64]bool
 	storageOrder []uint64
 	arena        arenaView
-	// held is the size of the largest buffer of a perf event that had no room for a record, in bytes.
+	// held is the size of the largest buffer of a perf event that had no room for a record, in
+	// bytes.
 	held uint64
 }
 
@@ -116,7 +118,8 @@ func (s *System) mapCreate(c Caller, a bpfattr.MapCreate) Result {
 	return s.newFile(m, access)
 }
 
-// noteOf returns the message of an error that is caused by the simulation and not by the kernel's rules.
+// noteOf returns the message of an error that is caused by the simulation and not by the kernel's
+// rules.
 func noteOf(err error) string {
 	if _, ok := err.(*maps.CreateError); ok {
 		return ""
@@ -155,7 +158,8 @@ func (s *System) mapTypes(c Caller, a bpfattr.MapCreate, m *Map) uapi.Errno {
 	return 0
 }
 
-// innerTemplate returns the template of the inner maps of an array or hash of maps (bpf_map_meta_alloc).
+// innerTemplate returns the template of the inner maps of an array or hash of maps
+// (bpf_map_meta_alloc).
 func (s *System) innerTemplate(c Caller, a bpfattr.MapCreate, typ uapi.MapType) (*Map, uapi.Errno) {
 	if typ != uapi.MapTypeArrayOfMaps && typ != uapi.MapTypeHashOfMaps {
 		return nil, 0

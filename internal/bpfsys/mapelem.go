@@ -36,10 +36,12 @@ func (m *Map) key(c Caller, addr uint64) ([]byte, uapi.Errno) {
 	return b, 0
 }
 
-// maxValue limits the bytes of a value that is copied from or to user space, for all CPUs. Longer ones can be mapped (BPF_F_MMAPABLE).
+// maxValue limits the bytes of a value that is copied from or to user space, for all CPUs. Longer
+// ones can be mapped (BPF_F_MMAPABLE).
 const maxValue = 64 << 20
 
-// valueOf returns room for a value of the map. It fails with ENOMEM beyond the limit, as a kernel does that has no memory for the copy.
+// valueOf returns room for a value of the map. It fails with ENOMEM beyond the limit, as a kernel
+// does that has no memory for the copy.
 func (s *System) valueOf(m *Map) ([]byte, uapi.Errno) {
 	n := maps.UserValueSize(m.m)
 	if n > maxValue {
@@ -49,7 +51,8 @@ func (s *System) valueOf(m *Map) ([]byte, uapi.Errno) {
 	return make([]byte, n), 0
 }
 
-// byOwner reports whether this is a local storage map: callers name its elements by the kernel objects that own them.
+// byOwner reports whether this is a local storage map: callers name its elements by the kernel
+// objects that own them.
 func (m *Map) byOwner() bool {
 	switch m.def.Type {
 	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage:
@@ -121,8 +124,8 @@ func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.E
 	return v, 0
 }
 
-// elemToChange returns the map and key of a command that changes an element; refused is the result of the command if
-// the change is not permitted.
+// elemToChange returns the map and key of a command that changes an element; refused is the result
+// of the command if the change is not permitted.
 func (s *System) elemToChange(c Caller, a bpfattr.Elem) (m *Map, key []byte, refused *Result) {
 	no := func(r Result) (*Map, []byte, *Result) { return nil, nil, &r }
 	m, e := s.elemOf(c, a.MapFd(), false, true)
@@ -186,7 +189,8 @@ func (s *System) update(c Caller, m *Map, key, value []byte, flags uint64) Resul
 	return fail(e)
 }
 
-// updateRef stores the object that a descriptor refers to (bpf_fd_array_map_update_elem, bpf_fd_htab_map_update_elem).
+// updateRef stores the object that a descriptor refers to (bpf_fd_array_map_update_elem,
+// bpf_fd_htab_map_update_elem).
 func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) uapi.Errno {
 	fd := int32(le.Uint32(value))
 	index := uint32(0)

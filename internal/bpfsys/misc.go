@@ -215,7 +215,8 @@ func (s *System) FDInfo(o Object) []byte {
 	return b
 }
 
-// linkName returns the name of a link type in /proc/PID/fdinfo (BPF_LINK_TYPE in linux/bpf_types.h).
+// linkName returns the name of a link type in /proc/PID/fdinfo (BPF_LINK_TYPE in
+// linux/bpf_types.h).
 func linkName(t uapi.LinkType) string {
 	if t == uapi.LinkPerfEvent {
 		return "perf"

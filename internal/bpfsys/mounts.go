@@ -9,11 +9,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Delegation is the set of rights that a bpffs delegates to the user namespace that owns it: bit masks of commands, map types, program types and
-// attach types (struct bpf_mount_opts).
+// Delegation is the set of rights that a bpffs delegates to the user namespace that owns it: bit
+// masks of commands, map types, program types and attach types (struct bpf_mount_opts).
 type Delegation struct{ Cmds, Maps, Progs, Attaches uint64 }
 
-// Set applies a mount option such as "delegate_maps=hash:array" (bpf_parse_param). known is false for options that delegate nothing.
+// Set applies a mount option such as "delegate_maps=hash:array" (bpf_parse_param). known is false
+// for options that delegate nothing.
 func (d *Delegation) Set(option, value string) (known bool, e uapi.Errno) {
 	var mask *uint64
 	var names []string
@@ -67,14 +68,15 @@ type superBlock struct {
 	grants Delegation
 }
 
-// rootMark separates [BPFFS] from the number of an instance in the path of the instance's root. No path of user space contains it.
+// rootMark separates [BPFFS] from the number of an instance in the path of the instance's root. No
+// path of user space contains it.
 const rootMark = "\x00"
 
 // maxInstances limits the bpffs instances of a system.
 const maxInstances = 1024
 
-// NewBPFFS creates a bpffs that belongs to a user namespace, and returns the path of its root, which only this package understands: where user
-// space mounts the instance is up to the caller.
+// NewBPFFS creates a bpffs that belongs to a user namespace, and returns the path of its root,
+// which only this package understands: where user space mounts the instance is up to the caller.
 func (s *System) NewBPFFS(userNS uint64, grants Delegation) (root string, e uapi.Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +121,8 @@ func rootOf(p string) string {
 	return BPFFS + rootMark + number
 }
 
-// IsBPFFSRoot reports whether a path is that of an instance's root, as [System.NewBPFFS] returns it.
+// IsBPFFSRoot reports whether a path is that of an instance's root, as [System.NewBPFFS] returns
+// it.
 func IsBPFFSRoot(p string) bool { return p != BPFFS && isRoot(p) }
 
 // isRoot reports whether a path is the root of an instance.

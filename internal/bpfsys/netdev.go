@@ -34,7 +34,8 @@ func (s *System) HasDevice(d Device) bool {
 	return s.hasDevice(d)
 }
 
-// attachable returns the hook of a device for an attach type. Programs of both ends of a netkit pair are attached through the primary device (netkit_dev_fetch).
+// attachable returns the hook of a device for an attach type. Programs of both ends of a netkit
+// pair are attached through the primary device (netkit_dev_fetch).
 func (s *System) attachable(c Caller, ifindex uint32, at uapi.AttachType) (place, uapi.Errno) {
 	d, e := s.device(c, ifindex)
 	if e != 0 {
@@ -62,7 +63,8 @@ func (s *System) Network(f func(n *network.Network)) {
 	f(s.net)
 }
 
-// RemoveDevice removes a simulated device and its peer with their programs, qdiscs and filters. Links to them remain, without a device.
+// RemoveDevice removes a simulated device and its peer with their programs, qdiscs and filters.
+// Links to them remain, without a device.
 func (s *System) RemoveDevice(d Device) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()

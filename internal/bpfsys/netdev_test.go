@@ -94,7 +94,8 @@ func TestNetkitProgramsAttachThroughThePrimaryDevice(t *testing.T) {
 	assert.Equal(t, uapi.ENODEV, k.s.RemoveDevice(bpfsys.Device{Index: uint32(nk)}))
 }
 
-// TestDevicesAreOfACallersNamespace: an index means a device of the caller's network namespace, and devices of two namespaces have programs of their own.
+// TestDevicesAreOfACallersNamespace: an index means a device of the caller's network namespace, and
+// devices of two namespaces have programs of their own.
 func TestDevicesAreOfACallersNamespace(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	var netns uint32

@@ -28,7 +28,8 @@ var kindNames = [...]string{"map", "prog", "btf", "link", "perf event", "iterato
 // String returns the name of the kind.
 func (k Kind) String() string { return kindNames[k] }
 
-// Object is an object of the system that a descriptor can refer to: *[Map], *[Prog], *[BTF], *[Link], *[PerfEvent], *[Iter] or *[Token].
+// Object is an object of the system that a descriptor can refer to: *[Map], *[Prog], *[BTF],
+// *[Link], *[PerfEvent], *[Iter] or *[Token].
 type Object interface {
 	Kind() Kind
 	// ID returns the object's id, which is unique within its kind, as BPF_*_GET_NEXT_ID returns it.
@@ -188,8 +189,8 @@ func accessOf(flags uint32) (uint32, bool) {
 	return ReadWrite, true
 }
 
-// fileOf returns the object of type T that a descriptor refers to. It fails with EBADF if the descriptor is closed, and with EINVAL if it
-// refers to anything else.
+// fileOf returns the object of type T that a descriptor refers to. It fails with EBADF if the
+// descriptor is closed, and with EINVAL if it refers to anything else.
 func fileOf[T Object](c Caller, fd int32) (o T, f File, e uapi.Errno) {
 	f = c.File(fd)
 	if f.Kind == NoFile {
@@ -202,7 +203,8 @@ func fileOf[T Object](c Caller, fd int32) (o T, f File, e uapi.Errno) {
 	return o, f, 0
 }
 
-// validName reads an object name (bpf_obj_name_cpy): letters, digits, "_" and ".", terminated by a NUL.
+// validName reads an object name (bpf_obj_name_cpy): letters, digits, "_" and ".", terminated by a
+// NUL.
 func validName(b []byte) (string, bool) {
 	for i, c := range b {
 		switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestRingsThatOverwrite: user space sees how far the oldest records were given up, in the producer's page, and what poll(2) says follows.
+// TestRingsThatOverwrite: user space sees how far the oldest records were given up, in the
+// producer's page, and what poll(2) says follows.
 func TestRingsThatOverwrite(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	ring := k.must(k.createMap(uapi.MapTypeRingbuf, 0, 0, 4096, uapi.MapRbOverwrite))

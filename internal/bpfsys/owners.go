@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// User space names tasks, sockets, inodes and cgroups by its descriptors. Each gets an object of the simulated kernel on first use, which stays the same
-// for as long as the system runs.
+// User space names tasks, sockets, inodes and cgroups by its descriptors. Each gets an object of
+// the simulated kernel on first use, which stays the same for as long as the system runs.
 
 // maxOwners limits the simulated objects of one kind that stand for files of the host.
 const maxOwners = 1 << 16
@@ -96,8 +96,9 @@ func (s *System) taskFor(pid uint32) (*kernel.Object, uapi.Errno) {
 	return t, 0
 }
 
-// owner returns the key of a local storage map's element as package maps knows it: the object whose descriptor or id is the caller's key
-// (bpf_pid_task_storage_lookup_elem, bpf_fd_inode_storage_lookup_elem, bpf_fd_sk_storage_lookup_elem, bpf_cgrp_storage_lookup_elem).
+// owner returns the key of a local storage map's element as package maps knows it: the object whose
+// descriptor or id is the caller's key (bpf_pid_task_storage_lookup_elem,
+// bpf_fd_inode_storage_lookup_elem, bpf_fd_sk_storage_lookup_elem, bpf_cgrp_storage_lookup_elem).
 func (s *System) owner(c Caller, m *Map, key []byte) ([]byte, uapi.Errno) {
 	if m.cgroupStorage() {
 		id := storageOf(m, key)
@@ -150,16 +151,18 @@ func (s *System) owner(c Caller, m *Map, key []byte) ([]byte, uapi.Errno) {
 	return le.AppendUint64(nil, o.Addr()), 0
 }
 
-// cgroupStorage reports whether this is the older kind of cgroup storage, whose keys are ids of cgroups.
+// cgroupStorage reports whether this is the older kind of cgroup storage, whose keys are ids of
+// cgroups.
 func (m *Map) cgroupStorage() bool {
 	return m.def.Type == uapi.MapTypeCgroupStorage || m.def.Type == uapi.MapTypePercpuCgroupStorage
 }
 
-// cgroupBits are the bits of a storage's number that hold the cgroup's id; the rest holds the attach type.
+// cgroupBits are the bits of a storage's number that hold the cgroup's id; the rest holds the
+// attach type.
 const cgroupBits = 56
 
-// storageOf returns the number of the storage that a key names: struct bpf_cgroup_storage_key, or only the cgroup's id if programs of all attach types
-// share the storage (attach_type_isolated).
+// storageOf returns the number of the storage that a key names: struct bpf_cgroup_storage_key, or
+// only the cgroup's id if programs of all attach types share the storage (attach_type_isolated).
 func storageOf(m *Map, key []byte) uint64 {
 	id := le.Uint64(key) & (1<<cgroupBits - 1)
 	if m.def.KeySize == 16 {
@@ -187,7 +190,8 @@ func keyOfStorage(m *Map, id uint64) []byte {
 	return key
 }
 
-// addStorage creates the cgroup storage of a program when it is attached (bpf_cgroup_storages_alloc). It stays until the map is freed.
+// addStorage creates the cgroup storage of a program when it is attached
+// (bpf_cgroup_storages_alloc). It stays until the map is freed.
 func (s *System) addStorage(p *Prog, at place) {
 	if p == nil || at.kind != onCgroup {
 		return
@@ -208,7 +212,8 @@ func (s *System) addStorage(p *Prog, at place) {
 	}
 }
 
-// storageFor returns the number of the storage that a program uses when it runs for an attachment, 0 without one.
+// storageFor returns the number of the storage that a program uses when it runs for an attachment,
+// 0 without one.
 func storageFor(p *Prog, at place) uint64 {
 	if at.kind == onCgroup {
 		for _, m := range p.maps {
@@ -279,7 +284,8 @@ func (s *System) updateSock(c Caller, m *Map, t maps.SockMap, key, value []byte,
 	return t.SetSock(key, sk, flags)
 }
 
-// inMaps reports whether a socket may be in a socket map (sock_map_sk_is_suitable, sock_map_sk_state_allowed).
+// inMaps reports whether a socket may be in a socket map (sock_map_sk_is_suitable,
+// sock_map_sk_state_allowed).
 func (i *SocketInfo) inMaps() bool {
 	inet := i.Family == afInet || i.Family == afInet6
 	switch {
@@ -295,7 +301,8 @@ func (i *SocketInfo) inMaps() bool {
 	return false
 }
 
-// updateReuseport stores a socket of a reuseport group (bpf_fd_reuseport_array_update_elem, reuseport_array_update_check).
+// updateReuseport stores a socket of a reuseport group (bpf_fd_reuseport_array_update_elem,
+// reuseport_array_update_check).
 func (s *System) updateReuseport(c Caller, m *Map, t maps.RefArray, key, value []byte, flags uint64) uapi.Errno {
 	index := le.Uint32(key)
 	switch {
@@ -347,7 +354,8 @@ func (s *System) updateCgroups(c Caller, m *Map, t maps.RefArray, key, value []b
 	return t.SetRef(index, id)
 }
 
-// socketCookie returns what a lookup of a socket by user space returns: its cookie (sock_map_lookup_sys, bpf_fd_reuseport_array_lookup_elem).
+// socketCookie returns what a lookup of a socket by user space returns: its cookie
+// (sock_map_lookup_sys, bpf_fd_reuseport_array_lookup_elem).
 func (m *Map) socketCookie(key []byte) ([]byte, uapi.Errno) {
 	if m.def.ValueSize != 8 {
 		return nil, uapi.ENOSPC

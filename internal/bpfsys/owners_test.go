@@ -63,7 +63,8 @@ func TestLocalStorageOfDescriptors(t *testing.T) {
 	}
 }
 
-// TestProgramsSeeTaskStorage stores a value for a process; a program that runs in that process's task finds it, one in another task does not.
+// TestProgramsSeeTaskStorage stores a value for a process; a program that runs in that process's
+// task finds it, one in another task does not.
 func TestProgramsSeeTaskStorage(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	m, r := k.create(uapi.MapTypeTaskStorage)
@@ -90,7 +91,8 @@ func TestProgramsSeeTaskStorage(t *testing.T) {
 	}
 }
 
-// TestCgroupStorageIsTheAttachments checks that user space and a program that is attached to a cgroup share the storage of cgroup and attach type.
+// TestCgroupStorageIsTheAttachments checks that user space and a program that is attached to a
+// cgroup share the storage of cgroup and attach type.
 func TestCgroupStorageIsTheAttachments(t *testing.T) {
 	spec := newestKernel(t)
 	for _, typ := range []uapi.MapType{uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage} {
@@ -193,7 +195,8 @@ func TestSocketsInMaps(t *testing.T) {
 	assert.Equal(t, uapi.ENOSPC, e, "cookies have eight bytes")
 }
 
-// TestCgroupArrayOfDescriptors checks that a program finds the task's cgroup in an array that user space filled.
+// TestCgroupArrayOfDescriptors checks that a program finds the task's cgroup in an array that user
+// space filled.
 func TestCgroupArrayOfDescriptors(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	own := k.s.Machine().Kernel().CgroupID()

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Types of perf events (enum perf_type_id), and the dynamic types of the probes' PMUs in /sys/bus/event_source.
+// Types of perf events (enum perf_type_id), and the dynamic types of the probes' PMUs in
+// /sys/bus/event_source.
 const (
 	perfHardware   = 0
 	perfSoftware   = 1
@@ -20,7 +21,8 @@ const (
 	perfUprobe     = 9
 )
 
-// PerfEvent is an event of perf_event_open(2): a tracepoint, a probe, a clock, or a buffer for program output.
+// PerfEvent is an event of perf_event_open(2): a tracepoint, a probe, a clock, or a buffer for
+// program output.
 type PerfEvent struct {
 	object
 	typ     uint32
@@ -230,7 +232,8 @@ func (e *PerfEvent) programType() uapi.ProgType {
 	return uapi.ProgTypePerfEvent
 }
 
-// accepts returns 0 if a program may be attached to the event, and else the errno (perf_event_set_bpf_prog).
+// accepts returns 0 if a program may be attached to the event, and else the errno
+// (perf_event_set_bpf_prog).
 func (e *PerfEvent) accepts(p *Prog) uapi.Errno {
 	if p.typ != e.programType() || p.flags&flagSleepable != 0 && e.typ != perfUprobe {
 		return uapi.EINVAL
@@ -418,7 +421,8 @@ func (e *PerfEvent) write(rec []byte) bool {
 	return true
 }
 
-// sample writes a PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW, preceded by a PERF_RECORD_LOST if samples were lost.
+// sample writes a PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW, preceded by a PERF_RECORD_LOST if
+// samples were lost.
 func (e *PerfEvent) sample(data []byte) bool {
 	raw := (4+len(data)+7)&^7 - 4
 	rec := make([]byte, 0, 24+12+raw)

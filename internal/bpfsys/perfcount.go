@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// Bits of perf_event_attr.read_format (enum perf_event_read_format). PERF_FORMAT_LOST exists since Linux 6.0.
+// Bits of perf_event_attr.read_format (enum perf_event_read_format). PERF_FORMAT_LOST exists since
+// Linux 6.0.
 const (
 	formatEnabled, formatRunning, formatID, formatGroup, formatLost = 1, 2, 4, 8, 16
 )
@@ -45,7 +46,8 @@ func (s *System) enable(e *PerfEvent, on bool) {
 	e.enabled = on
 }
 
-// time returns for how long the event was enabled. No event waits for a counter of the processor, so it ran for the same time.
+// time returns for how long the event was enabled. No event waits for a counter of the processor,
+// so it ran for the same time.
 func (s *System) time(e *PerfEvent) uint64 {
 	if e.enabled {
 		return e.counts.before + s.now() - e.counts.since
@@ -58,9 +60,10 @@ const (
 	softwareCPUClock, softwareTaskClock, softwareSwitches, softwareMigrations = 0, 1, 3, 4
 )
 
-// total returns an event's count without regard to resets. Clocks count nanoseconds, tracepoints and probes their firings; context switches and migrations are firings
-// of the tracepoints that report them. Nothing in the simulated kernel counts the other software events. Hardware counters grow with time, as those do that
-// bpf_perf_event_read returns elsewhere.
+// total returns an event's count without regard to resets. Clocks count nanoseconds, tracepoints
+// and probes their firings; context switches and migrations are firings of the tracepoints that
+// report them. Nothing in the simulated kernel counts the other software events. Hardware counters
+// grow with time, as those do that bpf_perf_event_read returns elsewhere.
 func (s *System) total(e *PerfEvent) uint64 {
 	switch {
 	case e.typ == perfSoftware && (e.config == softwareCPUClock || e.config == softwareTaskClock), e.typ == perfHardware, e.typ == perfCache, e.typ == perfRaw:
@@ -71,7 +74,8 @@ func (s *System) total(e *PerfEvent) uint64 {
 
 func (s *System) count(e *PerfEvent) uint64 { return s.total(e) - e.counts.base }
 
-// countedHook returns the name of the hook whose firings the event counts, and false if it counts none.
+// countedHook returns the name of the hook whose firings the event counts, and false if it counts
+// none.
 func (e *PerfEvent) countedHook() (string, bool) {
 	switch {
 	case e.typ == perfTracepoint || e.typ == perfKprobe || e.typ == perfUprobe:
@@ -96,7 +100,8 @@ func (s *System) counting() bool {
 	return false
 }
 
-// countHits counts the firing of a hook in the events that are about it, and reports whether there are any.
+// countHits counts the firing of a hook in the events that are about it, and reports whether there
+// are any.
 func (s *System) countHits(ev Event, fits func(*attachment, string) bool) bool {
 	counted := false
 	for o := range s.byID[KindPerf].All() {
@@ -145,7 +150,8 @@ func (s *System) PerfRead(c Caller, e *PerfEvent, addr, room uint64) Result {
 	return Result{Val: int64(len(b))}
 }
 
-// readEvent returns the bytes that read(2) returns: words in the layout of read_format (perf_read_one, perf_read_group).
+// readEvent returns the bytes that read(2) returns: words in the layout of read_format
+// (perf_read_one, perf_read_group).
 func (s *System) readEvent(e *PerfEvent) []byte {
 	f := e.counts.format
 	var b []byte
@@ -182,7 +188,8 @@ func (s *System) readEvent(e *PerfEvent) []byte {
 	return b
 }
 
-// Count implements [maps.PerfSink] (perf_event_read_local): the event must be of the current task or CPU.
+// Count implements [maps.PerfSink] (perf_event_read_local): the event must be of the current task
+// or CPU.
 func (p *perfSink) Count(slot uint32, cpu int) (maps.PerfCount, uapi.Errno) {
 	e, ok := p.m.slots[string(le.AppendUint32(nil, slot))].(*PerfEvent)
 	if !ok {
@@ -199,8 +206,9 @@ func (p *perfSink) Count(slot uint32, cpu int) (maps.PerfCount, uapi.Errno) {
 	return maps.PerfCount{Value: p.s.count(e), Enabled: t, Running: t}, 0
 }
 
-// dropEvents empties a perf event array whose last descriptor was closed, unless it was created to keep its events (perf_event_fd_array_release). The
-// kernel drops the events that were stored through the closed descriptor; which descriptor that was is not known here.
+// dropEvents empties a perf event array whose last descriptor was closed, unless it was created to
+// keep its events (perf_event_fd_array_release). The kernel drops the events that were stored
+// through the closed descriptor; which descriptor that was is not known here.
 func (s *System) dropEvents(m *Map) {
 	if m.def.Flags&uapi.MapPreserveElems != 0 {
 		return

@@ -52,7 +52,8 @@ func (k *caller) words(t *testing.T, e *bpfsys.PerfEvent) []uint64 {
 	return out
 }
 
-// TestLayoutsOfPerfCounts reads a leader and its member in every format and in buffers that are too small, here and, as root, at the host.
+// TestLayoutsOfPerfCounts reads a leader and its member in every format and in buffers that are too
+// small, here and, as root, at the host.
 func TestLayoutsOfPerfCounts(t *testing.T) {
 	type outcome struct {
 		format uint64
@@ -191,7 +192,8 @@ func TestPerfEventsCountWhatTheyAreAbout(t *testing.T) {
 	assert.ErrorIs(t, err, bpfsys.ErrNoHook)
 }
 
-// readsCounter returns a program that reads the event in slot 0 of a perf event array and returns the helper's result.
+// readsCounter returns a program that reads the event in slot 0 of a perf event array and returns
+// the helper's result.
 func readsCounter(array int) []decode.Insn {
 	return []decode.Insn{
 		{Code: 0x18, Dst: 1, Src: 1, Imm: int32(array)}, {},
@@ -203,7 +205,8 @@ func readsCounter(array int) []decode.Insn {
 	}
 }
 
-// TestArraysKeepEventsOnlyWhenAsked: events leave a perf event array with its last descriptor, unless BPF_F_PRESERVE_ELEMS is set.
+// TestArraysKeepEventsOnlyWhenAsked: events leave a perf event array with its last descriptor,
+// unless BPF_F_PRESERVE_ELEMS is set.
 func TestArraysKeepEventsOnlyWhenAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags int
@@ -230,7 +233,8 @@ func TestArraysKeepEventsOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-// TestCountsFollowTheHostsClock: without events, time passes between the enabling of an event and its reading.
+// TestCountsFollowTheHostsClock: without events, time passes between the enabling of an event and
+// its reading.
 func TestCountsFollowTheHostsClock(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

@@ -7,8 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// setFilter implements PERF_EVENT_IOC_SET_FILTER (perf_event_set_filter). An event's filter selects the samples that its buffer gets; programs that are attached to the event run
-// before it and see everything (perf_trace_run_bpf_submit), and here only programs see tracepoints. So the filter is checked and kept, and selects nothing.
+// setFilter implements PERF_EVENT_IOC_SET_FILTER (perf_event_set_filter). An event's filter selects
+// the samples that its buffer gets; programs that are attached to the event run before it and see
+// everything (perf_trace_run_bpf_submit), and here only programs see tracepoints. So the filter is
+// checked and kept, and selects nothing.
 func (s *System) setFilter(c Caller, e *PerfEvent, arg uint64) Result {
 	text, ok := cstring(c, arg, uapi.PageSize)
 	switch {
@@ -33,8 +35,9 @@ func (s *System) setFilter(c Caller, e *PerfEvent, arg uint64) Result {
 // filterField finds the declaration, name and array bounds of a field in a tracepoint's format.
 var filterField = lazyre.New(`field:([^;]*?)\b(\w+)(\[[^;]*\])?;`)
 
-// filterParser checks a filter's text against the fields of an event (kernel/trace/trace_events_filter.c). Its methods report whether the text is
-// right and advance rest.
+// filterParser checks a filter's text against the fields of an event
+// (kernel/trace/trace_events_filter.c). Its methods report whether the text is right and advance
+// rest.
 type filterParser struct {
 	rest    string
 	strings map[string]bool // fields, and whether they are strings

@@ -18,7 +18,8 @@ const (
 	perfExclusive = 1 << 3
 )
 
-// groupOf returns the leader that a new event joins and the event that gets its records. Both may be nil.
+// groupOf returns the leader that a new event joins and the event that gets its records. Both may
+// be nil.
 func (s *System) groupOf(c Caller, fd int32, flags uint64) (leader, output *PerfEvent, e uapi.Errno) {
 	if fd == -1 {
 		return nil, nil, 0
@@ -36,7 +37,8 @@ func (s *System) groupOf(c Caller, fd int32, flags uint64) (leader, output *Perf
 	return leader, output, 0
 }
 
-// join adds a new event to a group: all events of a group are of one task and one CPU, and members do not lead (perf_event_open).
+// join adds a new event to a group: all events of a group are of one task and one CPU, and members
+// do not lead (perf_event_open).
 func (e *PerfEvent) join(leader *PerfEvent, bits uint64) uapi.Errno {
 	if leader == nil {
 		return 0
@@ -49,7 +51,8 @@ func (e *PerfEvent) join(leader *PerfEvent, bits uint64) uapi.Errno {
 	return 0
 }
 
-// leave takes a closed event out of its group. The members of a closed leader become events of their own (perf_group_detach).
+// leave takes a closed event out of its group. The members of a closed leader become events of
+// their own (perf_group_detach).
 func (e *PerfEvent) leave() {
 	if l := e.leader; l != nil {
 		l.members = slices.DeleteFunc(l.members, func(o *PerfEvent) bool { return o == e })
@@ -83,7 +86,8 @@ func (e *PerfEvent) buffer() *PerfEvent {
 	return e
 }
 
-// redirect makes the records of e go to the buffer of another event, which must be mapped; nil undoes that (perf_event_set_output).
+// redirect makes the records of e go to the buffer of another event, which must be mapped; nil
+// undoes that (perf_event_set_output).
 func (s *System) redirect(e, to *PerfEvent) uapi.Errno {
 	if to != nil {
 		switch {

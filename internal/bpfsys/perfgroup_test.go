@@ -86,7 +86,8 @@ func groupSequence(t *testing.T, k perfKernel) []string {
 	return out
 }
 
-// TestGroupsOfPerfEvents compares with the host where it opens such events. No program is attached there.
+// TestGroupsOfPerfEvents compares with the host where it opens such events. No program is attached
+// there.
 func TestGroupsOfPerfEvents(t *testing.T) {
 	c := newCaller(t, newestKernel(t))
 	c.files[0] = bpfsys.File{Kind: bpfsys.OtherFile}

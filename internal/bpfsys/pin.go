@@ -25,13 +25,15 @@ func (f *bpffs) init() {
 	f.dirs, f.pins, f.supers = map[string]bool{BPFFS: true}, map[string]Object{}, map[string]*superBlock{BPFFS: {}}
 }
 
-// InBPFFS reports whether a clean absolute path is in the bpffs at [BPFFS], or in an instance of [System.NewBPFFS].
+// InBPFFS reports whether a clean absolute path is in the bpffs at [BPFFS], or in an instance of
+// [System.NewBPFFS].
 func InBPFFS(p string) bool {
 	rest, ok := strings.CutPrefix(p, BPFFS)
 	return ok && (rest == "" || rest[0] == '/' || rest[:1] == rootMark)
 }
 
-// maxPins limits the number of entries in the file system; maxPath limits the length of their paths.
+// maxPins limits the number of entries in the file system; maxPath limits the length of their
+// paths.
 const (
 	maxPins = 1 << 16
 	maxPath = 4096
@@ -132,7 +134,8 @@ func (s *System) objGet(c Caller, a bpfattr.Obj) Result {
 	return s.newFile(o, access)
 }
 
-// The file system operations. Paths are clean and inside the simulated bpffs; errors are those of the system calls.
+// The file system operations. Paths are clean and inside the simulated bpffs; errors are those of
+// the system calls.
 
 // Entry describes what exists at a path of the bpffs.
 type Entry struct {

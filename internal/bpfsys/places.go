@@ -20,14 +20,16 @@ const (
 	OtherPlace // packets, struct_ops, ...
 )
 
-// Place is where programs are attached, by the name that [Event] gives it. Programs at the entry and at the exit of a function or system call are at
-// one place, and so are those of all forms of a tracepoint.
+// Place is where programs are attached, by the name that [Event] gives it. Programs at the entry
+// and at the exit of a function or system call are at one place, and so are those of all forms of a
+// tracepoint.
 type Place struct {
 	Hook string
 	Kind PlaceKind
 }
 
-// Places lists where programs are attached, in the order of attachment. Iterators and timers are not among them: nothing fires them.
+// Places lists where programs are attached, in the order of attachment. Iterators and timers are
+// not among them: nothing fires them.
 func (s *System) Places() []Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()

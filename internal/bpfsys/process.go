@@ -8,19 +8,21 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Syscall programs call bpf(2) themselves: the loaders of light skeletons do nothing else. Their attributes are in the kernel's memory,
-// and the descriptors they open belong to the process that runs them.
+// Syscall programs call bpf(2) themselves: the loaders of light skeletons do nothing else. Their
+// attributes are in the kernel's memory, and the descriptors they open belong to the process that
+// runs them.
 
 // FileTable is implemented by callers whose descriptors can be changed in the middle of a call.
 type FileTable interface {
 	// Install opens a descriptor of a file. The caller then owns the file's reference.
 	Install(f File) (fd int32, errno uapi.Errno)
-	// CloseFile closes a descriptor. It returns the file whose reference the system is to drop, nil if the caller does that itself.
+	// CloseFile closes a descriptor. It returns the file whose reference the system is to drop, nil
+	// if the caller does that itself.
 	CloseFile(fd int32) (*File, uapi.Errno)
 }
 
-// process is the caller of a syscall program that runs on a machine. It implements [machine.Syscalls], and [Caller] for the calls the
-// program makes.
+// process is the caller of a syscall program that runs on a machine. It implements
+// [machine.Syscalls], and [Caller] for the calls the program makes.
 type process struct {
 	Caller
 	s *System
@@ -42,7 +44,8 @@ func (p *process) Read(addr uint64, b []byte) bool {
 	return len(b) == 0 || p.m.Kernel().Mem().Read(addr, b) == nil
 }
 
-// Write stores results in the kernel's memory, and logs in the process's, where the kernel expects them.
+// Write stores results in the kernel's memory, and logs in the process's, where the kernel expects
+// them.
 func (p *process) Write(addr uint64, b []byte) bool {
 	if p.m.Kernel().IsUserAddress(addr) {
 		return p.Caller.Write(addr, b)

@@ -17,7 +17,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// lightSkeleton is testdata/lskel.json.gz: what a tool with testdata/lskel/lskel.bpf.c as a light skeleton contains.
+// lightSkeleton is testdata/lskel.json.gz: what a tool with testdata/lskel/lskel.bpf.c as a light
+// skeleton contains.
 type lightSkeleton struct {
 	Values []struct {
 		Room int
@@ -66,7 +67,8 @@ func (t *task) CloseFile(fd int32) (*bpfsys.File, uapi.Errno) {
 	return &f, 0
 }
 
-// loadSkeleton does what bpf_load_and_run of libbpf's skel_internal.h does. It returns the loader's result and the address of the context.
+// loadSkeleton does what bpf_load_and_run of libbpf's skel_internal.h does. It returns the loader's
+// result and the address of the context.
 func (t *task) loadSkeleton(tb testing.TB, s *lightSkeleton) (ret int32, errno uapi.Errno, ctx uint64) {
 	tb.Helper()
 	blob, e, _ := t.call(mapCreate, field{0, int(uapi.MapTypeArray)}, field{4, 4}, field{8, len(s.Data)}, field{12, 1}, field{28, "__loader.map"})
@@ -92,7 +94,8 @@ func (t *task) loadSkeleton(tb testing.TB, s *lightSkeleton) (ret int32, errno u
 	return ret, errno, ctx
 }
 
-// TestLightSkeletonsLoad: the loader program creates maps and programs with bpf_sys_bpf, and the tool finds their descriptors in the context.
+// TestLightSkeletonsLoad: the loader program creates maps and programs with bpf_sys_bpf, and the
+// tool finds their descriptors in the context.
 func TestLightSkeletonsLoad(t *testing.T) {
 	k := newTask(t)
 	ret, errno, ctx := k.loadSkeleton(t, readSkeleton(t))
@@ -123,7 +126,8 @@ func TestLightSkeletonsLoad(t *testing.T) {
 	assert.Equal(t, uapi.EPERM, e, "constants are frozen")
 }
 
-// TestLightSkeletonsFailAsAWhole: where a descriptor cannot be opened the loader closes the others and returns the error.
+// TestLightSkeletonsFailAsAWhole: where a descriptor cannot be opened the loader closes the others
+// and returns the error.
 func TestLightSkeletonsFailAsAWhole(t *testing.T) {
 	k := newTask(t)
 	k.full = true
@@ -172,8 +176,8 @@ func TestSyscallProgramsMakeTheirOwnCalls(t *testing.T) {
 	}
 }
 
-// TestSyscallProgramsCloseDescriptors: bpf_sys_close of a map's descriptor, of the same again, and of numbers that are none, as a program of
-// Linux 6.18 gets it.
+// TestSyscallProgramsCloseDescriptors: bpf_sys_close of a map's descriptor, of the same again, and
+// of numbers that are none, as a program of Linux 6.18 gets it.
 func TestSyscallProgramsCloseDescriptors(t *testing.T) {
 	k := newTask(t)
 	prog, e := k.load(uapi.ProgTypeSyscall, []decode.Insn{
@@ -202,7 +206,8 @@ func TestSyscallProgramsCloseDescriptors(t *testing.T) {
 	assert.Empty(t, k.s.Objects(bpfsys.KindMap), "nobody holds the map any more")
 }
 
-// TestGuestsHoldWhatProgramsOpen: the process of a machine without a host gives out the lowest free descriptors.
+// TestGuestsHoldWhatProgramsOpen: the process of a machine without a host gives out the lowest free
+// descriptors.
 func TestGuestsHoldWhatProgramsOpen(t *testing.T) {
 	k := newTask(t)
 	m, err := machine.New(newLinked(k), machine.Config{})

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 )
 
-// The directories in /proc of tasks that events made: what tools look up by the pid of a record. They say what programs read of the same task.
+// The directories in /proc of tasks that events made: what tools look up by the pid of a record.
+// They say what programs read of the same task.
 
 // TaskEntry is something in the directory of a task.
 type TaskEntry struct {
@@ -51,7 +52,9 @@ func (s *System) taskNamed(id int) *kernel.Object {
 	return s.tasks[best]
 }
 
-// Task returns what is at a path in /proc, "77/comm": an entry of a task that events made. Its memory areas name only files that has reports to exist: tools open them to find symbols. Nil means none.
+// Task returns what is at a path in /proc, "77/comm": an entry of a task that events made. Its
+// memory areas name only files that has reports to exist: tools open them to find symbols. Nil
+// means none.
 func (s *System) Task(path string, has func(file string) bool) TaskEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +252,8 @@ func (s *System) taskMaps(t *kernel.Object, has func(string) bool) []byte {
 	return b.Bytes()
 }
 
-// taskStat returns the contents of /proc/PID/stat (do_task_stat). Fields that the simulation does not track are 0.
+// taskStat returns the contents of /proc/PID/stat (do_task_stat). Fields that the simulation does
+// not track are 0.
 func taskStat(t *kernel.Object, comm string) []byte {
 	const ticks = 1e9 / 100 // nanoseconds of a clock tick (USER_HZ)
 	b := fmt.Appendf(nil, "%d (%s) S %d %d %d 0 -1 %d 0 0 0 0 0 0 0 0 %d %d %d 0 %d", t.Num("pid"), comm, t.Num("real_parent.tgid"), t.Num("tgid"), t.Num("tgid"), t.Num("flags"),

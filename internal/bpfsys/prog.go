@@ -321,7 +321,8 @@ func (s *System) freeProg(p *Prog) {
 	}
 }
 
-// tagOf computes the program tag (bpf_prog_calc_tag): a hash of the instructions without the parts that differ between loads; SHA-1 before 6.18.
+// tagOf computes the program tag (bpf_prog_calc_tag): a hash of the instructions without the parts
+// that differ between loads; SHA-1 before 6.18.
 func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
 	b := slices.Clone(raw)
 	for i := range insns {
@@ -397,7 +398,8 @@ func (s *System) debugInfo(c Caller, a bpfattr.ProgLoad, p *Prog, raw *loader.Ra
 	return 0
 }
 
-// records copies an array of records whose size the caller chooses: bytes beyond the kernel's record size must be zero.
+// records copies an array of records whose size the caller chooses: bytes beyond the kernel's
+// record size must be zero.
 func records(c Caller, at uint64, n, size, want uint32) ([]byte, uint32, uapi.Errno) {
 	if n == 0 {
 		return nil, 0, 0

@@ -116,8 +116,8 @@ func newNames(b *strings.Builder, release uapi.Release) {
 	}
 }
 
-// newFields lists the fields of attributes that a release added to commands: new structs by their name, without those of
-// new commands.
+// newFields lists the fields of attributes that a release added to commands: new structs by their
+// name, without those of new commands.
 func newFields(release uapi.Release) []string {
 	structs := map[string][]bpfattr.Field{}
 	for _, f := range bpfattr.Fields() {

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// repeated are programs whose runs find what the runs before them left: in the packet, its length, the context, a map.
+// repeated are programs whose runs find what the runs before them left: in the packet, its length,
+// the context, a map.
 var repeated = []struct {
 	name string
 	typ  uapi.ProgType
@@ -147,7 +148,8 @@ const printing = `
 	*(u32 *)(r6 + 48) = r0
 	exit`
 
-// TestRepeatedRunsAreSeenAndInterrupted: what each run printed can be read, and a signal ends the repetitions (bpf_test_timer_continue).
+// TestRepeatedRunsAreSeenAndInterrupted: what each run printed can be read, and a signal ends the
+// repetitions (bpf_test_timer_continue).
 func TestRepeatedRunsAreSeenAndInterrupted(t *testing.T) {
 	k := newTask(t)
 	fd, _ := loadRepeated(t, k, uapi.ProgTypeSocketFilter, printing)
@@ -186,8 +188,8 @@ func BenchmarkRepeatedTestRun(b *testing.B) {
 	}
 }
 
-// TestWireLengthOfTestRuns: with a context, given or only asked for, wire_len is the packet's length before the program; without one it is 0. So
-// Linux 6.18 answers.
+// TestWireLengthOfTestRuns: with a context, given or only asked for, wire_len is the packet's
+// length before the program; without one it is 0. So Linux 6.18 answers.
 func TestWireLengthOfTestRuns(t *testing.T) {
 	k := newTask(t)
 	prog, e := k.load(uapi.ProgTypeSchedCls, []decode.Insn{

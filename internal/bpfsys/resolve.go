@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// resolver resolves the descriptors and BTF ids in a program's instructions (resolve_pseudo_ldimm64, add_kfunc_call).
+// resolver resolves the descriptors and BTF ids in a program's instructions
+// (resolve_pseudo_ldimm64, add_kfunc_call).
 type resolver struct {
 	s    *System
 	c    Caller
@@ -179,7 +180,8 @@ func (r *resolver) ksym(i int) uapi.Errno {
 	return 0
 }
 
-// kfunc resolves a call to a kernel function; the instruction's offset selects the module in fd_array.
+// kfunc resolves a call to a kernel function; the instruction's offset selects the module in
+// fd_array.
 func (r *resolver) kfunc(i int) uapi.Errno {
 	in := &r.raw.Insns[i]
 	fd := int32(0)

@@ -22,7 +22,8 @@ const maxRun = 20 * time.Second
 // maxTrace limits the unread bytes of bpf_trace_printk.
 const maxTrace = 1 << 20
 
-// run runs a program, for a caller if it is a test run, and makes its effects visible to user space. The error is the reason why the program did not complete.
+// run runs a program, for a caller if it is a test run, and makes its effects visible to user
+// space. The error is the reason why the program did not complete.
 func (s *System) run(c Caller, p *Prog, in machine.Input) (*machine.Result, error) {
 	res, _, err := s.runs(c, p, in, 1)
 	return res, err
@@ -31,7 +32,8 @@ func (s *System) run(c Caller, p *Prog, in machine.Input) (*machine.Result, erro
 // errTooLong means that repetitions of a test run were stopped.
 var errTooLong = errors.New("the repetitions of a test run took too long and were stopped")
 
-// runs is run for at most n runs of a test run, see [machine.Machine.RunRepeated]; made is how many there were.
+// runs is run for at most n runs of a test run, see [machine.Machine.RunRepeated]; made is how many
+// there were.
 func (s *System) runs(c Caller, p *Prog, in machine.Input, n int) (res *machine.Result, made int, err error) {
 	s.pullAll()
 	defer s.pushAll()
@@ -236,7 +238,8 @@ func (s *System) testRun(c Caller, a bpfattr.Test) Result {
 	return r
 }
 
-// give copies a program's output to the caller; if it does not fit, a truncated copy with ENOSPC (bpf_test_finish).
+// give copies a program's output to the caller; if it does not fit, a truncated copy with ENOSPC
+// (bpf_test_finish).
 func give(c Caller, data []byte, to uint64, room uint32, putSize func(uint32) bool) uapi.Errno {
 	e := uapi.Errno(0)
 	n := len(data)
@@ -249,8 +252,8 @@ func give(c Caller, data []byte, to uint64, room uint32, putSize func(uint32) bo
 	return e
 }
 
-// finished fires the tracepoint bpf_test_finish, whose argument points to the result of the test run of a packet program: 0 or a negative errno, which programs may replace
-// (bpf_test_finish).
+// finished fires the tracepoint bpf_test_finish, whose argument points to the result of the test
+// run of a packet program: 0 or a negative errno, which programs may replace (bpf_test_finish).
 func (s *System) finished(e uapi.Errno) (int64, uapi.Errno) {
 	const name = "bpf_test_finish"
 	fits := func(h *attachment, _ string) bool { return exactly(h, name) }
@@ -328,7 +331,8 @@ func (s *System) testInput(c Caller, a bpfattr.Test, p *Prog, row *progtype.Row)
 				return in, packet, e
 			}
 		}
-		// The context's maker knows the limits of each type; one byte more than all of them is as good as any length.
+		// The context's maker knows the limits of each type; one byte more than all of them is as
+		// good as any length.
 		in.Packet = make([]byte, min(size, kernel.MostTestPacket+1))
 		if !c.Read(a.DataIn(), in.Packet) {
 			return in, packet, uapi.EFAULT

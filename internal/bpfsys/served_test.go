@@ -16,8 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 )
 
-// subject is an entry of an enumeration of the kernel's interface. The call that it is tried with must succeed, or be refused with a note that
-// names it.
+// subject is an entry of an enumeration of the kernel's interface. The call that it is tried with
+// must succeed, or be refused with a note that names it.
 type subject struct {
 	name string
 	try  func(k *caller) result
@@ -69,8 +69,10 @@ func newestKernel(t *testing.T) *btf.Spec {
 	return spec
 }
 
-// TestTheWholeInterfaceIsServedOrRefusedByName goes through the kernel's enumerations, which package uapi generates from the newest kernel's BTF: every
-// entry has a call that the kernel serves, and that call is served here or refused with a note that names the entry. The table in docs/exec.md lists the refused entries.
+// TestTheWholeInterfaceIsServedOrRefusedByName goes through the kernel's enumerations, which
+// package uapi generates from the newest kernel's BTF: every entry has a call that the kernel
+// serves, and that call is served here or refused with a note that names the entry. The table in
+// docs/exec.md lists the refused entries.
 func TestTheWholeInterfaceIsServedOrRefusedByName(t *testing.T) {
 	spec := newestKernel(t)
 	var all []outcome

@@ -150,7 +150,8 @@ func elementSubjects() []subject {
 	return out
 }
 
-// cgroupStorageKey attaches a program that uses a map to the cgroup and returns the key of its storage.
+// cgroupStorageKey attaches a program that uses a map to the cgroup and returns the key of its
+// storage.
 func (k *caller) cgroupStorageKey(m int) []byte {
 	p := k.must(k.load(uapi.ProgTypeCgroupSkb, []decode.Insn{{Code: 0x18, Dst: 1, Src: 1, Imm: int32(m)}, {}, {Code: 0xb7, Imm: 1}, {Code: 0x95}}))
 	_, r := k.try(uapi.CmdProgAttach, field{0, cgroupFD}, field{4, p}, field{8, int(uapi.AttachCgroupInetEgress)}, field{12, 0})

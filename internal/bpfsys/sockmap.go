@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// Programs of socket maps (net/core/sock_map.c). A map has at most one of each attach type, by BPF_PROG_ATTACH or by a link.
+// Programs of socket maps (net/core/sock_map.c). A map has at most one of each attach type, by
+// BPF_PROG_ATTACH or by a link.
 
 // mapAttaches are the attach types of socket maps.
 var mapAttaches = []uapi.AttachType{uapi.AttachSkMsgVerdict, uapi.AttachSkSkbStreamParser, uapi.AttachSkSkbStreamVerdict, uapi.AttachSkSkbVerdict}
@@ -17,7 +18,8 @@ var verdictRivals = map[uapi.AttachType]uapi.AttachType{
 	uapi.AttachSkSkbStreamVerdict: uapi.AttachSkSkbVerdict, uapi.AttachSkSkbVerdict: uapi.AttachSkSkbStreamVerdict,
 }
 
-// mapGroup returns the program of a socket map at a place: EBUSY if the map has a program of the other kind of verdicts (sock_map_prog_link_lookup).
+// mapGroup returns the program of a socket map at a place: EBUSY if the map has a program of the
+// other kind of verdicts (sock_map_prog_link_lookup).
 func (s *System) mapGroup(pl place) (*attachGroup, uapi.Errno) {
 	if rival, ok := verdictRivals[pl.at]; ok {
 		if g := s.groups[place{kind: onMap, id: pl.id, at: rival}]; g != nil && len(g.list) > 0 {
@@ -27,7 +29,8 @@ func (s *System) mapGroup(pl place) (*attachGroup, uapi.Errno) {
 	return s.group(pl), 0
 }
 
-// clearMap makes room for another program of a socket map: the one that BPF_PROG_ATTACH attached is replaced, that of a link stays, with EBUSY (sock_map_prog_update).
+// clearMap makes room for another program of a socket map: the one that BPF_PROG_ATTACH attached is
+// replaced, that of a link stays, with EBUSY (sock_map_prog_update).
 func (s *System) clearMap(pl place) (*attachGroup, uapi.Errno) {
 	g, e := s.mapGroup(pl)
 	if e != 0 {
@@ -70,7 +73,8 @@ func (s *System) linkSockmap(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.At
 	return s.newLink(l, h)
 }
 
-// detachFromMap serves BPF_PROG_DETACH at a socket map (sock_map_prog_detach). Unlike other hooks it has to be told which program.
+// detachFromMap serves BPF_PROG_DETACH at a socket map (sock_map_prog_detach). Unlike other hooks
+// it has to be told which program.
 func (s *System) detachFromMap(c Caller, a bpfattr.Attach, pl place) Result {
 	if a.AttachFlags() != 0 || a.ReplaceBpfFd() != 0 {
 		return fail(uapi.EINVAL)

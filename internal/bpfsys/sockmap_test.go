@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestASocketMapHasOneProgramOfEachKind: links and attached programs exclude each other as in net/core/sock_map.c.
+// TestASocketMapHasOneProgramOfEachKind: links and attached programs exclude each other as in
+// net/core/sock_map.c.
 func TestASocketMapHasOneProgramOfEachKind(t *testing.T) {
 	const message, stream, verdict = uapi.AttachSkMsgVerdict, uapi.AttachSkSkbStreamVerdict, uapi.AttachSkSkbVerdict
 	spec := newestKernel(t)

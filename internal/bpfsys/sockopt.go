@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// filtered is a socket of the host, or with group its reuseport group, to which a program is attached.
+// filtered is a socket of the host, or with group its reuseport group, to which a program is
+// attached.
 type filtered struct {
 	inode uint64
 	group bool
@@ -16,8 +17,9 @@ type filtered struct {
 // maxFiltered limits the sockets with programs.
 const maxFiltered = 1 << 12
 
-// SocketAttach implements SO_ATTACH_BPF and, with group, SO_ATTACH_REUSEPORT_EBPF (sk_attach_bpf, sk_reuseport_attach_bpf). The program runs when an event fires
-// the hook "socket" or "sk_reuseport": packets of the host's sockets do not pass through the simulated kernel.
+// SocketAttach implements SO_ATTACH_BPF and, with group, SO_ATTACH_REUSEPORT_EBPF (sk_attach_bpf,
+// sk_reuseport_attach_bpf). The program runs when an event fires the hook "socket" or
+// "sk_reuseport": packets of the host's sockets do not pass through the simulated kernel.
 func (s *System) SocketAttach(c Caller, socket, prog int32, group bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +57,8 @@ func (i *SocketInfo) inReuseport() bool {
 	return (i.Type == sockStream || i.Type == sockDgram) && (i.Protocol == protoUDP || i.Protocol == protoTCP) && (i.Family == afInet || i.Family == afInet6)
 }
 
-// SocketDetach implements SO_DETACH_FILTER and, with group, SO_DETACH_REUSEPORT_BPF. It reports whether a program was attached.
+// SocketDetach implements SO_DETACH_FILTER and, with group, SO_DETACH_REUSEPORT_BPF. It reports
+// whether a program was attached.
 func (s *System) SocketDetach(c Caller, socket int32, group bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

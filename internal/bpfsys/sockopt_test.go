@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestProgramsOfSockets fires the hook of sockets: their programs run until they are replaced or detached, or the socket is closed.
+// TestProgramsOfSockets fires the hook of sockets: their programs run until they are replaced or
+// detached, or the socket is closed.
 func TestProgramsOfSockets(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

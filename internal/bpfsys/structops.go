@@ -27,10 +27,12 @@ const (
 	opsInit, opsInUse, opsReady = 0, 1, 3
 )
 
-// opsPrefix begins the names of the wrapper structs, which exist for structs whose functions programs can implement.
+// opsPrefix begins the names of the wrapper structs, which exist for structs whose functions
+// programs can implement.
 const opsPrefix = "bpf_struct_ops_"
 
-// supportsOps reports whether the kernel lets programs implement the struct that p is loaded for (check_struct_ops_btf_id).
+// supportsOps reports whether the kernel lets programs implement the struct that p is loaded for
+// (check_struct_ops_btf_id).
 func (p *Prog) supportsOps() bool {
 	return p.hook.obj != nil && p.hook.id != 0 && len(p.hook.obj.spec.IDs(btf.KindStruct, opsPrefix+p.hook.name)) > 0
 }
@@ -136,7 +138,8 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 	return Result{Note: "struct_ops " + o.name + " is registered; its functions run when an event fires them"}
 }
 
-// registers reports whether the kernel calls the functions of the struct at all. Those of bpf_dummy_ops exist for test runs alone (bpf_dummy_reg).
+// registers reports whether the kernel calls the functions of the struct at all. Those of
+// bpf_dummy_ops exist for test runs alone (bpf_dummy_reg).
 func (o *structOps) registers() bool { return o.name != testedOps }
 
 func (s *System) registerOps(m *Map) {
@@ -217,8 +220,10 @@ func (s *System) updateOpsLink(c Caller, a bpfattr.LinkUpdate, l *Link) Result {
 	return Result{}
 }
 
-// assocStructOps implements BPF_PROG_ASSOC_STRUCT_OPS (prog_assoc_struct_ops, bpf_prog_assoc_struct_ops): the kfuncs that a program calls act for the struct_ops
-// of a map, which it keeps. Of those that are simulated, none acts differently for another struct_ops: there is one scheduler at a time.
+// assocStructOps implements BPF_PROG_ASSOC_STRUCT_OPS (prog_assoc_struct_ops,
+// bpf_prog_assoc_struct_ops): the kfuncs that a program calls act for the struct_ops of a map,
+// which it keeps. Of those that are simulated, none acts differently for another struct_ops: there
+// is one scheduler at a time.
 func (s *System) assocStructOps(c Caller, a bpfattr.ProgAssocStructOps) Result {
 	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestDummyOpsAreNotRegistered: a kernel has bpf_dummy_ops for test runs alone. With a link it refuses them when the link is created.
+// TestDummyOpsAreNotRegistered: a kernel has bpf_dummy_ops for test runs alone. With a link it
+// refuses them when the link is created.
 func TestDummyOpsAreNotRegistered(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	id := k.typeID(btf.KindStruct, "bpf_struct_ops_bpf_dummy_ops")
@@ -29,7 +30,8 @@ func TestDummyOpsAreNotRegistered(t *testing.T) {
 	assert.Equal(t, uapi.EOPNOTSUPP, r.errno)
 }
 
-// TestProgramsAreAssociatedWithStructOps: a program keeps the one struct_ops map that it is associated with.
+// TestProgramsAreAssociatedWithStructOps: a program keeps the one struct_ops map that it is
+// associated with.
 func TestProgramsAreAssociatedWithStructOps(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	ops, _ := k.opsMap()
@@ -64,7 +66,8 @@ func TestProgramsAreAssociatedWithStructOps(t *testing.T) {
 	assert.Equal(t, before-1, maps(), "the map ends with the program")
 }
 
-// TestDummyOpsRunAsTests: a test run passes its words as arguments, and a copy of the caller's state as the first.
+// TestDummyOpsRunAsTests: a test run passes its words as arguments, and a copy of the caller's
+// state as the first.
 func TestDummyOpsRunAsTests(t *testing.T) {
 	spec := newestKernel(t)
 	state := []decode.Insn{ // returns the state's number plus the rest of the arguments that it loads, and stores 90

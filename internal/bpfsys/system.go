@@ -26,7 +26,8 @@ type Config struct {
 	Release string
 	// UID is the user who loads programs.
 	UID uint32
-	// Memory allocates size zeroed bytes that user space can map; if it is nil, the memory is private to this process.
+	// Memory allocates size zeroed bytes that user space can map; if it is nil, the memory is
+	// private to this process.
 	Memory func(name string, size int) (Memory, error)
 	// Freed is called for each object after its last reference is dropped.
 	Freed func(Object)
@@ -36,14 +37,16 @@ type Config struct {
 	Trace func(name string, r Result)
 	// Note is called with messages for the user about assumptions and about what is not simulated.
 	Note func(text string)
-	// HasDevice reports whether a network device exists in the initial network namespace without having been created there; if it is nil, only device 1 does.
-	// DeviceNamed does the same for names; nil means that it is called lo.
+	// HasDevice reports whether a network device exists in the initial network namespace without
+	// having been created there; if it is nil, only device 1 does. DeviceNamed does the same for
+	// names; nil means that it is called lo.
 	HasDevice   func(ifindex uint32) bool
 	DeviceNamed func(name string) bool
-	// OpenSockets lists the inodes of the host's sockets that callers have open; nil means that sockets are never closed.
+	// OpenSockets lists the inodes of the host's sockets that callers have open; nil means that
+	// sockets are never closed.
 	OpenSockets func() []uint64
-	// Clock returns the time of the host, which the simulated clocks then follow; nil means that simulated time advances by helper calls and
-	// [System.Pass] alone.
+	// Clock returns the time of the host, which the simulated clocks then follow; nil means that
+	// simulated time advances by helper calls and [System.Pass] alone.
 	Clock func() Times
 	// Time limits the verification of one program; 0 means 30 seconds.
 	Time time.Duration
@@ -172,7 +175,8 @@ const (
 	maxLoaded = 512 << 20
 )
 
-// share allocates the memory of an object that user space can map. It fails with ENOMEM beyond the limit.
+// share allocates the memory of an object that user space can map. It fails with ENOMEM beyond the
+// limit.
 func (s *System) share(o Object, size int) uapi.Errno {
 	if o.head().mem != nil {
 		return 0

@@ -123,8 +123,9 @@ func (d *tcDevice) sameChain(parent uint32, priority uint16) []*TCFilter {
 	return out
 }
 
-// NewTCFilter adds a filter, or replaces the one with the same handle (tc_new_tfilter, cls_bpf_change). f gets the priority and handle that the kernel
-// chooses for zeros. Without a program, nothing is added: the error is that of the place.
+// NewTCFilter adds a filter, or replaces the one with the same handle (tc_new_tfilter,
+// cls_bpf_change). f gets the priority and handle that the kernel chooses for zeros. Without a
+// program, nothing is added: the error is that of the place.
 func (s *System) NewTCFilter(on Device, f *TCFilter, create, exclusive bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +194,8 @@ func (s *System) NewTCFilter(on Device, f *TCFilter, create, exclusive bool) uap
 	return 0
 }
 
-// DelTCFilter removes filters: with priority 0 all of a hook, with handle 0 all of a priority (tc_del_tfilter).
+// DelTCFilter removes filters: with priority 0 all of a hook, with handle 0 all of a priority
+// (tc_del_tfilter).
 func (s *System) DelTCFilter(on Device, parent uint32, priority, protocol uint16, handle uint32, kind string) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestTestRunsEndAtATracepoint: writable programs at bpf_test_finish replace the result of a test run.
+// TestTestRunsEndAtATracepoint: writable programs at bpf_test_finish replace the result of a test
+// run.
 func TestTestRunsEndAtATracepoint(t *testing.T) {
 	for _, c := range []struct {
 		stored int32

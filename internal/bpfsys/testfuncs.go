@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
 )
 
-// testFunction is a function that the kernel calls in a test run of a tracing program. It returns the sum of its arguments and of more, where a pointer to an
-// object counts as the number in it.
+// testFunction is a function that the kernel calls in a test run of a tracing program. It returns
+// the sum of its arguments and of more, where a pointer to an object counts as the number in it.
 type testFunction struct {
 	name string
 	args []any // numbers, and names of objects
@@ -20,7 +20,8 @@ type testFunction struct {
 	increments bool
 }
 
-// The functions of bpf_prog_test_run_tracing (net/bpf/test_run.c) with what it passes, in its order.
+// The functions of bpf_prog_test_run_tracing (net/bpf/test_run.c) with what it passes, in its
+// order.
 var (
 	fentryFunctions = []testFunction{
 		{name: "bpf_fentry_test1", args: []any{1}, more: 1}, {name: "bpf_fentry_test2", args: []any{2, 3}}, {name: "bpf_fentry_test3", args: []any{4, 5, 6}},
@@ -37,8 +38,9 @@ var (
 // modifyStart is the number that the second argument of the functions in modifyFunctions points to.
 const modifyStart = 2
 
-// testTracing test-runs fentry, fexit and fmod_ret programs: the kernel calls its own test functions, which such programs trace, and returns what those
-// changed and returned in the two halves of retval (bpf_prog_test_run_tracing).
+// testTracing test-runs fentry, fexit and fmod_ret programs: the kernel calls its own test
+// functions, which such programs trace, and returns what those changed and returned in the two
+// halves of retval (bpf_prog_test_run_tracing).
 func (s *System) testTracing(c Caller, a bpfattr.Test, p *Prog) Result {
 	if a.Flags() != 0 || a.Cpu() != 0 || a.BatchSize() != 0 {
 		return fail(uapi.EINVAL)
@@ -70,8 +72,9 @@ func (s *System) testTracing(c Caller, a bpfattr.Test, p *Prog) Result {
 	return Result{}
 }
 
-// call calls a test function: the programs at its entry, those that modify its return value until one does, its body if none did, and the programs at its return. ran
-// is set if the body ran. Functions that the kernel does not have return 0.
+// call calls a test function: the programs at its entry, those that modify its return value until
+// one does, its body if none did, and the programs at its return. ran is set if the body ran.
+// Functions that the kernel does not have return 0.
 func (s *System) call(c Caller, f *testFunction) (ret int32, ran bool, err error) {
 	proto, _, ok := s.cfg.Target.BTF.FuncProto(f.name)
 	if !ok || len(proto.Params) != len(f.args) {
@@ -145,7 +148,8 @@ func modifies(h *attachment) bool {
 	return at != nil && at.Modifies && h.prog.typ == uapi.ProgTypeTracing
 }
 
-// testObject returns the object that an argument of a test function points to, which begins with a number.
+// testObject returns the object that an argument of a test function points to, which begins with a
+// number.
 func (s *System) testObject(typ string, start uint64) (*kernel.Object, error) {
 	o := s.testArgs[typ]
 	if o == nil {

@@ -11,11 +11,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// testedOps is the struct whose functions test runs can call, and testedState that of their first argument (net/bpf/bpf_dummy_struct_ops.c).
+// testedOps is the struct whose functions test runs can call, and testedState that of their first
+// argument (net/bpf/bpf_dummy_struct_ops.c).
 const testedOps, testedState = "bpf_dummy_ops", "bpf_dummy_ops_state"
 
-// testOps test-runs a function of bpf_dummy_ops (bpf_struct_ops_test_run). ctx_in holds its arguments, a word each. The first is the address of a state in the caller's memory, which
-// is copied before and after the run, or 0. All other attributes are ignored.
+// testOps test-runs a function of bpf_dummy_ops (bpf_struct_ops_test_run). ctx_in holds its
+// arguments, a word each. The first is the address of a state in the caller's memory, which is
+// copied before and after the run, or 0. All other attributes are ignored.
 func (s *System) testOps(c Caller, a bpfattr.Test, p *Prog) Result {
 	if p.hook.obj == nil || p.hook.name != testedOps {
 		return fail(uapi.EOPNOTSUPP)
@@ -68,7 +70,8 @@ func (s *System) testOps(c Caller, a bpfattr.Test, p *Prog) Result {
 	return Result{}
 }
 
-// readState copies the state at an address of the caller to the object that stands for it; nil at address 0.
+// readState copies the state at an address of the caller to the object that stands for it; nil at
+// address 0.
 func (s *System) readState(c Caller, at uint64) (*kernel.Object, uapi.Errno) {
 	if at == 0 {
 		return nil, 0
@@ -87,8 +90,8 @@ func (s *System) readState(c Caller, at uint64) (*kernel.Object, uapi.Errno) {
 	return o, 0
 }
 
-// neverNull reports whether a test run may not pass 0 for an argument: since Linux 6.10, for pointers that the function in the kernel does not mark as nullable
-// (check_test_run_args).
+// neverNull reports whether a test run may not pass 0 for an argument: since Linux 6.10, for
+// pointers that the function in the kernel does not mark as nullable (check_test_run_args).
 func (s *System) neverNull(spec *btf.Spec, member string, params []btf.Param, i int) bool {
 	if t := spec.SkipMods(params[i].Type); !s.has(since.OpsTestNull) || t == nil || t.Kind != btf.KindPtr {
 		return false

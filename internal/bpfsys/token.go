@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
 )
 
-// Token is a BPF token: what a bpffs delegated to the user namespace that owns it (kernel/bpf/token.c).
+// Token is a BPF token: what a bpffs delegated to the user namespace that owns it
+// (kernel/bpf/token.c).
 type Token struct {
 	object
 	userNS uint64
@@ -57,8 +58,9 @@ func (s *System) tokenCreate(c Caller, a bpfattr.TokenCreate) Result {
 	return s.newFile(t, ReadWrite)
 }
 
-// tokenOf returns the token that a command was given, or nil if the command has no token flag or the token does not allow what it does. The error is
-// EPERM if the caller may then not use the command.
+// tokenOf returns the token that a command was given, or nil if the command has no token flag or
+// the token does not allow what it does. The error is EPERM if the caller may then not use the
+// command.
 func (s *System) tokenOf(c Caller, flagged bool, fd int32, cmd uapi.Cmd, allows func(Delegation) bool, needs ...int) (*Token, uapi.Errno) {
 	var t *Token
 	if flagged {

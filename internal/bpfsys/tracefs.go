@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// The files of tracefs (kernel/trace/trace.c, trace_events.c, trace_kprobe.c, trace_uprobe.c). Directories are lists of names, so that they can be read.
+// The files of tracefs (kernel/trace/trace.c, trace_events.c, trace_kprobe.c, trace_uprobe.c).
+// Directories are lists of names, so that they can be read.
 
 const (
 	syscallEvents    = "syscalls"
@@ -171,7 +172,8 @@ func (s *System) eventFile(f []string) ([]byte, Found) {
 	return nil, Absent
 }
 
-// headerPage and headerEvent describe the pages and the headers of records in the buffers of a 64-bit kernel.
+// headerPage and headerEvent describe the pages and the headers of records in the buffers of a
+// 64-bit kernel.
 const (
 	headerPage = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n" +
 		"\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"
@@ -179,7 +181,8 @@ const (
 		"\tpadding     : type == 29\n\ttime_extend : type == 30\n\ttime_stamp : type == 31\n\tdata max type_len  == 28\n"
 )
 
-// hiddenFunctions begin names of functions that the compiler makes of tracepoints' macros and that ftrace does not trace.
+// hiddenFunctions begin names of functions that the compiler makes of tracepoints' macros and that
+// ftrace does not trace.
 var hiddenFunctions = []string{"__bpf_trace_", "perf_trace_", "trace_event_raw_event_", "trace_raw_output_"}
 
 // functions lists the functions that can be traced.
@@ -245,7 +248,8 @@ func (s *System) events() map[string][]string {
 	return out
 }
 
-// syscallEvents returns the names in the events of system calls: those of the functions that SYSCALL_DEFINE made, if the architecture has the call.
+// syscallEvents returns the names in the events of system calls: those of the functions that
+// SYSCALL_DEFINE made, if the architecture has the call.
 func (s *System) syscallEvents() []string {
 	k := s.machine.Kernel()
 	var out []string
@@ -275,7 +279,8 @@ func (s *System) hasProbeGroup(group string) bool {
 	return false
 }
 
-// hasTracepoint reports whether there is an event of that name in a system, of the kernel or one that a user defined.
+// hasTracepoint reports whether there is an event of that name in a system, of the kernel or one
+// that a user defined.
 func (s *System) hasTracepoint(system, name string) bool {
 	if _, ok := s.trace.probes[system+"/"+name]; ok {
 		return true
@@ -342,8 +347,9 @@ func (s *System) format(name, event string) []byte {
 	return b.Bytes()
 }
 
-// callFields writes the fields of a system call's arguments, and returns how a record is printed (syscall_enter_define_fields, __set_enter_print_fmt). BTF describes the arguments where
-// the compiler kept the function that has them.
+// callFields writes the fields of a system call's arguments, and returns how a record is printed
+// (syscall_enter_define_fields, __set_enter_print_fmt). BTF describes the arguments where the
+// compiler kept the function that has them.
 func (s *System) callFields(call string, field func(decl string, off, size, signed int)) string {
 	type argument struct{ typ, name string }
 	var args []argument
@@ -377,7 +383,8 @@ func (s *System) callFields(call string, field func(decl string, off, size, sign
 	return `"` + text.String() + `"` + values.String()
 }
 
-// sourceTypes are names of C's types as kernel sources write them, where BTF has the compiler's order of words.
+// sourceTypes are names of C's types as kernel sources write them, where BTF has the compiler's
+// order of words.
 var sourceTypes = strings.NewReplacer("long long unsigned int", "unsigned long long", "long unsigned int", "unsigned long", "short unsigned int", "unsigned short",
 	"long long int", "long long", "long int", "long", "short int", "short")
 

@@ -25,8 +25,9 @@ import (
 
 const tracing = "/sys/kernel/tracing/"
 
-// recordedEvents returns the events of a real kernel with the fields of their formats, as "DECLARATION;OFFSET;SIZE;SIGNED": Debian's Linux 6.12.107 on amd64, whose tracefs was read in a virtual
-// machine without modules.
+// recordedEvents returns the events of a real kernel with the fields of their formats, as
+// "DECLARATION;OFFSET;SIZE;SIGNED": Debian's Linux 6.12.107 on amd64, whose tracefs was read in a
+// virtual machine without modules.
 func recordedEvents(t *testing.T) map[string][]string {
 	f, err := os.Open("testdata/tracefs-6.12.107-amd64.txt.gz")
 	require.NoError(t, err)
@@ -134,7 +135,8 @@ func TestEventsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// TestEventsOfOtherReleases: the events that each kernel's BTF has are in systems of the table, few are not in it.
+// TestEventsOfOtherReleases: the events that each kernel's BTF has are in systems of the table, few
+// are not in it.
 func TestEventsOfOtherReleases(t *testing.T) {
 	for _, name := range []string{"linux-5.10.262-amd64-cloud", "linux-6.1.176-arm64-cloud", "linux-7.2.13-amd64"} {
 		spec, err := testbtf.Load("../../testdata/btf/" + name + ".btf.xz")
@@ -157,7 +159,8 @@ func TestEventsOfOtherReleases(t *testing.T) {
 	}
 }
 
-// TestReadingDirectoriesOfTracefs walks all of tracefs: each name in a directory is there, and is a directory if IsDir says so.
+// TestReadingDirectoriesOfTracefs walks all of tracefs: each name in a directory is there, and is a
+// directory if IsDir says so.
 func TestReadingDirectoriesOfTracefs(t *testing.T) {
 	s := embeddedSystem(t)
 	s.TraceProbes("p:mine/open do_sys_openat2\nr vfs_read\n", false)
@@ -292,7 +295,8 @@ func TestProgramsReadTheReleaseOfUname(t *testing.T) {
 	assert.Equal(t, release+"\n", string(b))
 }
 
-// TestEventsFireRawTracepoints: an event by its full name runs the raw tracepoint programs of its tracepoint, if the system is right.
+// TestEventsFireRawTracepoints: an event by its full name runs the raw tracepoint programs of its
+// tracepoint, if the system is right.
 func TestEventsFireRawTracepoints(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	p := k.must(k.load(uapi.ProgTypeRawTracepoint, returning(0)))

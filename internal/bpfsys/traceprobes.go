@@ -26,8 +26,10 @@ type traceProbe struct {
 // maxTraceProbes limits the number of probes in each file.
 const maxTraceProbes = 4096
 
-// TraceProbes parses everything written so far to kprobe_events or, with user, to uprobe_events. "p:GROUP/NAME WHERE" and "r:..." define a probe; "-:GROUP/NAME" removes it
-// (Documentation/trace/kprobetrace.rst). Without a group it is in kprobes or uprobes, and without a name it is called after its place. Probes on functions that the kernel lacks are skipped.
+// TraceProbes parses everything written so far to kprobe_events or, with user, to uprobe_events.
+// "p:GROUP/NAME WHERE" and "r:..." define a probe; "-:GROUP/NAME" removes it
+// (Documentation/trace/kprobetrace.rst). Without a group it is in kprobes or uprobes, and without a
+// name it is called after its place. Probes on functions that the kernel lacks are skipped.
 func (s *System) TraceProbes(text string, user bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +112,8 @@ func (s *System) traceProbe(ret, user bool, where string) (p traceProbe, ok bool
 // maxEventName is the longest name of an event or a group (MAX_EVENT_NAME_LEN).
 const maxEventName = 63
 
-// named reports whether a user may call a probe so: nothing, NAME, GROUP/ or GROUP/NAME (traceprobe_parse_event_name).
+// named reports whether a user may call a probe so: nothing, NAME, GROUP/ or GROUP/NAME
+// (traceprobe_parse_event_name).
 func named(name string) bool {
 	group, event, grouped := strings.Cut(name, "/")
 	if !grouped {
@@ -119,7 +122,8 @@ func named(name string) bool {
 	return goodName(group, "-") && (event == "" || goodName(event, ""))
 }
 
-// goodName reports whether a name has only letters, digits that are not the first character, underscores and others that are allowed after it.
+// goodName reports whether a name has only letters, digits that are not the first character,
+// underscores and others that are allowed after it.
 func goodName(name, others string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -131,7 +135,8 @@ func goodName(name, others string) bool {
 	return name != "" && len(name) <= maxEventName
 }
 
-// event returns GROUP/NAME of a probe that a user called name (trace_kprobe_create, trace_uprobe_create).
+// event returns GROUP/NAME of a probe that a user called name (trace_kprobe_create,
+// trace_uprobe_create).
 func (p *traceProbe) event(name string) string {
 	group, event, grouped := strings.Cut(name, "/")
 	if !grouped {

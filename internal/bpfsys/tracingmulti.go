@@ -13,8 +13,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
-// multiTarget sets what a program that traces many functions is loaded for: a function without arguments that stands for all of them
-// (bpf_prog_load_check_attach, bpf_multi_func). The BTF of the functions is the kernel's, or the module's whose descriptor the caller gave.
+// multiTarget sets what a program that traces many functions is loaded for: a function without
+// arguments that stands for all of them (bpf_prog_load_check_attach, bpf_multi_func). The BTF of
+// the functions is the kernel's, or the module's whose descriptor the caller gave.
 func (s *System) multiTarget(p *Prog) uapi.Errno {
 	if p.typ != uapi.ProgTypeTracing || p.ext != nil || p.hook.id != 0 || s.vmlinux == nil {
 		return uapi.EINVAL
@@ -80,7 +81,8 @@ func (s *System) linkTracingMulti(c Caller, a bpfattr.LinkCreate, p *Prog) Resul
 	return s.newLink(&Link{typ: uapi.LinkTracingMulti, prog: p, attach: p.expected, obj: p.hook.obj, multi: m}, hooks...)
 }
 
-// traces reports whether a link attaches to a function of the kernel's BTF, or of the module's that the link is for.
+// traces reports whether a link attaches to a function of the kernel's BTF, or of the module's that
+// the link is for.
 func (l *Link) traces(fn btf.ID) bool {
 	switch l.typ {
 	case uapi.LinkTracing:

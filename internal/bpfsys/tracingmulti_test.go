@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// reports is a tracing program that sends its cookie, the address of its function and the function's first argument to a ring buffer.
+// reports is a tracing program that sends its cookie, the address of its function and the
+// function's first argument to a ring buffer.
 func reports(ring int64) []decode.Insn {
 	return []decode.Insn{
 		{Code: 0xbf, Dst: 6, Src: 1},

@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// userSource reads the samples that user space writes to the mapping of a user ring buffer (kernel/bpf/ringbuf.c). User space may write anything at any
-// time: each word is read once, and the position up to which samples were consumed is kept here.
+// userSource reads the samples that user space writes to the mapping of a user ring buffer
+// (kernel/bpf/ringbuf.c). User space may write anything at any time: each word is read once, and
+// the position up to which samples were consumed is kept here.
 type userSource struct {
 	mem      []byte
 	size     uint64

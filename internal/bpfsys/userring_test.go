@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// drains returns a program that drains a user ring buffer, adds the first byte of each sample to *sum, and returns how many there were.
+// drains returns a program that drains a user ring buffer, adds the first byte of each sample to
+// *sum, and returns how many there were.
 func (k *caller) drains(ring, sum int) int {
 	b := btf.NewBuilder(nil)
 	number := b.Add(btf.Type{Kind: btf.KindInt, Name: "int", Size: 4, Int: btf.IntInfo{Encoding: btf.IntSigned, Bits: 32}})
@@ -40,7 +41,8 @@ func (k *caller) drains(ring, sum int) int {
 	}, field{72, k.must(types, r.errno)}, field{76, 8}, field{80, k.put(funcs)}, field{88, 2}))
 }
 
-// TestUserRingBuffers writes to the memory that user space maps, what it should and what it should not.
+// TestUserRingBuffers writes to the memory that user space maps, what it should and what it should
+// not.
 func TestUserRingBuffers(t *testing.T) {
 	kernel := newestKernel(t)
 	const size, discard, busy = 4096, 1 << 30, 1 << 31

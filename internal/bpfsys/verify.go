@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// describe sets the program's section name and the name of its attach target, as far as they are known at load time.
+// describe sets the program's section name and the name of its attach target, as far as they are
+// known at load time.
 func (s *System) describe(p *Prog, raw *loader.Raw) {
 	row := progtype.Of(p.typ)
 	sleeps := p.flags&flagSleepable != 0
@@ -63,7 +64,8 @@ func trimPrefix(s, prefix string) string {
 // opsMember is the member that a struct_ops program implements.
 type opsMember struct{ typ, member string }
 
-// verify runs the verifier of the release. A program whose verdict is unknown is accepted with a note that names the missing rule.
+// verify runs the verifier of the release. A program whose verdict is unknown is accepted with a
+// note that names the missing rule.
 func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e uapi.Errno) {
 	if p.typ == uapi.ProgTypeStructOps && !p.supportsOps() {
 		out.printf("attach_btf_id %d is not a supported struct\n", p.hook.id)

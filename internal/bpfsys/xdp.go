@@ -5,7 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// XDPMode is how a device runs its XDP program, as the flag that chooses it (XDP_FLAGS_*_MODE in include/uapi/linux/if_link.h).
+// XDPMode is how a device runs its XDP program, as the flag that chooses it (XDP_FLAGS_*_MODE in
+// include/uapi/linux/if_link.h).
 type XDPMode uint32
 
 // The modes. 0 lets the device choose.
@@ -20,8 +21,9 @@ const (
 // loopbackIndex is LOOPBACK_IFINDEX, the index of the loopback device in each network namespace.
 const loopbackIndex = 1
 
-// xdpMode returns the mode in which a device runs a program (dev_xdp_mode). Loopback, dummy and netkit devices have no XDP of their own (ndo_bpf), veth devices have it. Of
-// a device of the host, which may have it, only generic mode is chosen without being asked for.
+// xdpMode returns the mode in which a device runs a program (dev_xdp_mode). Loopback, dummy and
+// netkit devices have no XDP of their own (ndo_bpf), veth devices have it. Of a device of the host,
+// which may have it, only generic mode is chosen without being asked for.
 func (s *System) xdpMode(d Device, asked XDPMode) (XDPMode, uapi.Errno) {
 	dev := s.net.At(d.Netns, d.Index)
 	veth := dev != nil && dev.Kind == "veth"
@@ -41,14 +43,16 @@ func (s *System) xdpMode(d Device, asked XDPMode) (XDPMode, uapi.Errno) {
 	return asked, 0
 }
 
-// XDPMode returns the mode that a device runs a program in if it is asked for one, 0 for its own choice, or the errno of attaching one.
+// XDPMode returns the mode that a device runs a program in if it is asked for one, 0 for its own
+// choice, or the errno of attaching one.
 func (s *System) XDPMode(d Device, asked XDPMode) (XDPMode, uapi.Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.xdpMode(d, asked)
 }
 
-// SetXDP attaches a program to a network device as RTM_SETLINK does, in a mode that [System.XDPMode] gave; nil detaches the current program.
+// SetXDP attaches a program to a network device as RTM_SETLINK does, in a mode that
+// [System.XDPMode] gave; nil detaches the current program.
 func (s *System) SetXDP(d Device, p *Prog, mode XDPMode) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,14 +16,15 @@ type entry struct {
 	hit   bool // the instruction triggered a watchpoint
 }
 
-// search looks through the run backwards. feed receives entries with decreasing positions and returns true to stop; found is the position it was
-// looking for.
+// search looks through the run backwards. feed receives entries with decreasing positions and
+// returns true to stop; found is the position it was looking for.
 type search interface {
 	feed(e *entry) (enough bool)
 	found() (pos uint64, ok bool)
 }
 
-// Stretches executed again grow, so that a search that ends soon stays cheap and a long one does not start over too often.
+// Stretches executed again grow, so that a search that ends soon stays cheap and a long one does
+// not start over too often.
 const (
 	firstStretch  = 1 << 12
 	lastStretch   = 1 << 20
@@ -56,7 +57,8 @@ func (s *Session) record(ctx context.Context, lo, hi uint64) ([]entry, error) {
 	return out, nil
 }
 
-// backward searches backwards from the current position and moves to the match, or to a breakpoint or watchpoint before that.
+// backward searches backwards from the current position and moves to the match, or to a breakpoint
+// or watchpoint before that.
 func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -135,7 +137,8 @@ func (s *Session) toStart(ctx context.Context, cpu int, began uint64) (*Stop, er
 	return s.stopped(AtStart), nil
 }
 
-// stopAt moves to an entry with a breakpoint or watchpoint and returns the stop, nil if its condition does not hold there.
+// stopAt moves to an entry with a breakpoint or watchpoint and returns the stop, nil if its
+// condition does not hold there.
 func (s *Session) stopAt(ctx context.Context, e *entry) (*Stop, error) {
 	if err := s.goTo(ctx, e.pos); err != nil {
 		return nil, err
@@ -189,8 +192,8 @@ func (s *Session) backBy(ctx context.Context, n uint64) (*Stop, error) {
 	return s.stopped(Stepped), nil
 }
 
-// backToStop moves back to the last stop before the current position: a breakpoint, a watchpoint, or one of the places. It examines the stretches
-// between kept states, the last one first.
+// backToStop moves back to the last stop before the current position: a breakpoint, a watchpoint,
+// or one of the places. It examines the stretches between kept states, the last one first.
 func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -232,7 +235,8 @@ func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error)
 
 type stopKind struct{ found, watch bool }
 
-// lastStop executes the run from position from to position limit and returns the last position before limit at which it would have stopped.
+// lastStop executes the run from position from to position limit and returns the last position
+// before limit at which it would have stopped.
 func (s *Session) lastStop(ctx context.Context, from, limit uint64, places []Place, temps map[spot]bool) (last uint64, kind stopKind, err error) {
 	if err := s.goTo(ctx, from); err != nil {
 		return 0, kind, err
@@ -278,7 +282,8 @@ func (b *backMatch) feed(e *entry) bool {
 
 func (b *backMatch) found() (uint64, bool) { return b.pos, b.ok }
 
-// backLine finds the first instruction of the source line executed before; if the search starts in the middle of a line, of that line.
+// backLine finds the first instruction of the source line executed before; if the search starts in
+// the middle of a line, of that line.
 type backLine struct {
 	s     *Session
 	over  bool // step over calls

@@ -38,7 +38,8 @@ func BenchmarkContinue(b *testing.B) {
 	}
 }
 
-// BenchmarkReverseStep goes one line back from the end of the run: at most three times the plain run.
+// BenchmarkReverseStep goes one line back from the end of the run: at most three times the plain
+// run.
 func BenchmarkReverseStep(b *testing.B) {
 	s := long(b)
 	end := s.Pos()
@@ -112,7 +113,8 @@ func BenchmarkWatchMemory(b *testing.B) {
 // BenchmarkWatchRegister runs with a watchpoint that is compared after every instruction.
 func BenchmarkWatchRegister(b *testing.B) { watchSoft(b, "$r10") }
 
-// BenchmarkWatchExpression runs with a watchpoint on an expression that reads memory, which every twelfth instruction writes.
+// BenchmarkWatchExpression runs with a watchpoint on an expression that reads memory, which every
+// twelfth instruction writes.
 func BenchmarkWatchExpression(b *testing.B) { watchSoft(b, "total > 1 << 40") }
 
 func watchSoft(b *testing.B, text string) {

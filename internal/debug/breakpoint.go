@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// stops owns the breakpoints and watchpoints, and decides whether they stop the run at the current instruction.
+// stops owns the breakpoints and watchpoints, and decides whether they stop the run at the current
+// instruction.
 type stops struct {
 	*subject
 	*expr.Memory
@@ -45,9 +46,11 @@ type Breakpoint struct {
 	Hits int
 	// Commands are for the front end to execute at a stop.
 	Commands []string
-	// StopAt decides from the number of hits whether the program stops, going forwards; nil always stops.
+	// StopAt decides from the number of hits whether the program stops, going forwards; nil always
+	// stops.
 	StopAt func(hits int) bool
-	// Log makes the breakpoint a log point: Log is called at each hit going forwards, and the program never stops there.
+	// Log makes the breakpoint a log point: Log is called at each hit going forwards, and the
+	// program never stops there.
 	Log func()
 }
 
@@ -97,7 +100,8 @@ func (sp *stops) Delete(id int) error {
 	return fmt.Errorf("no breakpoint or watchpoint %d", id)
 }
 
-// SetCondition sets the condition of a breakpoint, "" for none. Names in it are resolved when the place is reached.
+// SetCondition sets the condition of a breakpoint, "" for none. Names in it are resolved when the
+// place is reached.
 func (sp *stops) SetCondition(id int, cond string) error {
 	b, err := sp.Breakpoint(id)
 	if err != nil {
@@ -128,8 +132,9 @@ func (sp *stops) spots() map[spot]bool {
 	return out
 }
 
-// breakHere returns the stop of the breakpoints at the next instruction whose conditions hold, nil if there are none. count is set when the run goes
-// forwards: hits are counted, ignore counts decrease, and temporary breakpoints are deleted.
+// breakHere returns the stop of the breakpoints at the next instruction whose conditions hold, nil
+// if there are none. count is set when the run goes forwards: hits are counted, ignore counts
+// decrease, and temporary breakpoints are deleted.
 func (s *Session) breakHere(count bool) *Stop {
 	if len(s.breaks) == 0 || s.state != Running {
 		return nil
@@ -227,8 +232,9 @@ func (sp *stops) Enable(id int, on bool) error {
 // At reports whether the breakpoint is at a place.
 func (b *Breakpoint) At(p Place) bool { return slices.Contains(b.Places, p) }
 
-// StopHere returns the stop of the breakpoints at the current position, as if the program had just reached it; nil if there are none. Front ends
-// that continue a program from its first instruction call it.
+// StopHere returns the stop of the breakpoints at the current position, as if the program had just
+// reached it; nil if there are none. Front ends that continue a program from its first instruction
+// call it.
 func (s *Session) StopHere() *Stop { return s.breakHere(true) }
 
 // arm inserts breakpoints into the code and returns the function that removes them.

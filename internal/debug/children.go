@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/packet"
 )
 
-// inspector answers the queries of front ends: parts of values, maps, events, arguments, the changes a run made. It has no state.
+// inspector answers the queries of front ends: parts of values, maps, events, arguments, the
+// changes a run made. It has no state.
 type inspector struct {
 	*subject
 	*expr.Memory
@@ -30,8 +31,8 @@ type Child struct {
 	Name string
 	// Expr is an expression that denotes the part, "" if there is none.
 	Expr string
-	// Value is nil if Err is set, and if Unset is: reading an unset field of a kernel object sets it, so callers read it only on demand
-	// ([Session.Part]).
+	// Value is nil if Err is set, and if Unset is: reading an unset field of a kernel object sets
+	// it, so callers read it only on demand ([Session.Part]).
 	Value *expr.Value
 	Err   error
 	Unset bool
@@ -65,7 +66,8 @@ func (ip *inspector) Parts(v *expr.Value) (n int, indexed bool) {
 	return 0, false
 }
 
-// whole returns the type whose parts a value has; for a pointer to a struct, the struct. ok is false for a value without parts.
+// whole returns the type whose parts a value has; for a pointer to a struct, the struct. ok is
+// false for a value without parts.
 func (ip *inspector) whole(v *expr.Value) (t expr.Type, ok bool) {
 	t, addr := v.Type, v.Addr
 	if t.Kind() == btf.KindPtr {
@@ -85,7 +87,8 @@ func (ip *inspector) whole(v *expr.Value) (t expr.Type, ok bool) {
 	return t, t.IsComposite() || v.Type.Kind() == btf.KindPtr || v.Type.Kind() == btf.KindArray
 }
 
-// Children returns at most n parts, starting with part number from. text is an expression that denotes the whole, "" if there is none.
+// Children returns at most n parts, starting with part number from. text is an expression that
+// denotes the whole, "" if there is none.
 func (ip *inspector) Children(v *expr.Value, text string, from, n int) []Child {
 	total, indexed := ip.Parts(v)
 	from = max(from, 0)
@@ -294,7 +297,8 @@ func (ip *inspector) TypeOf(v *expr.Value) string {
 	return v.Type.String()
 }
 
-// Pointee returns the address of a value or, for a pointer, its target; ok is false for other values.
+// Pointee returns the address of a value or, for a pointer, its target; ok is false for other
+// values.
 func (ip *inspector) Pointee(v *expr.Value) (addr uint64, ok bool) {
 	switch {
 	case v == nil || v.IsText || v.Kind == expr.WholeMap:
@@ -314,7 +318,8 @@ type KernelObject struct {
 	Expr string
 }
 
-// KernelObjects lists the kernel objects that the run has accessed, in the order of first access, limited to most.
+// KernelObjects lists the kernel objects that the run has accessed, in the order of first access,
+// limited to most.
 func (ip *inspector) KernelObjects(most int) []KernelObject {
 	reads, writes := ip.KernelReads()
 	seen := map[uint64]bool{}

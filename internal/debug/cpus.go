@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// lane is the state of one CPU. Only the selected CPU's run is loaded in the machine; the runs of the others are parked.
+// lane is the state of one CPU. Only the selected CPU's run is loaded in the machine; the runs of
+// the others are parked.
 type lane struct {
 	cpu    int
 	state  State
@@ -24,8 +25,8 @@ type lane struct {
 	parked uint64          // the value of count while another CPU is selected
 }
 
-// count returns how many positions of the run belong to this CPU. With several CPUs, a fault counts as one too, since it may change what the others
-// see.
+// count returns how many positions of the run belong to this CPU. With several CPUs, a fault counts
+// as one too, since it may change what the others see.
 func (l *lane) count(several bool) uint64 {
 	n := l.before
 	if l.run != nil {
@@ -39,8 +40,9 @@ func (l *lane) count(several bool) uint64 {
 
 func (l *lane) faulted() bool { return l.state == Ended && l.result != nil && l.result.Fault != nil }
 
-// lanes are the CPUs that programs run on and the order in which they take turns. The order makes a run on several CPUs repeatable: it is recorded
-// as the user steps one CPU and then another, and followed whenever the run is executed again.
+// lanes are the CPUs that programs run on and the order in which they take turns. The order makes a
+// run on several CPUs repeatable: it is recorded as the user steps one CPU and then another, and
+// followed whenever the run is executed again.
 type lanes struct {
 	list    []*lane // by CPU
 	several bool    // programs were started on more than one CPU in this run
@@ -167,7 +169,8 @@ func (tl *timeline) beginLane(b *beginning) error {
 	return nil
 }
 
-// execute executes at most n instructions on the CPU whose turn it is, and records the end of its program.
+// execute executes at most n instructions on the CPU whose turn it is, and records the end of its
+// program.
 func (tl *timeline) execute(n uint64) vm.Stop {
 	pos := tl.Pos()
 	if pos < tl.known {
@@ -185,8 +188,8 @@ func (tl *timeline) execute(n uint64) vm.Stop {
 	return stop
 }
 
-// running reports whether there is anything to execute: the selected CPU's program has not ended or, as far as the order is known, another CPU's has
-// not.
+// running reports whether there is anything to execute: the selected CPU's program has not ended
+// or, as far as the order is known, another CPU's has not.
 func (tl *timeline) running() bool {
 	if tl.state == Running {
 		return true
@@ -199,7 +202,8 @@ func (tl *timeline) running() bool {
 	return tl.laneOf(cpu).state == Running || tl.begins(cpu, pos)
 }
 
-// begins reports whether a program must be started on a CPU at this position and was not started in this pass yet.
+// begins reports whether a program must be started on a CPU at this position and was not started in
+// this pass yet.
 func (tl *timeline) begins(cpu int, pos uint64) bool {
 	for i := tl.done; i < len(tl.edits) && tl.edits[i].pos <= pos; i++ {
 		if e := &tl.edits[i]; e.begin != nil && e.cpu == cpu {
@@ -236,7 +240,8 @@ func (tl *timeline) follows() bool {
 	return cpu == tl.cpu
 }
 
-// diverge starts a different run from here: the recorded order and the edits after this position are dropped.
+// diverge starts a different run from here: the recorded order and the edits after this position
+// are dropped.
 func (tl *timeline) diverge() {
 	pos := tl.Pos()
 	for len(tl.turns) > 0 && tl.turns[len(tl.turns)-1].pos >= pos {
@@ -273,8 +278,8 @@ func (tl *timeline) othersRunning() bool {
 	return slices.ContainsFunc(tl.list, func(l *lane) bool { return l != tl.lane && l.state == Running })
 }
 
-// received returns the records that user space received from the run; over is false while a program runs on any CPU, since records are delivered
-// when the last program ends.
+// received returns the records that user space received from the run; over is false while a program
+// runs on any CPU, since records are delivered when the last program ends.
 func (tl *timeline) received() (events []machine.Event, over bool) {
 	if tl.state != Ended || tl.result == nil || tl.othersRunning() {
 		return nil, false
@@ -282,7 +287,8 @@ func (tl *timeline) received() (events []machine.Event, over bool) {
 	return tl.sent, true
 }
 
-// countBack returns the position at which the selected CPU had executed n fewer instructions of its program; false if it has not executed that many.
+// countBack returns the position at which the selected CPU had executed n fewer instructions of its
+// program; false if it has not executed that many.
 func (tl *timeline) countBack(n uint64) (uint64, bool) {
 	pos := tl.Pos()
 	for i := len(tl.turns) - 1; i >= 0 && pos > tl.began; i-- {
@@ -312,7 +318,8 @@ func (tl *timeline) CPU() int { return tl.cpu }
 type CPUInfo struct {
 	CPU   int
 	State State
-	// Program is the program that runs or ran on the CPU, "" for none. Place is its current instruction.
+	// Program is the program that runs or ran on the CPU, "" for none. Place is its current
+	// instruction.
 	Program string
 	Place   Place
 	// Insns is the number of the program's instructions executed.
@@ -352,8 +359,9 @@ func (s *Session) CPUs() []CPUInfo {
 	return out
 }
 
-// SelectCPU selects the CPU that commands apply to: programs are started, inspected and stepped there, while those of other CPUs are paused. On a
-// CPU that has run no program, only maps, globals and the kernel can be inspected.
+// SelectCPU selects the CPU that commands apply to: programs are started, inspected and stepped
+// there, while those of other CPUs are paused. On a CPU that has run no program, only maps, globals
+// and the kernel can be inspected.
 func (s *Session) SelectCPU(cpu int) error {
 	if n := s.m.Kernel().CPUs(); cpu < 0 || cpu >= n {
 		return fmt.Errorf("there is no CPU %d, the machine has %d (--cpus)", cpu, n)
@@ -363,7 +371,8 @@ func (s *Session) SelectCPU(cpu int) error {
 	return nil
 }
 
-// CPUBusyError means that a command cannot run because programs have not ended on the CPUs it needs.
+// CPUBusyError means that a command cannot run because programs have not ended on the CPUs it
+// needs.
 type CPUBusyError struct {
 	CPU     int
 	Program string
@@ -375,8 +384,8 @@ func (e *CPUBusyError) Error() string {
 	return fmt.Sprintf("%s is in the middle of its run on CPU %d: %s (restart begins all programs again, reset drops them)", e.Program, e.CPU, e.Doing)
 }
 
-// follow makes the order of a case with programs on several CPUs the one that the run follows: each program begins when its CPU gets its first turn,
-// or after all turns.
+// follow makes the order of a case with programs on several CPUs the one that the run follows: each
+// program begins when its CPU gets its first turn, or after all turns.
 func (tl *timeline) follow(st *scenario.Staged) {
 	tl.several, tl.turns = true, nil
 	pos, first := uint64(0), map[int]uint64{}

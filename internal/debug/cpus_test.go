@@ -41,7 +41,8 @@ func untilInsn(t testing.TB, s *Session, cpu, pc int) {
 	}
 }
 
-// loseUpdate lets two programs load the count before either stores it: CPU 0 stands after its store, CPU 1 before its own.
+// loseUpdate lets two programs load the count before either stores it: CPU 0 stands after its
+// store, CPU 1 before its own.
 func loseUpdate(t testing.TB) *Session {
 	t.Helper()
 	s := open(t, cpusObject)
@@ -89,7 +90,8 @@ func TestLostUpdate(t *testing.T) {
 	assert.Equal(t, uint64(28), s.Pos())
 }
 
-// TestAnotherOrderFromHere: where the user lets another CPU execute than the one that did, the rest of the record is dropped.
+// TestAnotherOrderFromHere: where the user lets another CPU execute than the one that did, the rest
+// of the record is dropped.
 func TestAnotherOrderFromHere(t *testing.T) {
 	s := open(t, cpusObject)
 	startOn(t, s, 0, "count")
@@ -155,7 +157,8 @@ func TestEachCPUHasItsOwn(t *testing.T) {
 	assert.Equal(t, []string{"events: [0 <x 4>]", "events: [1, 0 <x 3>]"}, s.Events())
 }
 
-// TestWaitsForALock: a CPU that wants a lock another holds waits, and says for which; it changes nothing meanwhile.
+// TestWaitsForALock: a CPU that wants a lock another holds waits, and says for which; it changes
+// nothing meanwhile.
 func TestWaitsForALock(t *testing.T) {
 	s := open(t, cpusObject)
 	startOn(t, s, 0, "count_locked")
@@ -193,8 +196,8 @@ func TestWaitsForALock(t *testing.T) {
 	assert.Equal(t, "2", print(t, s, "safe[0].n"))
 }
 
-// TestFaultFreesTheLock: the kernel would not have loaded the program, so what it held does not stop others; the fault happens again at its
-// place in the run.
+// TestFaultFreesTheLock: the kernel would not have loaded the program, so what it held does not
+// stop others; the fault happens again at its place in the run.
 func TestFaultFreesTheLock(t *testing.T) {
 	s := open(t, cpusObject)
 	startOn(t, s, 0, "oops")
@@ -321,7 +324,8 @@ func TestChangesOnEachCPU(t *testing.T) {
 	assert.Equal(t, 2, s.Edits())
 }
 
-// TestReverseOnACPU: steps back are those of one CPU; what others did since is undone with them. It stops where the CPU's program began.
+// TestReverseOnACPU: steps back are those of one CPU; what others did since is undone with them. It
+// stops where the CPU's program began.
 func TestReverseOnACPU(t *testing.T) {
 	s := open(t, cpusObject)
 	startOn(t, s, 0, "count")
@@ -415,7 +419,8 @@ func seenOn(s *Session) string {
 	return text
 }
 
-// TestRandomInterleavings: programs take turns at random; going back and forth to any position, by every way of going, finds what was there.
+// TestRandomInterleavings: programs take turns at random; going back and forth to any position, by
+// every way of going, finds what was there.
 func TestRandomInterleavings(t *testing.T) {
 	for seed := range int64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -16,8 +16,8 @@ type selection struct {
 	inline int // function inlined in the activation, 0 for the innermost
 }
 
-// frames provides the activations of the run and what is visible in the selected one: registers, variables, arguments. Its state is the selection
-// and the values kept as $1, $2.
+// frames provides the activations of the run and what is visible in the selected one: registers,
+// variables, arguments. Its state is the selection and the values kept as $1, $2.
 type frames struct {
 	*subject
 	*codeMap
@@ -104,7 +104,8 @@ func (fr *frames) SetPC(v *expr.Value) (*expr.Value, error) {
 	return fr.Number(n, false), nil
 }
 
-// Here returns the next instruction of the selected frame's function; in callers, the call. After the end of a run it returns the last instruction.
+// Here returns the next instruction of the selected frame's function; in callers, the call. After
+// the end of a run it returns the last instruction.
 func (fr *frames) Here() Place {
 	if fr.state == Idle {
 		return Place{}
@@ -125,7 +126,8 @@ func (fr *frames) Here() Place {
 type Frame struct {
 	Level int
 	Place Place
-	// Func, File and Line are the function and its current line; in a caller, the line of the call. Line is 0 if unknown.
+	// Func, File and Line are the function and its current line; in a caller, the line of the call.
+	// Line is 0 if unknown.
 	Func string
 	File string
 	Line uint32
@@ -238,7 +240,8 @@ func (fr *frames) returnsToOf(depth int) []Place {
 	return fr.returnsTo(depth - 1)
 }
 
-// selectedInline returns the scope of the selected frame if it is an inlined function, nil otherwise.
+// selectedInline returns the scope of the selected frame if it is an inlined function, nil
+// otherwise.
 func (fr *frames) selectedInline() *scopes.Scope {
 	if fr.state != Running {
 		return nil

@@ -15,8 +15,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// codeMap finds the linked programs' instructions by source line and name. Its state follows from the object and its DWARF: line tables, source text
-// and source directories. It has no knowledge of a run.
+// codeMap finds the linked programs' instructions by source line and name. Its state follows from
+// the object and its DWARF: line tables, source text and source directories. It has no knowledge of
+// a run.
 type codeMap struct {
 	*subject
 	dwarf    *scopes.Info
@@ -89,8 +90,8 @@ func (cm *codeMap) useLines() {
 	}
 }
 
-// useDeclaration gives the first instruction of a function the line of .BTF.ext, which is that of its declaration, as in the verifier's log.
-// DWARF has the line of the opening brace there.
+// useDeclaration gives the first instruction of a function the line of .BTF.ext, which is that of
+// its declaration, as in the verifier's log. DWARF has the line of the opening brace there.
 func useDeclaration(f *loader.Function, lines []btf.LineInfo) {
 	if len(lines) == 0 || lines[0].InsnOff != uint32(8*f.SectionOff) {
 		return
@@ -114,7 +115,8 @@ func (cm *codeMap) extLines(f func(btf.LineInfo)) {
 	}
 }
 
-// eachLine calls f for every line with code: from .debug_line where it covers a function, otherwise from .BTF.ext.
+// eachLine calls f for every line with code: from .debug_line where it covers a function, otherwise
+// from .BTF.ext.
 func (cm *codeMap) eachLine(f func(btf.LineInfo)) {
 	covered := false
 	for _, lp := range cm.linked.Programs {
@@ -154,7 +156,8 @@ func (cm *codeMap) codeAt(addr uint64) (*vm.Image, int, bool) {
 	return nil, 0, false
 }
 
-// callee returns the name of the helper or kfunc that an instruction calls, "" for other instructions.
+// callee returns the name of the helper or kfunc that an instruction calls, "" for other
+// instructions.
 func callee(lp *loader.LinkedProgram, pc int) string {
 	switch in := lp.Insns[pc]; in.Op() {
 	case decode.OpCallHelper:
@@ -199,7 +202,8 @@ func lineOf(p Place) (btf.LineInfo, bool) {
 // code holds a program's tables for stepping, by slot.
 type code struct {
 	lp *loader.LinkedProgram
-	// line numbers the source lines: equal numbers are the same line of the same function; 0 means no line.
+	// line numbers the source lines: equal numbers are the same line of the same function; 0 means
+	// no line.
 	line []int32
 	// starts marks the slots at which a line record begins.
 	starts []bool

@@ -67,7 +67,8 @@ func (ip *inspector) Events() []string {
 	return out
 }
 
-// Arguments returns the arguments of the selected function and, for the program itself, those of its hook, formatted as "name = value".
+// Arguments returns the arguments of the selected function and, for the program itself, those of
+// its hook, formatted as "name = value".
 func (ip *inspector) Arguments() ([]string, error) {
 	if !ip.live() {
 		return nil, ErrIdle
@@ -166,7 +167,8 @@ func (ip *inspector) TypeText(text string) (string, error) {
 	return v.Type.String(), nil
 }
 
-// Verdict names the result of the run by the constants of the program type ("XDP_PASS"), "" for a plain number.
+// Verdict names the result of the run by the constants of the program type ("XDP_PASS"), "" for a
+// plain number.
 func (ip *inspector) Verdict() string {
 	lp, ok := ip.programOf()
 	if ip.result == nil || ip.result.Fault != nil || !ok {
@@ -232,7 +234,8 @@ func (ip *inspector) changedVariables(def *loader.Map, c machine.Change) []strin
 	return out
 }
 
-// Members lists the members of the value of an expression, or of the struct it points to, for completion; invalid expressions have none.
+// Members lists the members of the value of an expression, or of the struct it points to, for
+// completion; invalid expressions have none.
 func (ip *inspector) Members(text string) []string {
 	v, err := ip.Eval(text)
 	if err != nil || v.IsText || v.Kind == expr.WholeMap {
@@ -263,7 +266,8 @@ func (ip *inspector) Members(text string) []string {
 	return t.Spec.MemberNames(t.ID)
 }
 
-// Points returns the address of the value of an expression or, for a pointer that is not in memory, its target.
+// Points returns the address of the value of an expression or, for a pointer that is not in memory,
+// its target.
 func (ip *inspector) Points(text string) (uint64, bool) {
 	v, err := ip.Eval(text)
 	switch {
@@ -278,7 +282,8 @@ func (ip *inspector) Points(text string) (uint64, bool) {
 	return 0, false
 }
 
-// Declaration returns the declaration of a type, or of the type of an expression; for a pointer, of the type it points to.
+// Declaration returns the declaration of a type, or of the type of an expression; for a pointer, of
+// the type it points to.
 func (ip *inspector) Declaration(text string) (string, error) {
 	t, ok, err := ip.TypeOfText(text)
 	if err != nil {

@@ -18,7 +18,8 @@ func (cm *codeMap) inlinedAt(p Place) []*scopes.Scope {
 	return slices.DeleteFunc(cm.dwarf.Visible(addr), func(sc *scopes.Scope) bool { return sc.Inlined == "" })
 }
 
-// placesOfInlined finds the starts of an inlined function's code, in every function it was inlined into.
+// placesOfInlined finds the starts of an inlined function's code, in every function it was inlined
+// into.
 func (cm *codeMap) placesOfInlined(name string) []Place {
 	if cm.dwarf == nil {
 		return nil
@@ -41,7 +42,8 @@ func (cm *codeMap) placesOfInlined(name string) []Place {
 	return out
 }
 
-// placesAt returns the instructions of the linked programs that come from an address of the object's code.
+// placesAt returns the instructions of the linked programs that come from an address of the
+// object's code.
 func (cm *codeMap) placesAt(addr uint64) []Place {
 	var out []Place
 	for _, lp := range cm.linked.Programs {
@@ -78,10 +80,12 @@ func (cm *codeMap) inlinedNames() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// InlinedFunctions returns the names of the functions that the compiler inlined, sorted; none without DWARF.
+// InlinedFunctions returns the names of the functions that the compiler inlined, sorted; none
+// without DWARF.
 func (cm *codeMap) InlinedFunctions() []string { return cm.inlinedNames() }
 
-// DWARFError returns the error from reading the object's DWARF, nil if it was read or there is none.
+// DWARFError returns the error from reading the object's DWARF, nil if it was read or there is
+// none.
 func (cm *codeMap) DWARFError() error { return cm.dwarfErr }
 
 // HasDWARF reports whether the object has the locations of local variables.
@@ -97,9 +101,10 @@ func (cm *codeMap) codeAddress(p Place) (uint64, bool) {
 	return base + 8*uint64(f.Function.SectionOff+p.PC-f.Start), ok
 }
 
-// InlineChain returns the functions around an instruction of a linked program: inlined functions with their current lines, innermost first, and last
-// the function that contains the code. elf is the object file. The error comes from reading its DWARF; without DWARF the chain is the containing
-// function alone.
+// InlineChain returns the functions around an instruction of a linked program: inlined functions
+// with their current lines, innermost first, and last the function that contains the code. elf is
+// the object file. The error comes from reading its DWARF; without DWARF the chain is the
+// containing function alone.
 func InlineChain(elf []byte, l *loader.Linked, program string, insn int) ([]Frame, error) {
 	lp, ok := l.Program(program)
 	if !ok || insn < 0 || insn >= len(lp.Insns) {

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug/expr"
 )
 
-// Jump makes the program continue at another instruction of the running function without executing the ones between. Like [Session.Assign], it is an
-// edit that belongs to the run.
+// Jump makes the program continue at another instruction of the running function without executing
+// the ones between. Like [Session.Assign], it is an edit that belongs to the run.
 func (s *Session) Jump(location string) (*Stop, error) {
 	if err := s.mayRun(); err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ type LastValue struct {
 // maxLast is how many instructions back a variable is searched for.
 const maxLast = 1 << 20
 
-// LastKnown finds the last position in this activation at which a local variable of the selected frame has a value. The session's position does not
-// change.
+// LastKnown finds the last position in this activation at which a local variable of the selected
+// frame has a value. The session's position does not change.
 func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error) {
 	if err := s.mayRun(); err != nil && !s.live() {
 		return nil, err

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLastKnown: a variable that is optimized out has the value it had where debug information knew it last; the session stays where it is.
+// TestLastKnown: a variable that is optimized out has the value it had where debug information knew
+// it last; the session stays where it is.
 func TestLastKnown(t *testing.T) {
 	s := started(t, "internal/debug/testdata/locals-O1-dwarf5.o", "locals")
 	_, err := s.Break("45", false)
@@ -60,7 +61,8 @@ func TestJump(t *testing.T) {
 	}
 }
 
-// TestFunctionsOfExpressions: conversions of byte order are their own inverses, and narrow to their width.
+// TestFunctionsOfExpressions: conversions of byte order are their own inverses, and narrow to their
+// width.
 func TestFunctionsOfExpressions(t *testing.T) {
 	s := started(t, "internal/debug/testdata/locals-O1-dwarf5.o", "locals")
 	for text, want := range map[string]string{

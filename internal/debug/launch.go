@@ -65,7 +65,8 @@ const (
 	maxPacketsBytes = 256 << 20
 )
 
-// ReadPackets reads the packets of a pcap or pcapng capture. A capture over the limits is truncated.
+// ReadPackets reads the packets of a pcap or pcapng capture. A capture over the limits is
+// truncated.
 func ReadPackets(path string) ([][]byte, error) {
 	r, err := packet.Open(path)
 	if err != nil {
@@ -118,7 +119,8 @@ func (la *launch) Input() machine.Input { return la.in }
 // Case is a named run with its own setup, such as a run of a scenario.
 type Case struct {
 	Name, Prog string
-	// Stage brings the machine into the state in which the run begins, and returns the run's input and context fields.
+	// Stage brings the machine into the state in which the run begins, and returns the run's input
+	// and context fields.
 	Stage func(ctx context.Context) (machine.Input, map[string]uint64, error)
 	// StageAll is Stage for a run of programs on several CPUs; nil for others.
 	StageAll func(ctx context.Context) (*scenario.Staged, error)
@@ -210,8 +212,8 @@ func ScenarioCases(r *scenario.Runner) []Case {
 	return out
 }
 
-// InsideCases returns the tests inside an object that is set up on a machine: the name of a test stands for the program that decides it, NAME/STAGE
-// for each of its stages.
+// InsideCases returns the tests inside an object that is set up on a machine: the name of a test
+// stands for the program that decides it, NAME/STAGE for each of its stages.
 func InsideCases(r *intest.Runner) []Case {
 	var out []Case
 	for _, t := range r.Tests() {

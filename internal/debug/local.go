@@ -78,7 +78,8 @@ func (fr *frames) locals() []Local {
 	return out
 }
 
-// eachLocal calls f for the variables visible at the selected place, innermost first, without shadowed ones.
+// eachLocal calls f for the variables visible at the selected place, innermost first, without
+// shadowed ones.
 func (fr *frames) eachLocal(f func(v *scopes.Variable) bool) {
 	addr, ok := fr.codeAddress(fr.Here())
 	if fr.dwarf == nil || !ok || !fr.live() {
@@ -120,7 +121,8 @@ func (fr *frames) local(name string) (v *expr.Value, ok bool, err error) {
 	return v, ok, err
 }
 
-// localOrArgument returns the value of a variable. The program's initial arguments are known even where DWARF has no location.
+// localOrArgument returns the value of a variable. The program's initial arguments are known even
+// where DWARF has no location.
 func (fr *frames) localOrArgument(l *scopes.Variable) (*expr.Value, error) {
 	v, err := fr.localValue(l)
 	if err != nil && l.Param {
@@ -207,9 +209,10 @@ func (fr *frames) machineState(p Place) scopes.State {
 	}
 }
 
-// frameSize returns the size of a function's stack frame in bytes. The frame base is r10, but clang counts the offsets of variables in memory from
-// the lowest byte of the frame, so the size is needed; no debug information records it. It is the deepest offset that the code uses, rounded up to
-// 8.
+// frameSize returns the size of a function's stack frame in bytes. The frame base is r10, but clang
+// counts the offsets of variables in memory from the lowest byte of the frame, so the size is
+// needed; no debug information records it. It is the deepest offset that the code uses, rounded up
+// to 8.
 func frameSize(lp *loader.LinkedProgram, f loader.Func) int {
 	end := min(f.Start+f.Len, len(lp.Insns))
 	depth := decode.StackDepth(lp.Insns, f.Start, end)

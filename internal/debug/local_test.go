@@ -35,11 +35,13 @@ var builds = []string{
 	"O1-dwarf4", "O2-dwarf4", "O1-dwarf5", "O2-dwarf5", "clang22-O1-dwarf4", "clang22-O2-dwarf4", "clang22-O1-dwarf5", "clang22-O2-dwarf5",
 }
 
-// arrayLost reports whether a build's debug information has a number for the array that is on the stack (clang 22 at -O2).
+// arrayLost reports whether a build's debug information has a number for the array that is on the
+// stack (clang 22 at -O2).
 func arrayLost(build string) bool { return strings.HasPrefix(build, "clang22-O2") }
 
-// TestLocalsInScopes: variables of nested scopes, of callees and of inlined functions, at the line that stores them. Where a compiler
-// says of no place what a variable is, the debugger says so; it never shows another value.
+// TestLocalsInScopes: variables of nested scopes, of callees and of inlined functions, at the line
+// that stores them. Where a compiler says of no place what a variable is, the debugger says so; it
+// never shows another value.
 func TestLocalsInScopes(t *testing.T) {
 	seen := map[string]int{}
 	for _, build := range builds {
@@ -155,7 +157,8 @@ func TestObjectsWithoutDWARF(t *testing.T) {
 	assert.Contains(t, unknown.Hint, "print *(struct task_struct *)$r6", "the cast that does without DWARF")
 }
 
-// TestExamplesHaveVariables: each example has DWARF, and a program of it a variable that prints somewhere along its way.
+// TestExamplesHaveVariables: each example has DWARF, and a program of it a variable that prints
+// somewhere along its way.
 func TestExamplesHaveVariables(t *testing.T) {
 	paths, err := filepath.Glob("../../examples/*/*.bpf.o")
 	require.NoError(t, err)
@@ -201,7 +204,8 @@ func TestExamplesHaveVariables(t *testing.T) {
 	}
 }
 
-// TestInlinedFunctions: they are frames, with their own variables, places to stop at, and things to step over and out of.
+// TestInlinedFunctions: they are frames, with their own variables, places to stop at, and things to
+// step over and out of.
 func TestInlinedFunctions(t *testing.T) {
 	for _, build := range builds {
 		t.Run(build, func(t *testing.T) {
@@ -306,8 +310,9 @@ func TestSourceMap(t *testing.T) {
 	assert.False(t, s.sourceText(s.Files()[0]).whole, "a file that is not the one compiled is not shown")
 }
 
-// TestWatchLocals: a watchpoint on a variable in a register is about that variable: not about one of the same name in a callee, nor about
-// the register when it holds something else. It ends with its function.
+// TestWatchLocals: a watchpoint on a variable in a register is about that variable: not about one
+// of the same name in a callee, nor about the register when it holds something else. It ends with
+// its function.
 func TestWatchLocals(t *testing.T) {
 	s := started(t, "internal/debug/testdata/locals-O1-dwarf5.o", "locals")
 	_, err := s.Break(lineWith(t, s, "callee"), true)
@@ -337,7 +342,8 @@ func TestWatchLocals(t *testing.T) {
 	}
 }
 
-// TestInlineChainIsThatOfFrames: the chain of an instruction needs no session, and is what frames of one show there.
+// TestInlineChainIsThatOfFrames: the chain of an instruction needs no session, and is what frames
+// of one show there.
 func TestInlineChainIsThatOfFrames(t *testing.T) {
 	for _, build := range builds {
 		path := "internal/debug/testdata/locals-" + build + ".o"

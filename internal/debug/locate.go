@@ -22,7 +22,8 @@ import (
 //	core                 every instruction that CO-RE changed
 //	core:TEXT            those whose field contains TEXT ("core:task_struct.tgid")
 //
-// note describes how the place found differs from the location given. The errors are *[UnknownError] and syntax errors.
+// note describes how the place found differs from the location given. The errors are
+// *[UnknownError] and syntax errors.
 func (s *Session) Locate(location string) (places []Place, note string, err error) {
 	location = strings.TrimSpace(location)
 	switch {
@@ -55,7 +56,8 @@ func (s *Session) Locate(location string) (places []Place, note string, err erro
 	return s.locateName(location)
 }
 
-// exactLine parses LINE and FILE:LINE, including lines without code; ok is false for other locations.
+// exactLine parses LINE and FILE:LINE, including lines without code; ok is false for other
+// locations.
 func (cm *codeMap) exactLine(location string, current func() string) (file string, line uint32, ok bool, err error) {
 	digits := location
 	if i := strings.LastIndexByte(location, ':'); i > 0 {
@@ -103,7 +105,8 @@ func (cm *codeMap) sourceFile(name string) (string, error) {
 	return "", fmt.Errorf("%q is ambiguous: %s", name, strings.Join(found, ", "))
 }
 
-// currentFile returns the file of the selected place or, without one, of the main program's first line.
+// currentFile returns the file of the selected place or, without one, of the main program's first
+// line.
 func (s *Session) currentFile() string {
 	if file, _, err := s.ListAround(""); err == nil && s.live() {
 		return file

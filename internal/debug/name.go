@@ -16,8 +16,9 @@ import (
 // Variables lists the global variables of the object.
 func (fr *frames) Variables() []string { return machine.VariableNames(fr.linked) }
 
-// EvalName resolves a name, innermost scope first: a local variable, an argument, a global variable, a map, one of the debugger's own names (ctx,
-// current, pkt), an enumerator, a kernel symbol.
+// EvalName resolves a name, innermost scope first: a local variable, an argument, a global
+// variable, a map, one of the debugger's own names (ctx, current, pkt), an enumerator, a kernel
+// symbol.
 func (fr *frames) EvalName(name string) (*expr.Value, error) {
 	if v, ok, err := fr.local(name); ok || err != nil {
 		return v, err
@@ -103,7 +104,8 @@ func (fr *frames) Names() []string {
 	return out
 }
 
-// EvalReg resolves a name that begins with $: a register of the selected frame, or one of the debugger's own values.
+// EvalReg resolves a name that begins with $: a register of the selected frame, or one of the
+// debugger's own values.
 func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 	word := name[1:]
 	if word == "" || word == "$" {
@@ -112,7 +114,8 @@ func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 			return nil, errors.New("no value yet")
 		}
 	}
-	// Watchpoints ask for a register after every instruction, and creating Atoi's error would take a fifth of their time.
+	// Watchpoints ask for a register after every instruction, and creating Atoi's error would take
+	// a fifth of their time.
 	if word[0] <= '9' {
 		if n, err := strconv.Atoi(word); err == nil {
 			if n < 1 || n > len(fr.history) {
@@ -160,8 +163,8 @@ func (fr *frames) Remember(v *expr.Value) int {
 	return len(fr.history)
 }
 
-// parameter returns an argument of the function by its BTF. Arguments are certain to be in r1 to r5 only at the first instruction, but the main
-// program's initial arguments stay known throughout.
+// parameter returns an argument of the function by its BTF. Arguments are certain to be in r1 to r5
+// only at the first instruction, but the main program's initial arguments stay known throughout.
 func (fr *frames) parameter(name string) (*expr.Value, bool, error) {
 	if !fr.live() {
 		return nil, false, nil
@@ -237,7 +240,8 @@ func (fr *frames) hookArg(name string) (*expr.Value, bool, error) {
 	return nil, false, nil
 }
 
-// symbol returns the address of a kernel function or variable; false if the kernel has no such symbol.
+// symbol returns the address of a kernel function or variable; false if the kernel has no such
+// symbol.
 func (fr *frames) symbol(name string) (*expr.Value, bool) {
 	fr.Elsewhere()
 	if fr.linked.Target.BTF == nil || strings.HasPrefix(name, "__") && len(name) < 4 {

@@ -21,7 +21,8 @@ type namer struct {
 	defaults bool // unset fields have default values
 }
 
-// memoryOrigin describes memory before its first write: a kernel field, a packet byte, a map element, an argument.
+// memoryOrigin describes memory before its first write: a kernel field, a packet byte, a map
+// element, an argument.
 func (na *namer) memoryOrigin(addr uint64, size int) string {
 	k := na.m.Kernel()
 	r := na.m.Memory().Find(addr)

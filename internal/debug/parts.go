@@ -5,7 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// subject is what a session debugs. All components share it; only [Session.SwitchKernel] replaces its contents.
+// subject is what a session debugs. All components share it; only [Session.SwitchKernel] replaces
+// its contents.
 type subject struct {
 	linked *loader.Linked
 	m      *machine.Machine

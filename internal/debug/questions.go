@@ -14,7 +14,8 @@ import (
 // mostExplained is the number of runs without effect that are explained: each is executed again.
 const mostExplained = 16
 
-// Questions collects runs whose branches are to be explained, with the state each began in, and answers them later.
+// Questions collects runs whose branches are to be explained, with the state each began in, and
+// answers them later.
 type Questions struct {
 	Place string   // a location that a run did not reach, as [Session.Locate] takes it; "" for runs without effect
 	Off   bool     // nothing is asked, for example because repeated runs would be counted
@@ -28,8 +29,8 @@ type question struct {
 	began *machine.Snapshot
 }
 
-// Ask records the state before a run if its branches may have to be explained: if a place is given, or for programs whose return value is ignored.
-// Otherwise it returns nil.
+// Ask records the state before a run if its branches may have to be explained: if a place is given,
+// or for programs whose return value is ignored. Otherwise it returns nil.
 func (q *Questions) Ask(m *machine.Machine, lp *loader.LinkedProgram) *machine.Snapshot {
 	switch {
 	case q.Off || len(q.all) >= mostExplained:
@@ -40,7 +41,8 @@ func (q *Questions) Ask(m *machine.Machine, lp *loader.LinkedProgram) *machine.S
 	return m.Snapshot()
 }
 
-// Add keeps the question if the run needs explaining; began is the result of [Questions.Ask] before the run.
+// Add keeps the question if the run needs explaining; began is the result of [Questions.Ask] before
+// the run.
 func (q *Questions) Add(began *machine.Snapshot, res *machine.Result) {
 	if began != nil && (q.Place != "" && res.Ran || didNothing(res)) {
 		q.all = append(q.all, question{res.Program, began})
@@ -52,8 +54,8 @@ func didNothing(res *machine.Result) bool {
 	return res.Ran && res.Fault == nil && len(res.Events)+len(res.Effects)+len(res.Changes)+len(res.Trace)+len(res.Writes)+len(res.Output) == 0
 }
 
-// Answer explains the collected runs. It leaves the machine in an unspecified state. The error is the context's, or that of a place that cannot be
-// found.
+// Answer explains the collected runs. It leaves the machine in an unspecified state. The error is
+// the context's, or that of a place that cannot be found.
 func (q *Questions) Answer(ctx context.Context, m *machine.Machine, cfg machine.Config, in machine.Input, explain func(prog string, lines []string)) error {
 	reached := false
 	for _, x := range q.all {

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug/expr"
 )
 
-// TestMemoryAfterAFault: after a use after free the released record shows its last contents and that it was freed; it cannot be changed,
-// and while the program runs it cannot be read.
+// TestMemoryAfterAFault: after a use after free the released record shows its last contents and
+// that it was freed; it cannot be changed, and while the program runs it cannot be read.
 func TestMemoryAfterAFault(t *testing.T) {
 	const note = " <last contents: ring buffer record events was freed>"
 	s := started(t, "internal/debug/testdata/released.o", "released")

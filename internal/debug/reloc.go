@@ -29,8 +29,9 @@ func (cm *codeMap) RelocText(r *loader.Reloc) string {
 	return text
 }
 
-// RelocsAt returns the relocations that belong to the source line of a place: those of its instructions, and those whose value one of its
-// instructions uses. Compilers load offsets early, so the patched instruction is often on a different line.
+// RelocsAt returns the relocations that belong to the source line of a place: those of its
+// instructions, and those whose value one of its instructions uses. Compilers load offsets early,
+// so the patched instruction is often on a different line.
 func (cm *codeMap) RelocsAt(p Place) []*loader.Reloc {
 	if p.Prog == nil {
 		return nil
@@ -50,8 +51,9 @@ func (cm *codeMap) RelocsAt(p Place) []*loader.Reloc {
 	return out
 }
 
-// userOf follows the value that an instruction computes through the straight-line code after it to the load, store or call that uses it; it returns
-// the instruction itself if it is one, or if there is none.
+// userOf follows the value that an instruction computes through the straight-line code after it to
+// the load, store or call that uses it; it returns the instruction itself if it is one, or if there
+// is none.
 func userOf(insns []decode.Insn, at int) int {
 	const (
 		loadX, store, storeX, alu, jump, alu64 = 1, 2, 3, 4, 5, 7

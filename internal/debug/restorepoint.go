@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// way is a state of the run kept for going back, so that going back need not start at the beginning every time. Only going back creates them: a run
-// forwards has no cost.
+// way is a state of the run kept for going back, so that going back need not start at the beginning
+// every time. Only going back creates them: a run forwards has no cost.
 type way struct {
 	pos   uint64
 	done  int    // edits applied
@@ -86,7 +86,8 @@ func (tl *timeline) resume(w *way) {
 	tl.Refresh()
 }
 
-// prepareBack keeps states at growing distances before a position in one pass over the run, so that a search back from it executes short stretches.
+// prepareBack keeps states at growing distances before a position in one pass over the run, so that
+// a search back from it executes short stretches.
 func (tl *timeline) prepareBack(ctx context.Context, hi uint64) error {
 	for size := uint64(lastStretch); size >= firstStretch; size /= stretchGrowth {
 		if hi <= size {
@@ -104,11 +105,12 @@ func (tl *timeline) prepareBack(ctx context.Context, hi uint64) error {
 	return nil
 }
 
-// nearShare limits how close to the end of a stretch a kept state may be to start it: the usual size divided by nearShare. Searches that go back
-// step by step can then reuse a state for a while.
+// nearShare limits how close to the end of a stretch a kept state may be to start it: the usual
+// size divided by nearShare. Searches that go back step by step can then reuse a state for a while.
 const nearShare = 16
 
-// stretchStart returns the start of a stretch of about size instructions that ends at hi: a kept state, if one is close enough.
+// stretchStart returns the start of a stretch of about size instructions that ends at hi: a kept
+// state, if one is close enough.
 func (tl *timeline) stretchStart(hi, size uint64) uint64 {
 	if w := tl.wayTo(hi - min(size/nearShare, hi)); w != nil && hi-w.pos <= 2*size {
 		return w.pos

@@ -9,8 +9,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// returned adds a function's return value to the stop after it: r0 in the function's return type. A function that returns nothing leaves an
-// arbitrary value in r0, and so does a static function whose result is unused, since compilers drop it; Notes point that out.
+// returned adds a function's return value to the stop after it: r0 in the function's return type. A
+// function that returns nothing leaves an arbitrary value in r0, and so does a static function
+// whose result is unused, since compilers drop it; Notes point that out.
 func (fr *frames) returned(st *Stop, callee Place) {
 	v := fr.Number(fr.m.Thread().Reg(0), false)
 	f, ok := callee.Func()
@@ -42,7 +43,8 @@ func (fr *frames) returned(st *Stop, callee Place) {
 	}
 }
 
-// callerIsHelper returns the name of the helper that called the selected frame's function, "" if none did.
+// callerIsHelper returns the name of the helper that called the selected frame's function, "" if
+// none did.
 func (fr *frames) callerIsHelper() string {
 	frames := fr.m.Thread().Frames()
 	if fr.frame+1 >= len(frames) || !frames[fr.frame].Callback {
@@ -55,7 +57,8 @@ func (fr *frames) callerIsHelper() string {
 	return callee(caller.Prog, caller.PC)
 }
 
-// callback reports whether a function's address is taken, so that a helper may receive its return value.
+// callback reports whether a function's address is taken, so that a helper may receive its return
+// value.
 func (fr *frames) callback(p Place) bool {
 	f, _ := p.Func()
 	for _, ref := range p.Prog.Refs {
@@ -66,7 +69,8 @@ func (fr *frames) callback(p Place) bool {
 	return false
 }
 
-// usesResult reports whether r0 may be read at or after a place before it is set again. When in doubt, it returns true.
+// usesResult reports whether r0 may be read at or after a place before it is set again. When in
+// doubt, it returns true.
 func (fr *frames) usesResult(p Place) bool {
 	f, ok := p.Func()
 	if p.Prog == nil || !ok {

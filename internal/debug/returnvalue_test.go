@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug/expr"
 )
 
-// TestFinishShowsTheValueReturned: finish ends with the value in the function's own type; for functions without a result, and static ones whose result
-// the caller does not use, it says so instead of showing what r0 was left with.
+// TestFinishShowsTheValueReturned: finish ends with the value in the function's own type; for
+// functions without a result, and static ones whose result the caller does not use, it says so
+// instead of showing what r0 was left with.
 func TestFinishShowsTheValueReturned(t *testing.T) {
 	const tailcall, locals, loop = "examples/tailcall/tailcall.bpf.o", "internal/debug/testdata/locals-O2-dwarf5.o", "examples/loop/loop.bpf.o"
 	for _, tc := range []struct {

@@ -17,7 +17,8 @@ type walk struct {
 	temps []Place
 	// stops returns all instructions at which done may hold. A long walk runs from one to the next.
 	stops func() []Place
-	// done is called at every instruction examined and ends the walk if it returns true; nil never ends it.
+	// done is called at every instruction examined and ends the walk if it returns true; nil never
+	// ends it.
 	done   func() bool
 	reason Reason
 }
@@ -154,10 +155,12 @@ func (s *Session) Until(ctx context.Context) (*Stop, error) {
 	return s.stepLine(ctx, s.m.Thread().Depth(), s.m.Thread().PC()+1)
 }
 
-// patientSteps is the number of instructions that a walk examines one by one before it sets breakpoints where it may end.
+// patientSteps is the number of instructions that a walk examines one by one before it sets
+// breakpoints where it may end.
 const patientSteps = 1000
 
-// stepLine steps to another line; least is the first instruction of the function that it may stop at.
+// stepLine steps to another line; least is the first instruction of the function that it may stop
+// at.
 func (s *Session) stepLine(ctx context.Context, over, least int) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle

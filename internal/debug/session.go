@@ -20,7 +20,8 @@ type Config struct {
 	ELF []byte
 	// SourceDirs are the directories searched for source files.
 	SourceDirs []string
-	// SourceMap replaces the leading directories of source file names before SourceDirs are searched.
+	// SourceMap replaces the leading directories of source file names before SourceDirs are
+	// searched.
 	SourceMap []SourceMapping
 	// Kernel sets up the machine for another kernel, for SwitchKernel; nil disables switching.
 	Kernel func(ctx context.Context, name string) (Target, error)
@@ -29,8 +30,8 @@ type Config struct {
 // SourceMapping maps files compiled under From to their current location under To.
 type SourceMapping struct{ From, To string }
 
-// Session debugs the programs of one linked object on one machine. It is not safe for concurrent use, except for canceling the contexts of its
-// methods.
+// Session debugs the programs of one linked object on one machine. It is not safe for concurrent
+// use, except for canceling the contexts of its methods.
 type Session struct {
 	*subject
 	*codeMap
@@ -95,7 +96,8 @@ func New(l *loader.Linked, cfg Config) (*Session, error) {
 // Close releases the machine.
 func (s *Session) Close() { s.m.Close() }
 
-// Machine returns the session's machine, for inspection only. Changes made outside the session are lost when the run goes backwards.
+// Machine returns the session's machine, for inspection only. Changes made outside the session are
+// lost when the run goes backwards.
 func (s *Session) Machine() *machine.Machine { return s.m }
 
 // Linked returns the object.
@@ -119,8 +121,9 @@ func (e *StatusError) Error() string {
 // Unwrap returns the reason.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// Start begins a run of a program, "" for the one started last or the first. Maps, global variables and simulated time are as earlier runs of the
-// session left them. A run in progress is undone, unless programs on other CPUs are still running: then the program joins their run. The error is a
+// Start begins a run of a program, "" for the one started last or the first. Maps, global variables
+// and simulated time are as earlier runs of the session left them. A run in progress is undone,
+// unless programs on other CPUs are still running: then the program joins their run. The error is a
 // *[StatusError] if the program cannot be run.
 func (s *Session) Start(prog string) (*Stop, error) {
 	return s.StartContext(context.Background(), prog)

@@ -35,7 +35,8 @@ type source struct {
 	path  string // of that file
 }
 
-// sourceText returns the lines of a source file: from the file if it is found, otherwise from the text in line information.
+// sourceText returns the lines of a source file: from the file if it is found, otherwise from the
+// text in line information.
 func (cm *codeMap) sourceText(file string) source {
 	if src, ok := cm.sources[file]; ok {
 		return src
@@ -84,7 +85,8 @@ func (cm *codeMap) readSource(file string) (lines []string, found string) {
 	return nil, ""
 }
 
-// agrees reports whether a file is the one the object was compiled from: it contains the lines recorded in line information.
+// agrees reports whether a file is the one the object was compiled from: it contains the lines
+// recorded in line information.
 func (cm *codeMap) agrees(file string, lines []string) bool {
 	same := true
 	cm.eachLine(func(l btf.LineInfo) {
@@ -187,7 +189,8 @@ type CodeLine struct {
 	Text  string
 	// Source is the source line if it differs from the previous instruction's; "" otherwise.
 	Source string
-	// Reloc is set for instructions with a CO-RE relocation; Changed reports whether the relocation changed the instruction.
+	// Reloc is set for instructions with a CO-RE relocation; Changed reports whether the relocation
+	// changed the instruction.
 	Reloc   *loader.Reloc
 	Changed bool
 	Current bool
@@ -197,7 +200,8 @@ type CodeLine struct {
 	Function string
 }
 
-// Disassemble returns the instructions of a program from slot from up to, but not including, slot to.
+// Disassemble returns the instructions of a program from slot from up to, but not including, slot
+// to.
 func (s *Session) Disassemble(lp *loader.LinkedProgram, from, to int) []CodeLine {
 	var out []CodeLine
 	here := s.Here()
@@ -237,7 +241,8 @@ func (s *Session) Disassemble(lp *loader.LinkedProgram, from, to int) []CodeLine
 	return out
 }
 
-// LineAt returns the source line of a place; ok is false for compiler-generated code and without line information.
+// LineAt returns the source line of a place; ok is false for compiler-generated code and without
+// line information.
 func (cm *codeMap) LineAt(p Place) (btf.LineInfo, bool) { return lineOf(p) }
 
 // SourceLineText returns the text of a source line, "" if it is unknown.
@@ -251,7 +256,8 @@ func (cm *codeMap) SourceLineText(l btf.LineInfo) string {
 	return ""
 }
 
-// MapSource replaces a leading directory of source file names: files compiled under from are now under to.
+// MapSource replaces a leading directory of source file names: files compiled under from are now
+// under to.
 func (cm *codeMap) MapSource(from, to string) {
 	cm.moved = append(cm.moved, SourceMapping{From: from, To: to})
 	clear(cm.sources)
@@ -266,7 +272,8 @@ func (cm *codeMap) AddSourceDir(dir string) {
 // SourceDirs returns the directories searched for source files.
 func (cm *codeMap) SourceDirs() []string { return cm.dirs }
 
-// SourcePath returns the path of the file that provides the text of a source file, "" if none was found.
+// SourcePath returns the path of the file that provides the text of a source file, "" if none was
+// found.
 func (cm *codeMap) SourcePath(file string) string { return cm.sourceText(file).path }
 
 // HasSource reports whether the text of a source file was read from a file.
@@ -280,7 +287,8 @@ func (cm *codeMap) LineSource(p Place) string {
 	return ".BTF.ext"
 }
 
-// LineRange returns the slots around a place that belong to its line, from lo up to, but not including, hi.
+// LineRange returns the slots around a place that belong to its line, from lo up to, but not
+// including, hi.
 func (cm *codeMap) LineRange(p Place) (lo, hi int) {
 	c := cm.codeOf(p.Prog)
 	lo, hi = p.PC, p.PC+1

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// NewOn creates a session on a machine, which [Session.Close] closes. Config's Machine is the configuration that the machine was set up with.
+// NewOn creates a session on a machine, which [Session.Close] closes. Config's Machine is the
+// configuration that the machine was set up with.
 func NewOn(t Target, cfg Config) (*Session, error) {
 	s := compose(cfg)
 	if len(cfg.ELF) > 0 {
@@ -68,7 +69,8 @@ func (s *Session) pointHere(ctx context.Context) (point, error) {
 	return p, err
 }
 
-// visits counts how often an instruction was reached up to a position. It leaves the session at that position.
+// visits counts how often an instruction was reached up to a position. It leaves the session at
+// that position.
 func (s *Session) visits(ctx context.Context, at Place, pos uint64) (int, error) {
 	if err := s.goTo(ctx, 0); err != nil {
 		return 0, err
@@ -86,8 +88,8 @@ func (s *Session) visits(ctx context.Context, at Place, pos uint64) (int, error)
 	return n, err
 }
 
-// visit executes from the current position and calls f whenever an instruction is reached, until f returns true. Breakpoints and watchpoints are
-// ignored.
+// visit executes from the current position and calls f whenever an instruction is reached, until f
+// returns true. Breakpoints and watchpoints are ignored.
 func (s *Session) visit(ctx context.Context, at Place, f func() bool) error {
 	to, ok := s.spot(at)
 	if !ok {
@@ -115,8 +117,9 @@ func (s *Session) visit(ctx context.Context, at Place, f func() bool) error {
 	return nil
 }
 
-// SwitchKernel runs the object on another kernel, from the start of the run to the corresponding point: the same visit to the same instruction.
-// Breakpoints are resolved again; edits, checkpoints and watchpoints end with the old run. If the program cannot be run there, the session stays on
+// SwitchKernel runs the object on another kernel, from the start of the run to the corresponding
+// point: the same visit to the same instruction. Breakpoints are resolved again; edits, checkpoints
+// and watchpoints end with the old run. If the program cannot be run there, the session stays on
 // the new kernel without a run, and the error explains why.
 func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) {
 	if s.cfg.Kernel == nil {
@@ -170,7 +173,8 @@ func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) 
 	return st, nil
 }
 
-// carryOver applies the user's settings to the new machine and returns notes on those that were dropped.
+// carryOver applies the user's settings to the new machine and returns notes on those that were
+// dropped.
 func (s *Session) carryOver(edits int) []string {
 	var notes []string
 	for _, v := range s.history {

@@ -42,8 +42,8 @@ func journey(t *testing.T, s *Session, most int) []map[string]string {
 	return out
 }
 
-// TestReversible goes forward to the end, and then back to every position in several ways: what is there must be
-// what was there.
+// TestReversible goes forward to the end, and then back to every position in several ways: what is
+// there must be what was there.
 func TestReversible(t *testing.T) {
 	for _, ex := range examples {
 		t.Run(ex.path+" "+ex.prog, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestReversible(t *testing.T) {
 	}
 }
 
-// TestStepsBothWays: the lines that step visits forwards are visited backwards, in the opposite order, when no line is entered in its
-// middle.
+// TestStepsBothWays: the lines that step visits forwards are visited backwards, in the opposite
+// order, when no line is entered in its middle.
 func TestStepsBothWays(t *testing.T) {
 	s := started(t, "examples/xdp/xdp.bpf.o", "filter")
 	var forth []uint64
@@ -400,7 +400,8 @@ func lineWithText(t *testing.T, s *Session, text string) string {
 	return ""
 }
 
-// TestWatchpointsOfWritesNeedAChange: a store of the value that is there is none; an access watchpoint tells of it all the same.
+// TestWatchpointsOfWritesNeedAChange: a store of the value that is there is none; an access
+// watchpoint tells of it all the same.
 func TestWatchpointsOfWritesNeedAChange(t *testing.T) {
 	for _, read := range []bool{false, true} {
 		s := started(t, "testdata/objects/clang-14/senders.o", "rewrite")

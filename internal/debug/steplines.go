@@ -1,7 +1,8 @@
 package debug
 
-// lineStops returns the instructions at which a step from a line may end: the starts of other lines, in this function from least on. With into,
-// called functions are included; functions inlined are included up to a depth.
+// lineStops returns the instructions at which a step from a line may end: the starts of other
+// lines, in this function from least on. With into, called functions are included; functions
+// inlined are included up to a depth.
 func (cm *codeMap) lineStops(here Place, into bool, least int, inlined uint8) []Place {
 	cur := cm.codeOf(here.Prog)
 	var out []Place

@@ -30,7 +30,8 @@ const (
 	Interrupted
 	// AtStart: the start of the run was reached, going backwards.
 	AtStart
-	// Waiting: the program waits for a lock that another CPU holds; Stop.Notes name the lock and the CPU.
+	// Waiting: the program waits for a lock that another CPU holds; Stop.Notes name the lock and
+	// the CPU.
 	Waiting
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// timeline owns the run: its position, the states kept for going back, the user's edits, and its end. It moves without stopping at breakpoints;
-// Session decides where to stop.
+// timeline owns the run: its position, the states kept for going back, the user's edits, and its
+// end. It moves without stopping at breakpoints; Session decides where to stop.
 type timeline struct {
 	*subject
 	*expr.Memory
@@ -65,7 +65,8 @@ func (tl *timeline) Sent(def *loader.Map) (records [][]byte, ok bool) {
 	return records, true
 }
 
-// edit is a change made by the user at a position of the run: an assignment, or a program started on another CPU. It is repeated in every pass.
+// edit is a change made by the user at a position of the run: an assignment, or a program started
+// on another CPU. It is repeated in every pass.
 type edit struct {
 	pos   uint64
 	cpu   int
@@ -220,7 +221,8 @@ func (tl *timeline) goTo(ctx context.Context, n uint64) error {
 	return err
 }
 
-// goBackTo moves to the position and CPU at which a search began, even if the search was interrupted.
+// goBackTo moves to the position and CPU at which a search began, even if the search was
+// interrupted.
 func (tl *timeline) goBackTo(ctx context.Context, n uint64, cpu int) error {
 	err := tl.goTo(context.WithoutCancel(ctx), n)
 	tl.load(cpu)
@@ -245,7 +247,8 @@ func (tl *timeline) advance(ctx context.Context, n uint64) error {
 	return nil
 }
 
-// ended records that the run is over. The result that an earlier pass recorded stays the run's result.
+// ended records that the run is over. The result that an earlier pass recorded stays the run's
+// result.
 func (tl *timeline) ended() {
 	tl.result = tl.run.Finish()
 	tl.state, tl.frame = Ended, 0
@@ -267,7 +270,8 @@ func (tl *timeline) endReason() Reason {
 	return Exited
 }
 
-// onWatch is called in the middle of an instruction: it records the access and requests a stop after the instruction.
+// onWatch is called in the middle of an instruction: it records the access and requests a stop
+// after the instruction.
 func (tl *timeline) onWatch(h mem.Hit) {
 	if tl.state != Running || tl.run == nil {
 		return

@@ -24,7 +24,8 @@ type tracing struct {
 	tracedLine lineKey
 }
 
-// Tracing selects what is traced going forwards. Each event is passed to [Session.OnTrace] as it happens.
+// Tracing selects what is traced going forwards. Each event is passed to [Session.OnTrace] as it
+// happens.
 type Tracing uint8
 
 // Kinds of traced events.
@@ -73,7 +74,8 @@ type Traced struct {
 	Kind  Tracing
 	Place Place
 	Depth int
-	// Text is the line, the instruction with its changes, the call with its result, the access, or the record.
+	// Text is the line, the instruction with its changes, the call with its result, the access, or
+	// the record.
 	Text string
 }
 

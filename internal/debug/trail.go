@@ -19,7 +19,8 @@ type crumb struct {
 // trailStretch is the number of instructions recorded at once.
 const trailStretch = 1 << 14
 
-// trail looks up executed instructions by position. It moves the session, so its caller has to restore the position.
+// trail looks up executed instructions by position. It moves the session, so its caller has to
+// restore the position.
 type trail struct {
 	s    *Session
 	ctx  context.Context
@@ -78,8 +79,9 @@ func effective(in decode.Insn, regs *[256]uint64) uint64 {
 	return regs[in.Src] + uint64(int64(in.Off))
 }
 
-// define finds the last instruction before a position that set a register of a frame. If there is none, the register has its initial value in the
-// frame, and pos is where the frame began; began is where the program began.
+// define finds the last instruction before a position that set a register of a frame. If there is
+// none, the register has its initial value in the frame, and pos is where the frame began; began is
+// where the program began.
 func (t *trail) define(x want, began uint64) (def definition, err error) {
 	depth, reg := x.depth, x.reg
 	returned := uint64(0) // position after the exit of the callee seen last

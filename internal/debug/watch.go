@@ -8,13 +8,15 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug/expr"
 )
 
-// Watch is a watchpoint. A watchpoint on memory costs nothing until that memory is accessed; any other (on a register, an expression, an element not
-// yet in its map) is evaluated after every instruction.
+// Watch is a watchpoint. A watchpoint on memory costs nothing until that memory is accessed; any
+// other (on a register, an expression, an element not yet in its map) is evaluated after every
+// instruction.
 type Watch struct {
 	ID   int
 	Expr string
 	expr expr.Node
-	// Read and Write select the accesses that stop the program. A write stops it only if it changes the value.
+	// Read and Write select the accesses that stop the program. A write stops it only if it changes
+	// the value.
 	Read, Write bool
 	Enabled     bool
 	Hits        int
@@ -23,10 +25,12 @@ type Watch struct {
 	// Addr and Size are the watched memory, Size in bytes; Size is 0 for an evaluated watchpoint.
 	Addr, Size uint64
 
-	// framed means that the expression has local variables: it is evaluated in the activation at depth and ends with it.
+	// framed means that the expression has local variables: it is evaluated in the activation at
+	// depth and ends with it.
 	framed bool
 	depth  int
-	// cpu is the CPU it is evaluated on, AllCPUs for any: registers and local variables belong to one CPU.
+	// cpu is the CPU it is evaluated on, AllCPUs for any: registers and local variables belong to
+	// one CPU.
 	cpu int
 
 	id    int    // in mem
@@ -53,7 +57,8 @@ type WatchHit struct {
 // maxWatched is the largest value that can be watched, in bytes.
 const maxWatched = 1 << 16
 
-// AddWatch watches an expression for reads, writes or both. The program stops after the access when it runs forwards, before it in reverse.
+// AddWatch watches an expression for reads, writes or both. The program stops after the access when
+// it runs forwards, before it in reverse.
 func (sp *stops) AddWatch(text string, read, write bool) (*Watch, error) {
 	if sp.state == Ended {
 		return nil, ErrEnded

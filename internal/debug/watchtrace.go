@@ -10,10 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug/scopes"
 )
 
-// outcomes are the last values of an evaluated watchpoint, each with what it was evaluated from. A watchpoint is evaluated again only if that has
-// changed.
+// outcomes are the last values of an evaluated watchpoint, each with what it was evaluated from. A
+// watchpoint is evaluated again only if that has changed.
 type outcomes struct {
-	// positional means that names in the expression may be those of local variables or arguments: what they mean depends on the instruction.
+	// positional means that names in the expression may be those of local variables or arguments:
+	// what they mean depends on the instruction.
 	positional bool
 	at         map[spot]int // the meaning of the names at an instruction, as an index into meanings
 	meanings   map[string]int
@@ -39,7 +40,8 @@ const maxOutcomes = 1 << 14
 // forget drops all outcomes.
 func (o *outcomes) forget() { *o = outcomes{positional: o.positional} }
 
-// mayBeLocal reports whether names in an expression are those of local variables or arguments of any function.
+// mayBeLocal reports whether names in an expression are those of local variables or arguments of
+// any function.
 func (fr *frames) mayBeLocal(n expr.Node) bool {
 	var names []string
 	expr.EachName(n, func(name string) { names = append(names, name) })
@@ -91,7 +93,8 @@ func (fr *frames) watchedSpot(frame int) (spot, bool) {
 	return spot{list[frame].Image, list[frame].PC - 1}, true
 }
 
-// outcomeKey returns the key that distinguishes the outcomes of a watchpoint now; ok is false if nothing does.
+// outcomeKey returns the key that distinguishes the outcomes of a watchpoint now; ok is false if
+// nothing does.
 func (sp *stops) outcomeKey(w *Watch) (key outcomeKey, ok bool) {
 	key.cpu = sp.cpu
 	switch {
@@ -127,7 +130,8 @@ func (sp *stops) outcomeKey(w *Watch) (key outcomeKey, ok bool) {
 	return key, true
 }
 
-// meaning describes what the names of a watchpoint's expression stand for in an activation: equal texts mean the same variables in the same places.
+// meaning describes what the names of a watchpoint's expression stand for in an activation: equal
+// texts mean the same variables in the same places.
 func (sp *stops) meaning(w *Watch, frame int) string {
 	was, inline := sp.frame, sp.inline
 	defer func() { sp.frame, sp.inline = was, inline }()
@@ -152,7 +156,8 @@ func (sp *stops) meaning(w *Watch, frame int) string {
 	return text
 }
 
-// same reports whether an evaluated watchpoint has the value it had, since nothing it was evaluated from has changed.
+// same reports whether an evaluated watchpoint has the value it had, since nothing it was evaluated
+// from has changed.
 func (sp *stops) same(w *Watch) bool {
 	key, ok := sp.outcomeKey(w)
 	if !ok {

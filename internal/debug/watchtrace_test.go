@@ -10,10 +10,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug/expr"
 )
 
-// everyTime makes an expression of the same value that no trace covers, so that it is evaluated after every instruction.
+// everyTime makes an expression of the same value that no trace covers, so that it is evaluated
+// after every instruction.
 func everyTime(text string) string { return "(long long)($insns * 0) + (" + text + ")" }
 
-// hitsOf returns what a watchpoint reports on a run forwards and back, from the n-th line on; open reports how often it cannot be followed.
+// hitsOf returns what a watchpoint reports on a run forwards and back, from the n-th line on; open
+// reports how often it cannot be followed.
 func hitsOf(t *testing.T, path, prog, text string, lines int, dwarf bool) (out []string, open bool, err error) {
 	t.Helper()
 	start := started
@@ -49,7 +51,8 @@ func hitsOf(t *testing.T, path, prog, text string, lines int, dwarf bool) (out [
 	return out, open, nil
 }
 
-// TestWatchSeesEveryChange compares with a watchpoint on an equal expression that is evaluated after every instruction.
+// TestWatchSeesEveryChange compares with a watchpoint on an equal expression that is evaluated
+// after every instruction.
 func TestWatchSeesEveryChange(t *testing.T) {
 	const xdp = "examples/xdp/xdp.bpf.o"
 	locals := []string{
@@ -87,7 +90,8 @@ func TestWatchSeesEveryChange(t *testing.T) {
 	}
 }
 
-// TestWatchIsNotEvaluatedAgain: an expression of registers and plain memory is evaluated once, and again only when one of them changes.
+// TestWatchIsNotEvaluatedAgain: an expression of registers and plain memory is evaluated once, and
+// again only when one of them changes.
 func TestWatchIsNotEvaluatedAgain(t *testing.T) {
 	s := started(t, "internal/debug/testdata/locals-O1-dwarf5.o", "locals")
 	for _, tt := range []struct {

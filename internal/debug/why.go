@@ -11,7 +11,8 @@ import (
 
 // Origin is a step in the history of a value: an instruction, a call, or the value's beginning.
 type Origin struct {
-	// Pos is the number of instructions executed before the step; Place is its instruction. A beginning has no Place.
+	// Pos is the number of instructions executed before the step; Place is its instruction. A
+	// beginning has no Place.
 	Pos   uint64
 	Place Place
 	// CPU is the CPU that executed it.
@@ -27,8 +28,9 @@ type Origin struct {
 // maxOrigins is the largest number of steps followed.
 const maxOrigins = 100
 
-// Why traces the value of an expression back through instructions, stack slots and helper calls to kernel fields, packet bytes, map elements,
-// arguments and constants. The session's position does not change.
+// Why traces the value of an expression back through instructions, stack slots and helper calls to
+// kernel fields, packet bytes, map elements, arguments and constants. The session's position does
+// not change.
 func (s *Session) Why(ctx context.Context, text string) (*Origin, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -72,7 +74,8 @@ func (s *Session) Why(ctx context.Context, text string) (*Origin, error) {
 	return root, nil
 }
 
-// want is a value whose origin is sought: a register of a frame, memory, or a record, as it is before an instruction.
+// want is a value whose origin is sought: a register of a frame, memory, or a record, as it is
+// before an instruction.
 type want struct {
 	pos   uint64
 	kind  wantKind
@@ -123,7 +126,8 @@ func (w *why) targets(n expr.Node) ([]want, error) {
 	return out, nil
 }
 
-// target returns the register or memory that holds a value; ok is false for a value stored in neither.
+// target returns the register or memory that holds a value; ok is false for a value stored in
+// neither.
 func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 	s := w.s
 	at = want{pos: s.Pos(), kind: wantMemory}
@@ -150,7 +154,8 @@ func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 // maxTraced is the size of the largest value that is traced, in bytes.
 const maxTraced = 512
 
-// follow finds the origins breadth first, so that a long chain on one side does not crowd out the other.
+// follow finds the origins breadth first, so that a long chain on one side does not crowd out the
+// other.
 func (w *why) follow(root *Origin, wants []want) error {
 	type job struct {
 		parent *Origin

@@ -23,7 +23,8 @@ func steps(o *Origin) string {
 	return b.String()
 }
 
-// TestWhy: where values came from, in an ended run and in the middle of one; the session stays where it was.
+// TestWhy: where values came from, in an ended run and in the middle of one; the session stays
+// where it was.
 func TestWhy(t *testing.T) {
 	exec := started(t, "examples/exec/exec.bpf.o", "on_exec")
 	st, err := exec.Continue(bg)

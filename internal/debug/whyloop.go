@@ -4,8 +4,9 @@ import (
 	"fmt"
 )
 
-// foldLoops folds the repeated iterations of a loop: where an instruction's value comes from its own earlier executions, the origin shows the first
-// one, a step that counts the rest, and what preceded the loop.
+// foldLoops folds the repeated iterations of a loop: where an instruction's value comes from its
+// own earlier executions, the origin shows the first one, a step that counts the rest, and what
+// preceded the loop.
 func foldLoops(o *Origin) {
 	for i, f := range o.From {
 		o.From[i] = folded(o, f)

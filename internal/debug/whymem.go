@@ -33,7 +33,8 @@ func (w *why) spied(h mem.Hit) {
 	w.s.m.Thread().Suspend("looking for writes")
 }
 
-// writers returns, for each byte of memory, the position after the last instruction before pos that wrote it; 0 if none did.
+// writers returns, for each byte of memory, the position after the last instruction before pos that
+// wrote it; 0 if none did.
 func (w *why) writers(pos, addr uint64, size int) ([]uint64, error) {
 	s := w.s
 	x := &watching{addr: addr, last: make([]uint64, size), dirty: make([]bool, size)}
@@ -76,7 +77,8 @@ func (w *why) writers(pos, addr uint64, size int) ([]uint64, error) {
 	return x.last, nil
 }
 
-// memory finds the writers of memory byte by byte; a range of bytes with the same writer becomes one step.
+// memory finds the writers of memory byte by byte; a range of bytes with the same writer becomes
+// one step.
 func (w *why) memory(x want) ([]step, error) {
 	last, err := w.writers(x.pos, x.addr, x.size)
 	if err != nil {
@@ -176,7 +178,8 @@ func (w *why) call(pos uint64) (string, error) {
 	return w.s.CallText(), nil
 }
 
-// copied returns the origins of memory written by a helper: the source it copied from, if the helper's prototype declares one.
+// copied returns the origins of memory written by a helper: the source it copied from, if the
+// helper's prototype declares one.
 func (w *why) copied(part want, pos uint64, p Place) ([]step, error) {
 	s := w.s
 	call, err := w.call(pos)

@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Decision is the branch that kept a run from reaching a place: no path from the side taken leads there, and one from the other side does.
+// Decision is the branch that kept a run from reaching a place: no path from the side taken leads
+// there, and one from the other side does.
 type Decision struct {
 	Place Place
 	Pos   uint64
@@ -22,7 +23,8 @@ type Decision struct {
 	Taken bool
 	// Sides are the two operands of the comparison.
 	Sides [2]Compared
-	// Because is the branch on which a called function's constant result depends; nil for other values.
+	// Because is the branch on which a called function's constant result depends; nil for other
+	// values.
 	Because *Decision
 	// Hints are ways to change the outcome: flags and keys of scenario files.
 	Hints []Hint
@@ -37,7 +39,8 @@ type Compared struct {
 
 // Hint is a way to change a value that a branch compared.
 type Hint struct {
-	// Flag is a command-line option, "" if none applies; Key is the equivalent key of a scenario file.
+	// Flag is a command-line option, "" if none applies; Key is the equivalent key of a scenario
+	// file.
 	Flag, Key string
 
 	known bool // whether the value that the flag needs is known
@@ -54,7 +57,8 @@ var (
 // maxNested limits how many nested functions that return constants are followed.
 const maxNested = 4
 
-// callOf returns the position of the call that produced a value. The origin of a function's result holds the position of the exit instead.
+// callOf returns the position of the call that produced a value. The origin of a function's result
+// holds the position of the exit instead.
 func (s *Session) callOf(run []entry, l *Origin) uint64 {
 	for k := min(int(l.Pos), len(run)-1); k >= 0; k-- {
 		if p := s.place(run[k].img, int(run[k].pc)); p == l.Place {
@@ -67,8 +71,8 @@ func (s *Session) callOf(run []entry, l *Origin) uint64 {
 // maxDecided is the largest number of instructions in a run whose branches are examined.
 const maxDecided = 1 << 20
 
-// WhyNot finds the branch that kept the run from every place of goal. The session's position does not change. The errors include [ErrReached] and
-// [ErrNoDecision].
+// WhyNot finds the branch that kept the run from every place of goal. The session's position does
+// not change. The errors include [ErrReached] and [ErrNoDecision].
 func (s *Session) WhyNot(ctx context.Context, goal func(Place) bool) (*Decision, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -103,7 +107,8 @@ func (s *Session) whyNot(ctx context.Context, goal func(Place) bool) (*Decision,
 		}
 		return ways[lp][pc]
 	}
-	// later[d] reports whether functions below depth d lead to the goal after a callee returns to them.
+	// later[d] reports whether functions below depth d lead to the goal after a callee returns to
+	// them.
 	later := []bool{false}
 	last := -1
 	for i := range run {
@@ -143,8 +148,8 @@ func (s *Session) whyNot(ctx context.Context, goal func(Place) bool) (*Decision,
 	return s.decision(ctx, run, last, 0)
 }
 
-// returning returns the last branch in the function called at a position whose other side would flip the branch at entry at. It finds it by
-// executing that side. ok is false if there is none.
+// returning returns the last branch in the function called at a position whose other side would
+// flip the branch at entry at. It finds it by executing that side. ok is false if there is none.
 func (s *Session) returning(ctx context.Context, run []entry, call uint64, at int) (i int, ok bool, err error) {
 	from := int(call)
 	if from+1 >= at || run[from].pos != call {
@@ -177,8 +182,8 @@ func (s *Session) returning(ctx context.Context, run []entry, call uint64, at in
 	return 0, false, nil
 }
 
-// flips continues on the other side of a branch and reports whether that flips the branch at entry at. It leaves the session in a state that is not
-// part of the run.
+// flips continues on the other side of a branch and reports whether that flips the branch at entry
+// at. It leaves the session in a state that is not part of the run.
 func (s *Session) flips(other int, run []entry, at int) bool {
 	t, e := s.m.Thread(), &run[at]
 	t.Advance(other, 1)
@@ -194,7 +199,8 @@ func (s *Session) flips(other int, run []entry, at int) bool {
 	return false
 }
 
-// Limits for a function that returned a constant: the branches tried, and the instructions executed for each.
+// Limits for a function that returned a constant: the branches tried, and the instructions executed
+// for each.
 const (
 	maxTried      = 32
 	maxTriedInsns = 1 << 14
@@ -379,7 +385,8 @@ func (s *Session) hint(l *Origin, in decode.Insn, d *Decision, i int) (Hint, boo
 	return Hint{}, false
 }
 
-// otherwise returns a value of side i that flips an equality comparison; ok is false for other comparisons.
+// otherwise returns a value of side i that flips an equality comparison; ok is false for other
+// comparisons.
 func otherwise(in decode.Insn, d *Decision, i int) (v uint64, ok bool) {
 	other := d.Sides[1-i].Value
 	equal := d.Sides[0].Value == d.Sides[1].Value
@@ -393,7 +400,8 @@ func otherwise(in decode.Insn, d *Decision, i int) (v uint64, ok bool) {
 	return 0, false
 }
 
-// effects are the helpers with effects outside the program: on users, maps, other programs or the kernel.
+// effects are the helpers with effects outside the program: on users, maps, other programs or the
+// kernel.
 var effects = map[uapi.FuncID]bool{
 	uapi.FuncRingbufOutput: true, uapi.FuncRingbufSubmit: true, uapi.FuncRingbufSubmitDynptr: true, uapi.FuncPerfEventOutput: true,
 	uapi.FuncSkbOutput: true, uapi.FuncXDPOutput: true, uapi.FuncMapUpdateElem: true, uapi.FuncMapDeleteElem: true, uapi.FuncMapPushElem: true,
@@ -402,8 +410,8 @@ var effects = map[uapi.FuncID]bool{
 	uapi.FuncProbeWriteUser: true, uapi.FuncTailCall: true, uapi.FuncTimerStart: true,
 }
 
-// HasEffect reports whether an instruction has an effect visible outside the program: a call of a helper in effects, or a store to memory other than
-// the stack.
+// HasEffect reports whether an instruction has an effect visible outside the program: a call of a
+// helper in effects, or a store to memory other than the stack.
 func HasEffect(p Place) bool {
 	in := p.Prog.Insns[p.PC]
 	info := in.Info()
@@ -430,7 +438,8 @@ func HasEffect(p Place) bool {
 	return false
 }
 
-// Lines describes the decision in a few lines: the source line, the comparison, and what would change it.
+// Lines describes the decision in a few lines: the source line, the comparison, and what would
+// change it.
 func (d *Decision) Lines() []string {
 	out := []string{"decided by " + d.Place.String()}
 	if l, ok := d.Place.Line(); ok && strings.TrimSpace(l.Text) != "" {
@@ -479,7 +488,8 @@ func (c Compared) String() string {
 	return text
 }
 
-// Flags returns the command-line options that flip the branch, or the branch it depends on. Options whose value is unknown are left out.
+// Flags returns the command-line options that flip the branch, or the branch it depends on. Options
+// whose value is unknown are left out.
 func (d *Decision) Flags() []string {
 	var out []string
 	for _, h := range d.Hints {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhyNot: the branch after which no way leads to an effect, through calls and callbacks, and what it compared. The session stands where
-// it stood.
+// TestWhyNot: the branch after which no way leads to an effect, through calls and callbacks, and
+// what it compared. The session stands where it stood.
 func TestWhyNot(t *testing.T) {
 	for _, tt := range []struct {
 		prog        string

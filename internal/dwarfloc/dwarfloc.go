@@ -1,5 +1,6 @@
-// Package dwarfloc reads DWARF location expressions and location lists (DWARF 5 sections 2.6 and 7.7): those of .debug_loc (DWARF 2 to 4) and of
-// .debug_loclists (DWARF 5). It finds operations and entries; it does not evaluate them.
+// Package dwarfloc reads DWARF location expressions and location lists (DWARF 5 sections 2.6 and
+// 7.7): those of .debug_loc (DWARF 2 to 4) and of .debug_loclists (DWARF 5). It finds operations
+// and entries; it does not evaluate them.
 //
 // Start at [Unit].
 package dwarfloc
@@ -32,7 +33,8 @@ type Unit struct {
 	ListBase uint64
 }
 
-// DefaultListBase returns ListBase for a unit without DW_AT_loclists_base: the size of the header of .debug_loclists.
+// DefaultListBase returns ListBase for a unit without DW_AT_loclists_base: the size of the header
+// of .debug_loclists.
 func DefaultListBase(offSize uint8) uint64 {
 	if offSize == 8 {
 		return 20

@@ -33,8 +33,9 @@ func (u *Unit) ListAt(section []byte, index uint64) (uint64, error) {
 	return u.ListBase + off, err
 }
 
-// List calls visit for each entry of the list at an offset of .debug_loclists, or of .debug_loc for units before DWARF 5, until visit returns
-// false. It returns the number of bytes read. The error is [ErrMalformed].
+// List calls visit for each entry of the list at an offset of .debug_loclists, or of .debug_loc for
+// units before DWARF 5, until visit returns false. It returns the number of bytes read. The error
+// is [ErrMalformed].
 func (u *Unit) List(section []byte, off uint64, visit func(Entry) bool) (read int, err error) {
 	if off > uint64(len(section)) {
 		return 0, ErrMalformed

@@ -104,8 +104,9 @@ func (o Op) IsConstant() bool {
 	return o.Code >= OpLit0 && o.Code < OpLit0+PerKind || o.Code == OpConstu || o.Code == OpConsts
 }
 
-// operands returns the encoding of an operation's operands, a letter each: a number of that many bytes (1, 2, 4, 8), an address, an offset, a
-// ULEB128 (u) or SLEB128 (s) number, or bytes after a count of one byte (c) or a ULEB128 count (b).
+// operands returns the encoding of an operation's operands, a letter each: a number of that many
+// bytes (1, 2, 4, 8), an address, an offset, a ULEB128 (u) or SLEB128 (s) number, or bytes after a
+// count of one byte (c) or a ULEB128 count (b).
 func operands(code byte) (string, bool) {
 	switch code {
 	case OpAddr:
@@ -148,7 +149,8 @@ func operands(code byte) (string, bool) {
 	return "", false
 }
 
-// Ops appends the operations of an expression to ops. After an error, those before it are returned. Errors are [ErrMalformed] and [ErrOperation].
+// Ops appends the operations of an expression to ops. After an error, those before it are returned.
+// Errors are [ErrMalformed] and [ErrOperation].
 func (u *Unit) Ops(ops []Op, expr []byte) ([]Op, error) {
 	r := reader{unit: u, b: expr}
 	for len(r.b) > 0 {

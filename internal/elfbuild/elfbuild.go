@@ -1,5 +1,6 @@
-// Package elfbuild writes small relocatable BPF objects, for tests and for programs that no compiler made. It handles sections, symbols
-// and relocations without interpreting them. Start at [New].
+// Package elfbuild writes small relocatable BPF objects, for tests and for programs that no
+// compiler made. It handles sections, symbols and relocations without interpreting them. Start at
+// [New].
 package elfbuild
 
 import (

@@ -1,9 +1,11 @@
-// Package endian reads and writes integers of any length in a byte order that is known only at run time: the target's.
+// Package endian reads and writes integers of any length in a byte order that is known only at run
+// time: the target's.
 package endian
 
 import "encoding/binary"
 
-// IsBig reports whether an order is big-endian. It tests the order's behaviour, because callers may pass their own type.
+// IsBig reports whether an order is big-endian. It tests the order's behaviour, because callers may
+// pass their own type.
 func IsBig(order binary.ByteOrder) bool { return order.Uint16(one) == 1 }
 
 // one is 1 in two big-endian bytes; a variable, so that IsBig does not allocate.
@@ -53,8 +55,9 @@ func PutUint(order binary.ByteOrder, b []byte, v uint64) {
 	}
 }
 
-// Bits reads the width bits, at most 64, that begin at bit off of b. Bits count from the least significant bit of a byte in
-// little-endian order and from the most significant one in big-endian order, as compilers lay out bitfields.
+// Bits reads the width bits, at most 64, that begin at bit off of b. Bits count from the least
+// significant bit of a byte in little-endian order and from the most significant one in big-endian
+// order, as compilers lay out bitfields.
 func Bits(order binary.ByteOrder, b []byte, off uint64, width uint32) (v uint64) {
 	big := IsBig(order)
 	for got := uint32(0); got < width; {
@@ -72,7 +75,8 @@ func Bits(order binary.ByteOrder, b []byte, off uint64, width uint32) (v uint64)
 	return v
 }
 
-// PutBits writes the low width bits of v, at most 64, at bit off of b, counted as [Bits] does. Other bits stay.
+// PutBits writes the low width bits of v, at most 64, at bit off of b, counted as [Bits] does.
+// Other bits stay.
 func PutBits(order binary.ByteOrder, b []byte, off uint64, width uint32, v uint64) {
 	big := IsBig(order)
 	for done := uint32(0); done < width; {

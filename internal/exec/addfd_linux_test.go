@@ -30,7 +30,8 @@ func init() {
 	}
 }
 
-// TestSignalsLoseNoDescriptor: the Go runtime's signals to threads of the supervisor do not interrupt it while it hands out descriptors.
+// TestSignalsLoseNoDescriptor: the Go runtime's signals to threads of the supervisor do not
+// interrupt it while it hands out descriptors.
 func TestSignalsLoseNoDescriptor(t *testing.T) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {

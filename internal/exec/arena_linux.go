@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// findArenas finds the addresses at which the caller has mapped arenas since its last call. The host's kernel chooses them when the caller does not, after
-// the call was let through.
+// findArenas finds the addresses at which the caller has mapped arenas since its last call. The
+// host's kernel chooses them when the caller does not, after the call was let through.
 func (c *call) findArenas() {
 	var text []byte
 	for _, f := range c.s.files {
@@ -35,7 +35,8 @@ func (c *call) findArenas() {
 	}
 }
 
-// mappedAt returns the first address at which a file of bpfrun's with this inode is mapped (proc_pid_maps(5)).
+// mappedAt returns the first address at which a file of bpfrun's with this inode is mapped
+// (proc_pid_maps(5)).
 func mappedAt(maps string, ino uint64) (uint64, bool) {
 	for l := range strings.Lines(maps) {
 		f := strings.Fields(l)
@@ -49,7 +50,8 @@ func mappedAt(maps string, ino uint64) (uint64, bool) {
 	return 0, false
 }
 
-// Touched calls f for the parts of the memory that were ever stored to, by either side. Looking at the others would allocate them.
+// Touched calls f for the parts of the memory that were ever stored to, by either side. Looking at
+// the others would allocate them.
 func (m *memory) Touched(f func(off, end uint64)) {
 	for at := int64(0); at < int64(len(m.b)); {
 		from, err := unix.Seek(m.fd, at, unix.SEEK_DATA)

@@ -16,8 +16,9 @@ import (
 
 func init() { tools["arena"] = arenaTool }
 
-// loadAdder loads a program that casts an address of an arena as user space knows it, and adds 100 to the number there, which it also stores in the next page.
-// Instructions are encoded here because package asm has no addr_space_cast.
+// loadAdder loads a program that casts an address of an arena as user space knows it, and adds 100
+// to the number there, which it also stores in the next page. Instructions are encoded here because
+// package asm has no addr_space_cast.
 func loadAdder(m *ebpf.Map, at uint64) (*ebpf.Program, error) {
 	var code []byte
 	insn := func(op, regs byte, off int16, imm uint32) {
@@ -53,7 +54,8 @@ func loadAdder(m *ebpf.Map, at uint64) (*ebpf.Program, error) {
 	return ebpf.NewProgramFromFD(int(fd))
 }
 
-// arenaTool maps an arena, without and with a fixed address, stores a number that a program adds to, and reads the result where it stored.
+// arenaTool maps an arena, without and with a fixed address, stores a number that a program adds
+// to, and reads the result where it stored.
 func arenaTool() error {
 	for _, extra := range []uint64{0, 0x7a1234560000} {
 		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Arena, MaxEntries: 3, Flags: unix.BPF_F_MMAPABLE, MapExtra: extra})
@@ -90,7 +92,8 @@ func arenaTool() error {
 	return nil
 }
 
-// TestArenasAreMapped also shows that a program cannot store to a page before user space has touched it.
+// TestArenasAreMapped also shows that a program cannot store to a page before user space has
+// touched it.
 func TestArenasAreMapped(t *testing.T) {
 	r := start(t, "arena", "")
 	assert.Equal(t, "107 55 0\n108 55 108\nanother size: EINVAL\nanother address: EINVAL\n107 55 0\n108 55 108\n", r.out, r.notes)

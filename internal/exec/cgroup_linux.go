@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupRoot is where the host mounts cgroups. The cgroups that the tool creates there are simulated: they are empty and serve as attach targets.
+// cgroupRoot is where the host mounts cgroups. The cgroups that the tool creates there are
+// simulated: they are empty and serve as attach targets.
 const cgroupRoot = "/sys/fs/cgroup"
 
 // maxCgroups limits the cgroups that the tool can create.

@@ -13,17 +13,19 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// childWord is the first argument of a child process, which the supervisor starts from its own executable.
+// childWord is the first argument of a child process, which the supervisor starts from its own
+// executable.
 const childWord = "__exec-child"
 
-// childFD is the child's socket to the supervisor, besideFD the pipe on which the command beside the tool waits, if there is one.
+// childFD is the child's socket to the supervisor, besideFD the pipe on which the command beside
+// the tool waits, if there is one.
 const (
 	childFD  = 3
 	besideFD = 4
 )
 
-// Child runs the child side when the supervisor started this process; in that case it exits instead of returning. Otherwise it returns false. args are
-// the process's arguments without its name.
+// Child runs the child side when the supervisor started this process; in that case it exits instead
+// of returning. Otherwise it returns false. args are the process's arguments without its name.
 func Child(args []string) bool {
 	if len(args) < 4 || args[0] != childWord {
 		return false
@@ -37,11 +39,12 @@ func Child(args []string) bool {
 	return true
 }
 
-// dropped are the capabilities with which calls that the filter does not know could change the host's kernel,
-// and CAP_SYS_PTRACE, with which the tool could reach the supervisor's memory.
+// dropped are the capabilities with which calls that the filter does not know could change the
+// host's kernel, and CAP_SYS_PTRACE, with which the tool could reach the supervisor's memory.
 var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_NET_ADMIN, unix.CAP_PERFMON, unix.CAP_BPF}
 
-// child makes this process the guard of the tool: its parent, which outlives the tool and the supervisor just long enough to leave no process running.
+// child makes this process the guard of the tool: its parent, which outlives the tool and the
+// supervisor just long enough to leave no process running.
 func child(asRoot, live bool, run, path string, argv []string) error {
 	// The filter applies to this thread alone, which therefore starts the tool.
 	runtime.LockOSThread()
@@ -67,7 +70,8 @@ func child(asRoot, live bool, run, path string, argv []string) error {
 	default:
 		return fmt.Errorf("seccomp: %w: seccomp user notification is not available here", e)
 	}
-	// This thread's calls may wait for the supervisor, which copies the listener itself. Another thread, without the filter, tells the number.
+	// This thread's calls may wait for the supervisor, which copies the listener itself. Another
+	// thread, without the filter, tells the number.
 	told := make(chan error, 1)
 	go func() {
 		if err := tell(uint32(fd)); err != nil {
@@ -92,8 +96,8 @@ func child(asRoot, live bool, run, path string, argv []string) error {
 	return guard(run, path, argv)
 }
 
-// unconfined checks that calls of this thread reach the supervisor. Filters that were installed earlier, such as a container's, run as well and may refuse
-// them.
+// unconfined checks that calls of this thread reach the supervisor. Filters that were installed
+// earlier, such as a container's, run as well and may refuse them.
 func unconfined() error {
 	v, _, e := unix.RawSyscall(unix.SYS_BPF, ask, 0, 0)
 	if e == 0 && v == answer {

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// hostTimes reads the clocks that the tool reads, by system calls or its vDSO: those of this process's time namespace, which the tool is in, too.
+// hostTimes reads the clocks that the tool reads, by system calls or its vDSO: those of this
+// process's time namespace, which the tool is in, too.
 func hostTimes() bpfsys.Times {
 	read := func(clock int32) uint64 {
 		var t unix.Timespec

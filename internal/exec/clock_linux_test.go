@@ -19,7 +19,8 @@ import (
 
 func init() { tools["time"] = timeTool }
 
-// timeTool prints by how many seconds what a program reads differs from what it reads itself: of the monotonic clock and of the time since boot.
+// timeTool prints by how many seconds what a program reads differs from what it reads itself: of
+// the monotonic clock and of the time since boot.
 func timeTool() error {
 	ring, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf, MaxEntries: 4096})
 	if err != nil {
@@ -60,7 +61,8 @@ func timeTool() error {
 	return nil
 }
 
-// TestProgramsSeeTheToolsTime: with the host's clock what programs and the tool read is the same time, and time that events let pass comes on top.
+// TestProgramsSeeTheToolsTime: with the host's clock what programs and the tool read is the same
+// time, and time that events let pass comes on top.
 func TestProgramsSeeTheToolsTime(t *testing.T) {
 	const events = "sched_switch\npass 100s\nsched_switch\n"
 	r := start(t, "time", events, func(c *Config) { c.RealClock = true })

@@ -83,7 +83,8 @@ var costs = []struct {
 	}},
 }
 
-// medianOf returns the median time of a call in nanoseconds, of n calls after a hundred that are not counted.
+// medianOf returns the median time of a call in nanoseconds, of n calls after a hundred that are
+// not counted.
 func medianOf(n int, cost func(func(func() error) error) error) (median int64, err error) {
 	err = cost(func(once func() error) error {
 		times := make([]int64, n)
@@ -117,7 +118,8 @@ func costTool() error {
 	return os.ErrNotExist
 }
 
-// BenchmarkCalls measures what calls cost a tool: median-ns is the median of b.N calls. The native side needs root.
+// BenchmarkCalls measures what calls cost a tool: median-ns is the median of b.N calls. The native
+// side needs root.
 func BenchmarkCalls(b *testing.B) {
 	for _, c := range costs {
 		b.Run("native/"+c.name, func(b *testing.B) {

@@ -8,13 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls of the supervisor that something outside of bpfrun can forbid: a seccomp filter of a container, a security module, the tool itself when it closes its memory to others. A tool must not
-// see that as an error of its own.
+// Calls of the supervisor that something outside of bpfrun can forbid: a seccomp filter of a
+// container, a security module, the tool itself when it closes its memory to others. A tool must
+// not see that as an error of its own.
 
 // advice says what to do when a call is forbidden.
 const advice = "a container's seccomp profile or a security module may forbid it (docker run --security-opt seccomp=unconfined; Yama: sysctl kernel.yama.ptrace_scope=1)"
 
-// usable checks that this process can serve a child that waits for it. An address that no process has gives EFAULT once access is granted.
+// usable checks that this process can serve a child that waits for it. An address that no process
+// has gives EFAULT once access is granted.
 func (s *supervisor) usable(pid int) error {
 	fd := -1
 	defer func() { unix.Close(fd) }()
@@ -42,8 +44,9 @@ func (s *supervisor) usable(pid int) error {
 	return nil
 }
 
-// denied notes that a call on the tool was refused for a reason that the tool did not cause by its arguments, and returns the errno, or 0 for other errors.
-// The guard's memory and descriptors are closed on purpose.
+// denied notes that a call on the tool was refused for a reason that the tool did not cause by its
+// arguments, and returns the errno, or 0 for other errors. The guard's memory and descriptors are
+// closed on purpose.
 func (s *supervisor) denied(pid uint32, name string, err error) unix.Errno {
 	e, _ := err.(unix.Errno)
 	switch e {

@@ -19,7 +19,8 @@ func init() {
 	tools["listing"] = listingTool
 }
 
-// ownerTool stores values for its own process, a file, a socket and in socket maps, named by its descriptors.
+// ownerTool stores values for its own process, a file, a socket and in socket maps, named by its
+// descriptors.
 func ownerTool() error {
 	pid, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -80,7 +81,8 @@ func TestOwnersByDescriptor(t *testing.T) {
 	assert.Zero(t, r.code)
 }
 
-// listingTool lists a bpffs directory with buffers of several sizes, from a position that it seeks to, and while it removes entries.
+// listingTool lists a bpffs directory with buffers of several sizes, from a position that it seeks
+// to, and while it removes entries.
 func listingTool() error {
 	const root = "/sys/fs/bpf"
 	for i := range 20 {

@@ -12,8 +12,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// getdents lists a simulated directory. The position in it is that of the memfd's open file, which the tool's lseek(2) changes and copies of the descriptor
-// share; an entry's position is its place in the list.
+// getdents lists a simulated directory. The position in it is that of the memfd's open file, which
+// the tool's lseek(2) changes and copies of the descriptor share; an entry's position is its place
+// in the list.
 func (c *call) getdents() {
 	s := c.s
 	f := s.fileAt(c.n, c.fd(0))
@@ -56,7 +57,8 @@ func (c *call) getdents() {
 	s.reply(c.n, int64(len(out)), 0)
 }
 
-// entries makes as many struct linux_dirent64 of names as the caller's buffer takes; at is the position of the first.
+// entries makes as many struct linux_dirent64 of names as the caller's buffer takes; at is the
+// position of the first.
 func (c *call) entries(f *file, names []string, at int64) (out []byte, n int) {
 	for _, name := range names {
 		size := (19 + len(name) + 1 + 7) &^ 7

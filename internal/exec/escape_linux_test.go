@@ -31,7 +31,8 @@ func init() {
 	tools["covered"] = coveredTool
 }
 
-// spelled are ways to open a file by its absolute path p. They return a descriptor. dir is an empty directory.
+// spelled are ways to open a file by its absolute path p. They return a descriptor. dir is an empty
+// directory.
 var spelled = []struct {
 	name string
 	open func(p, dir string) (int, error)
@@ -153,7 +154,8 @@ func linked(dir, target, rest string) (int, error) {
 	return opened(name + rest)
 }
 
-// spellingTool opens simulated files in every way, and says in which it gets another file: simulated files are memfds, which are files of a tmpfs.
+// spellingTool opens simulated files in every way, and says in which it gets another file:
+// simulated files are memfds, which are files of a tmpfs.
 func spellingTool() error {
 	runtime.LockOSThread()
 	dir, err := os.MkdirTemp("", "spell")
@@ -450,7 +452,8 @@ true <nil>
 `, r.out)
 }
 
-// coveredTool shows what a mount of the host's kernel looks like after coverHost. It runs without a supervisor.
+// coveredTool shows what a mount of the host's kernel looks like after coverHost. It runs without a
+// supervisor.
 func coveredTool() error {
 	runtime.LockOSThread()
 	dir, err := os.MkdirTemp("", "covered")

@@ -13,9 +13,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Questions of the family ethtool of generic netlink about simulated devices (net/ethtool/netlink.c). The host answers those about its own devices, and which number the family has.
+// Questions of the family ethtool of generic netlink about simulated devices
+// (net/ethtool/netlink.c). The host answers those about its own devices, and which number the
+// family has.
 
-// Commands (ETHTOOL_MSG_*_GET); the reply to a question has the same number in its header as the question, up to a difference by changes that are told to nobody.
+// Commands (ETHTOOL_MSG_*_GET); the reply to a question has the same number in its header as the
+// question, up to a difference by changes that are told to nobody.
 const (
 	ethLinkInfo, ethLinkModes, ethLinkState, ethChannels, ethTimestamping = 2, 4, 6, 17, 25
 )
@@ -31,7 +34,8 @@ const ethIndex, ethName = 1, 2
 
 const genlHdrSize = 4
 
-// generic serves a message to generic netlink if it asks about a simulated device, and has the host serve it otherwise.
+// generic serves a message to generic netlink if it asks about a simulated device, and has the host
+// serve it otherwise.
 func (c *call) generic(read func() ([]byte, bool)) {
 	netns := c.Netns()
 	if netns == 0 && len(c.s.simulated(0)) == 0 {
@@ -64,7 +68,8 @@ func (c *call) generic(read func() ([]byte, bool)) {
 	c.s.reply(c.n, int64(len(msg)), 0)
 }
 
-// isEthtool reports whether a number is that of the host's family ethtool, which it gave the tool, too.
+// isEthtool reports whether a number is that of the host's family ethtool, which it gave the tool,
+// too.
 func (s *supervisor) isEthtool(family uint16) bool {
 	if s.ethtoolFamily == 0 {
 		s.ethtoolFamily = hostFamily("ethtool")
@@ -156,7 +161,8 @@ func (c *call) ethtool(g int, ino uint64, netns uint32, msg []byte) (e unix.Errn
 	return 0, true
 }
 
-// ethtoolBody returns the answer to a question about a device, without the header of the message; nil means that its driver has none (drivers/net/loopback.c, dummy.c, veth.c).
+// ethtoolBody returns the answer to a question about a device, without the header of the message;
+// nil means that its driver has none (drivers/net/loopback.c, dummy.c, veth.c).
 func (s *supervisor) ethtoolBody(d *network.Device, command byte) []byte {
 	loopback, veth, dummy := !d.Ethernet(), d.Kind == "veth", d.Kind == "dummy"
 	head := appendAttribute(nil, ethIndex, le.AppendUint32(nil, d.Index))
@@ -207,7 +213,8 @@ func (s *supervisor) ethtoolBody(d *network.Device, command byte) []byte {
 	return b
 }
 
-// enumerator returns the value of an enumerator of the simulated kernel, of the enumeration of that name if one is given, or 0.
+// enumerator returns the value of an enumerator of the simulated kernel, of the enumeration of that
+// name if one is given, or 0.
 func (s *supervisor) enumerator(of, name string) uint32 {
 	spec := s.sys.Target().BTF
 	if spec == nil {

@@ -100,7 +100,8 @@ func ethtoolTool() error {
 	return nil
 }
 
-// TestEthtoolMessagesAreAnswered compares with what the tool printed where it ran natively, as root of a virtual machine with Debian's Linux 6.12.107.
+// TestEthtoolMessagesAreAnswered compares with what the tool printed where it ran natively, as root
+// of a virtual machine with Debian's Linux 6.12.107.
 func TestEthtoolMessagesAreAnswered(t *testing.T) {
 	want, err := os.ReadFile("testdata/ethtool-6.12.107.txt")
 	require.NoError(t, err)

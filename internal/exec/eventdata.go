@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// userData replaces the texts of a system call's arguments that are vectors of strings, "[ls -l]", or addresses of sockets, "inet:10.0.0.1:80", by what stands
-// in the memory of the process.
+// userData replaces the texts of a system call's arguments that are vectors of strings, "[ls -l]",
+// or addresses of sockets, "inet:10.0.0.1:80", by what stands in the memory of the process.
 func (l *Line) userData() error {
 	call, ok := strings.CutPrefix(l.Event.Hook, "syscall/")
 	if !ok {
@@ -45,7 +45,8 @@ func (l *Line) userData() error {
 	return nil
 }
 
-// sockaddr encodes the address of a socket: inet:ADDR:PORT, inet6:[ADDR]:PORT or unix:PATH, where @ begins an abstract name.
+// sockaddr encodes the address of a socket: inet:ADDR:PORT, inet6:[ADDR]:PORT or unix:PATH, where @
+// begins an abstract name.
 func sockaddr(text string) (b []byte, ok bool, err error) {
 	family, rest, _ := strings.Cut(text, ":")
 	switch family {

@@ -15,17 +15,20 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// Events are what happens in the simulated kernel while a tool runs, in steps: each step is run when the tool waits.
+// Events are what happens in the simulated kernel while a tool runs, in steps: each step is run
+// when the tool waits.
 type Events struct {
 	Steps []Step
 	// Clock has sleeps of the tool simulated: they end at once and advance simulated time.
 	Clock bool
 }
 
-// Step is a list of lines that happen together. The lines of a loop stand between its first and its last one.
+// Step is a list of lines that happen together. The lines of a loop stand between its first and its
+// last one.
 type Step []Line
 
-// Line is one line of a step: an event, the passing of time, the beginning or the end of a loop, or a place for invented events.
+// Line is one line of a step: an event, the passing of time, the beginning or the end of a loop, or
+// a place for invented events.
 type Line struct {
 	Text   string
 	Number int // of the line in the file, from 1
@@ -64,8 +67,9 @@ const (
 	maxEventRepeat = 1_000_000
 )
 
-// ReadEvents reads an events file. A line names a hook and its values, "HOOK name=value ...": arguments and record fields by name, task.FIELD for the
-// task it happens in, cpu=N, repeat=N, packet=HEX; or is one of these:
+// ReadEvents reads an events file. A line names a hook and its values, "HOOK name=value ...":
+// arguments and record fields by name, task.FIELD for the task it happens in, cpu=N, repeat=N,
+// packet=HEX; or is one of these:
 //
 //	pass DURATION                      simulated time passes
 //	repeat N [as NAME] [every TIME]    the lines up to "end" happen N times; $i, or $NAME, counts from 0

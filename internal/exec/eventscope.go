@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// scope is what earlier lines of an events file declared: variables, tasks, and the loops that are open.
+// scope is what earlier lines of an events file declared: variables, tasks, and the loops that are
+// open.
 type scope struct {
 	vars  map[string]string
 	tasks map[string]map[string]any
@@ -190,7 +191,8 @@ func (s *scope) declare(words []string) error {
 	return nil
 }
 
-// task returns the fields of the task that a value names, or nil if it names none. The task of an event is always a declared one.
+// task returns the fields of the task that a value names, or nil if it names none. The task of an
+// event is always a declared one.
 func (s *scope) task(name, value string) (map[string]any, error) {
 	at, ok := strings.CutPrefix(value, "@")
 	if s != nil && ok && s.tasks[at] != nil {
@@ -271,7 +273,8 @@ func expand(word string, lookup func(name string) (string, bool)) (string, error
 	})
 }
 
-// replace replaces $NAME, ${NAME}, ${NAME OP NUMBER} and $$ in a word; a $ before anything else stays. value gets the name, "$" for $$, and the text of the whole.
+// replace replaces $NAME, ${NAME}, ${NAME OP NUMBER} and $$ in a word; a $ before anything else
+// stays. value gets the name, "$" for $$, and the text of the whole.
 func replace(word string, value func(name, all string) (string, error)) (string, error) {
 	var out strings.Builder
 	for word != "" {

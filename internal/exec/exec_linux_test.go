@@ -151,7 +151,8 @@ func TestAToolOfAnotherLoaderReadsItsRingBuffer(t *testing.T) {
 	}
 }
 
-// A session's programs run on the engine of its configuration, and what they do does not depend on it.
+// A session's programs run on the engine of its configuration, and what they do does not depend on
+// it.
 func TestAToolSeesTheSameOnEitherEngine(t *testing.T) {
 	if !machine.NativeCode() {
 		t.Skip("no native code on this system")

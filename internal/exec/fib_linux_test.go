@@ -157,7 +157,8 @@ func fibTool() error {
 	return nil
 }
 
-// answerText prints a message about a route or a neighbor: its fixed part in hexadecimal, then its attributes, but not those with times.
+// answerText prints a message about a route or a neighbor: its fixed part in hexadecimal, then its
+// attributes, but not those with times.
 func answerText(m []byte) string {
 	out := fmt.Sprintf("%d flags %x: %x", le.Uint16(m[4:]), le.Uint16(m[6:]), m[nlmsgHdrSize:nlmsgHdrSize+12])
 	times := []uint16{unix.RTA_CACHEINFO}
@@ -172,8 +173,9 @@ func answerText(m []byte) string {
 	return out
 }
 
-// TestRoutesAndNeighborsAreThoseOfAKernel compares with what the tool printed where it ran natively, as root of a virtual machine with Debian's Linux 6.12.107, but for what IPv6 adds by itself: addresses of
-// the link and multicast neighbors.
+// TestRoutesAndNeighborsAreThoseOfAKernel compares with what the tool printed where it ran
+// natively, as root of a virtual machine with Debian's Linux 6.12.107, but for what IPv6 adds by
+// itself: addresses of the link and multicast neighbors.
 func TestRoutesAndNeighborsAreThoseOfAKernel(t *testing.T) {
 	want, err := os.ReadFile("testdata/fib-6.12.107.txt")
 	require.NoError(t, err)
@@ -182,14 +184,16 @@ func TestRoutesAndNeighborsAreThoseOfAKernel(t *testing.T) {
 	assert.Equal(t, string(want), got, "%s", r.notes)
 }
 
-// TestRoutesOfTheHostStay: in the namespace of the host, routes and neighbors of simulated devices are served beside the host's.
+// TestRoutesOfTheHostStay: in the namespace of the host, routes and neighbors of simulated devices
+// are served beside the host's.
 func TestRoutesOfTheHostStay(t *testing.T) {
 	r := start(t, "hostroutes", "", func(c *Config) { c.Root = true })
 	assert.Equal(t, "route of the host EPERM\nsimulated \nown true\nall of the host true\nget true\nneighbor \nneighbors true\n", r.out, "%s", r.notes)
 	assert.Contains(t, r.notes, "refused netlink message RTM_NEWROUTE, which would change the host's network")
 }
 
-// hostRoutesTool adds routes to a simulated device and to lo, and compares the lists before and after.
+// hostRoutesTool adds routes to a simulated device and to lo, and compares the lists before and
+// after.
 func hostRoutesTool() error {
 	c, err := converse()
 	if err != nil {
@@ -234,7 +238,8 @@ func hostRoutesTool() error {
 	return nil
 }
 
-// TestIproute2ListsRoutes runs a script of iproute2, in the namespace of the host and in a simulated one.
+// TestIproute2ListsRoutes runs a script of iproute2, in the namespace of the host and in a
+// simulated one.
 func TestIproute2ListsRoutes(t *testing.T) {
 	if _, err := osexec.LookPath("ip"); err != nil {
 		t.Skip("iproute2 is not installed")

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// file is a memfd that stands for something in the simulated kernel. Every descriptor of it in the tool is an open file of the memfd's inode.
+// file is a memfd that stands for something in the simulated kernel. Every descriptor of it in the
+// tool is an open file of the memfd's inode.
 type file struct {
 	fd     int // this process's descriptor
 	ino    uint64
@@ -28,7 +29,8 @@ type file struct {
 	isNetns bool
 	// context is set for what fsopen(2) returned.
 	context *fsContext
-	// listed is the position that the last listing of a directory ended at, and last the name before it.
+	// listed is the position that the last listing of a directory ended at, and last the name
+	// before it.
 	listed int64
 	last   string
 	// arena is set when the tool maps an arena, until it is known where.
@@ -166,7 +168,8 @@ func (s *supervisor) fileOf(o bpfsys.Object) (*file, error) {
 	return f, nil
 }
 
-// give opens the file anew and puts the descriptor into the caller's table, which is also the reply to the call.
+// give opens the file anew and puts the descriptor into the caller's table, which is also the reply
+// to the call.
 func (s *supervisor) give(n *notif, f *file, flags int) bool {
 	if _, e := s.hand(n, f, flags, addfdSend); e != 0 {
 		s.reply(n, 0, e)
@@ -213,8 +216,8 @@ func (c *call) Install(o bpfsys.File) (int32, uapi.Errno) {
 	return int32(fd), uapi.Errno(e)
 }
 
-// CloseFile closes a descriptor of the tool. Nobody can close descriptors of another process; it then refers to /dev/null, and inotify
-// reports that the object's was closed.
+// CloseFile closes a descriptor of the tool. Nobody can close descriptors of another process; it
+// then refers to /dev/null, and inotify reports that the object's was closed.
 func (c *call) CloseFile(fd int32) (*bpfsys.File, uapi.Errno) {
 	if c.File(fd).Kind == bpfsys.NoFile {
 		return nil, uapi.EBADF
@@ -231,7 +234,8 @@ func (c *call) CloseFile(fd int32) (*bpfsys.File, uapi.Errno) {
 	return nil, 0
 }
 
-// closes handles closed descriptors. Events are read and handled under one lock, so that nobody sees a state in between.
+// closes handles closed descriptors. Events are read and handled under one lock, so that nobody
+// sees a state in between.
 func (s *supervisor) closes() {
 	for {
 		p := []unix.PollFd{{Fd: int32(s.inotify), Events: unix.POLLIN}, {Fd: int32(s.quit), Events: unix.POLLIN}}
@@ -260,8 +264,9 @@ func (s *supervisor) closed(p []byte) {
 	}
 }
 
-// unused reports whether the tool has no open file of it left. Inotify may merge several closes into one event, so each open file that is given away
-// holds a lock, which its last close releases. A tool that unlocks it loses the object early.
+// unused reports whether the tool has no open file of it left. Inotify may merge several closes
+// into one event, so each open file that is given away holds a lock, which its last close releases.
+// A tool that unlocks it loses the object early.
 func (f *file) unused() bool {
 	if unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return false

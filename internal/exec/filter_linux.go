@@ -25,7 +25,8 @@ const (
 	refused             // not notified: fails with errno val
 )
 
-// maxWords is the most bytes of a read(2) that may be one of a perf event's counts: larger reads are common, and each costs a notification.
+// maxWords is the most bytes of a read(2) that may be one of a perf event's counts: larger reads
+// are common, and each costs a notification.
 const maxWords = 512
 
 // rules returns the calls that are notified to the supervisor or refused.
@@ -49,8 +50,9 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_SENDTO}, {nr: unix.SYS_SENDMSG}, {nr: unix.SYS_SENDMMSG}, {nr: unix.SYS_RECVMSG}, {nr: unix.SYS_RECVFROM},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachBPF}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachReuseportBPF},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachFilter}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachReuseportBPF},
-		// A real network namespace of the tool's own could be changed by calls that are let through, so namespaces are simulated. The flags of clone3 are in memory, where they can change after a
-		// check: libraries use clone when there is no clone3.
+		// A real network namespace of the tool's own could be changed by calls that are let
+		// through, so namespaces are simulated. The flags of clone3 are in memory, where they can
+		// change after a check: libraries use clone when there is no clone3.
 		{nr: unix.SYS_UNSHARE, when: bits, arg: 0, val: unix.CLONE_NEWNET}, {nr: unix.SYS_CLONE, when: bits, arg: 0, val: unix.CLONE_NEWNET}, {nr: unix.SYS_SETNS},
 		{nr: unix.SYS_CLONE3, when: refused, val: uint32(unix.ENOSYS)},
 		// A supervisor of the tool's own could let calls through once this one has ended.
@@ -66,8 +68,9 @@ func rules(asRoot bool) []rule {
 	return list
 }
 
-// filter compiles the rules to classic BPF: each rule is one comparison that skips the rule's instructions when it does not match. The rules of one
-// call are adjacent, so that a condition that does not hold falls through to the next. rest is the action for calls that no rule is about.
+// filter compiles the rules to classic BPF: each rule is one comparison that skips the rule's
+// instructions when it does not match. The rules of one call are adjacent, so that a condition that
+// does not hold falls through to the next. rest is the action for calls that no rule is about.
 func filter(list []rule, rest uint32) []unix.SockFilter {
 	const (
 		ld   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// progress is how far a step has come: it is interrupted whenever a buffer becomes full, so that the tool can read.
+// progress is how far a step has come: it is interrupted whenever a buffer becomes full, so that
+// the tool can read.
 type progress struct {
 	line, times int // the next line, and how often it has fired
 	loops       []running
@@ -22,8 +23,8 @@ type progress struct {
 	flooded     bool      // the tool does not read, so that the rest of the step does not wait for it
 }
 
-// resume fires the events of a step up to its end, or until a buffer that the tool reads is more than half full. It returns whether the step is at
-// its end.
+// resume fires the events of a step up to its end, or until a buffer that the tool reads is more
+// than half full. It returns whether the step is at its end.
 func (s *supervisor) resume(step Step, now time.Time) bool {
 	at := &s.progress
 	if at.waits {
@@ -76,7 +77,8 @@ func (s *supervisor) resume(step Step, now time.Time) bool {
 	return true
 }
 
-// fires fires a line as often as it says. It returns false, with the next line to fire noted, if the step has to wait for the tool.
+// fires fires a line as often as it says. It returns false, with the next line to fire noted, if
+// the step has to wait for the tool.
 func (s *supervisor) fires(l Line, now time.Time) bool {
 	at := &s.progress
 	for at.times < l.Repeat {
@@ -112,7 +114,8 @@ func (s *supervisor) crowded(now time.Time) bool {
 	return p.Crowded
 }
 
-// unreadable reports whether a tool that waits does not read a crowded buffer: not when its timeouts have passed either.
+// unreadable reports whether a tool that waits does not read a crowded buffer: not when its
+// timeouts have passed either.
 func (s *supervisor) unreadable(now time.Time) bool {
 	limit := pause
 	if l := s.quiet.last; l != nil && l.longest > 0 {
@@ -121,7 +124,8 @@ func (s *supervisor) unreadable(now time.Time) bool {
 	return now.Sub(s.progress.since) >= limit
 }
 
-// stuck reports whether a tool that was told of a crowded buffer has long not read it: the rest of the step does not wait for it.
+// stuck reports whether a tool that was told of a crowded buffer has long not read it: the rest of
+// the step does not wait for it.
 func (s *supervisor) stuck(now time.Time) bool {
 	at := &s.progress
 	if !at.waits || now.Sub(at.since) < stubborn || s.sys.Pressure().Read != at.read {

@@ -58,7 +58,8 @@ func restlessTool() error {
 	})
 }
 
-// TestAStepWaitsForItsReader: a ring of 4,096 bytes holds 255 records of 16 bytes; a tool that reads gets all of a step, however many they are.
+// TestAStepWaitsForItsReader: a ring of 4,096 bytes holds 255 records of 16 bytes; a tool that
+// reads gets all of a step, however many they are.
 func TestAStepWaitsForItsReader(t *testing.T) {
 	for _, tt := range []struct{ name, events, want string }{
 		{"one line", "sched_switch repeat=5000\n", "5000\n"},
@@ -74,7 +75,8 @@ func TestAStepWaitsForItsReader(t *testing.T) {
 	}
 }
 
-// TestLostRecordsAreSaid: with NoWait, and for a tool that does not read, the number of lost records is what did not fit.
+// TestLostRecordsAreSaid: with NoWait, and for a tool that does not read, the number of lost
+// records is what did not fit.
 func TestLostRecordsAreSaid(t *testing.T) {
 	r := start(t, "count", "sched_switch repeat=1000\n", func(c *Config) { c.NoWait = true })
 	var read, lost int
@@ -101,7 +103,8 @@ func TestTimeoutEndsAToolThatNeverWaits(t *testing.T) {
 	}
 }
 
-// TestMisspeltHooksAreToldApart: an event at a hook that the kernel lacks is not one at a hook to which nothing is attached.
+// TestMisspeltHooksAreToldApart: an event at a hook that the kernel lacks is not one at a hook to
+// which nothing is attached.
 func TestMisspeltHooksAreToldApart(t *testing.T) {
 	r := start(t, "count", "sched_swich\n")
 	assert.Contains(t, r.notes, "1 event found no program: sched_swich, which the kernel does not have (nearest: sched_switch)")
@@ -111,7 +114,8 @@ func TestMisspeltHooksAreToldApart(t *testing.T) {
 	assert.Contains(t, r.notes, "programs were attached to")
 }
 
-// TestLoopsFire: lines of a loop happen as often as it says, also where the reader of a small buffer makes the step wait.
+// TestLoopsFire: lines of a loop happen as often as it says, also where the reader of a small
+// buffer makes the step wait.
 func TestLoopsFire(t *testing.T) {
 	for _, tt := range []struct{ name, events, want string }{
 		{"a loop", "repeat 1000 every 1us\nsched_switch next.pid=${i+1}\nend\nsched_switch\n", "1001\n"},

@@ -14,9 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guard starts the tool and waits for it. When the tool or the supervisor has ended, it kills the tool's remaining processes: without a supervisor
-// their calls would fail in ways that no kernel has. PR_SET_PDEATHSIG alone would reach only one process.
-// run is a command that waits beside the tool until the supervisor starts it.
+// guard starts the tool and waits for it. When the tool or the supervisor has ended, it kills the
+// tool's remaining processes: without a supervisor their calls would fail in ways that no kernel
+// has. PR_SET_PDEATHSIG alone would reach only one process. run is a command that waits beside the
+// tool until the supervisor starts it.
 func guard(run, path string, argv []string) error {
 	// The threads of this process that do not start the tool are not filtered.
 	if err := unreachable(); err != nil {
@@ -26,7 +27,8 @@ func guard(run, path string, argv []string) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)
 	}
-	// Signals of the terminal are for the tool. They are caught, not ignored, since the tool would inherit ignored signals.
+	// Signals of the terminal are for the tool. They are caught, not ignored, since the tool would
+	// inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
 	if run != "" {
 		unix.CloseOnExec(besideFD)
@@ -77,8 +79,9 @@ func guard(run, path string, argv []string) error {
 	}
 }
 
-// startBeside starts a shell, filtered as the tool is, that runs a command as soon as a line can be read from the pipe, and nothing when it is closed.
-// The shell, and none of what it starts, has the pipe until the command has ended.
+// startBeside starts a shell, filtered as the tool is, that runs a command as soon as a line can be
+// read from the pipe, and nothing when it is closed. The shell, and none of what it starts, has the
+// pipe until the command has ended.
 func startBeside(run string) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
 	if err != nil {
@@ -95,8 +98,8 @@ func startBeside(run string) error {
 	return nil
 }
 
-// killAll kills this process's descendants until none is left. It is their subreaper, so none is left when it has no children: a listing can miss a process
-// whose parent ends while it is made.
+// killAll kills this process's descendants until none is left. It is their subreaper, so none is
+// left when it has no children: a listing can miss a process whose parent ends while it is made.
 func killAll() {
 	for {
 		for _, p := range descendants(os.Getpid()) {

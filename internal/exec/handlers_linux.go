@@ -47,11 +47,12 @@ func makeHandlers() map[int]func(*call) {
 func (c *call) arg(i int) uint64 { return c.n.Args[i] }
 func (c *call) fd(i int) int32   { return int32(uint32(c.n.Args[i])) }
 
-// fire is the number of the private bpf(2) command with which tests fire a hook: its attributes begin with a pointer to a line of an events file. The
-// result is the number of programs that ran.
+// fire is the number of the private bpf(2) command with which tests fire a hook: its attributes
+// begin with a pointer to a line of an events file. The result is the number of programs that ran.
 const fire = 0xb9f0
 
-// ask is the number of the private command with which a process checks that it is supervised; answer is its result.
+// ask is the number of the private command with which a process checks that it is supervised;
+// answer is its result.
 const ask, answer = 0xb9f1, 0x5e11
 
 func (c *call) bpf() {
@@ -146,7 +147,8 @@ func (c *call) ioctl() {
 	c.s.result(c.n, r)
 }
 
-// mmap checks the mapping of an object and lets the host make it: the descriptor is a memfd with the object's memory.
+// mmap checks the mapping of an object and lets the host make it: the descriptor is a memfd with
+// the object's memory.
 func (c *call) mmap() {
 	f := c.File(c.fd(4))
 	if f.Object == nil {
@@ -206,7 +208,8 @@ func (c *call) prlimit() {
 	c.s.reply(c.n, 0, 0)
 }
 
-// capget reports all capabilities to a tool that runs as simulated root. In a user namespace of its own, a process has real ones.
+// capget reports all capabilities to a tool that runs as simulated root. In a user namespace of its
+// own, a process has real ones.
 func (c *call) capget() {
 	if c.namespace("user") != 0 {
 		c.s.host(c.n)

@@ -162,7 +162,8 @@ func TestAToolCannotBypassItsSupervisor(t *testing.T) {
 	assert.Zero(t, r.code)
 }
 
-// stallTool tries to make the supervisor wait: by a lock of a file that it opens again, and by memory whose contents never come.
+// stallTool tries to make the supervisor wait: by a lock of a file that it opens again, and by
+// memory whose contents never come.
 func stallTool() error {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE})
 	if err != nil {
@@ -271,7 +272,8 @@ func TestSignalsDoNotRepeatCalls(t *testing.T) {
 	assert.Zero(t, r.code)
 }
 
-// cloneTool makes calls in processes that share one thing or another with it. The child does nothing but system calls: it has one thread of a Go program.
+// cloneTool makes calls in processes that share one thing or another with it. The child does
+// nothing but system calls: it has one thread of a Go program.
 func cloneTool() error {
 	attr := struct{ typ, key, value, entries uint32 }{uint32(ebpf.Array), 4, 8, 1}
 	for _, c := range []struct {

@@ -13,9 +13,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// How --events auto invents events: one for each place where programs are attached, in an order in which such things happen (what begins comes before what
-// ends), with time in between. Arguments that a line does not set get the values that the simulated kernel gives them by their types and names, from its seed: the
-// same object for the same argument everywhere, so that a tool which stores a pointer at one hook finds it again at another.
+// How --events auto invents events: one for each place where programs are attached, in an order in
+// which such things happen (what begins comes before what ends), with time in between. Arguments
+// that a line does not set get the values that the simulated kernel gives them by their types and
+// names, from its seed: the same object for the same argument everywhere, so that a tool which
+// stores a pointer at one hook finds it again at another.
 
 // invents reports whether the first step has an event that is invented.
 func (ev *Events) invents() bool {
@@ -47,8 +49,9 @@ func moment(hook string) int {
 	return 1
 }
 
-// changes are hooks that say something only when they fire again: how often they fire before all others and after them. A task leaves the CPU, gets it back, is
-// woken and runs; a connection is made and ends; a request follows another one.
+// changes are hooks that say something only when they fire again: how often they fire before all
+// others and after them. A task leaves the CPU, gets it back, is woken and runs; a connection is
+// made and ends; a request follows another one.
 var changes = map[string][2]int{
 	"sched_switch": {2, 2}, "inet_sock_set_state": {1, 1}, "tcp_set_state": {1, 1}, "cpu_frequency": {1, 1}, "cpu_idle": {1, 1}, "block_rq_complete": {0, 2},
 }
@@ -120,7 +123,8 @@ func (s *supervisor) inventLine(p bpfsys.Place) string {
 			line += fmt.Sprintf(" ret=%d", ret)
 		}
 	case bpfsys.UserPlace:
-		// Nothing tells what functions of programs take: text is the most that a pointer can lead to, and a number that is not 0.
+		// Nothing tells what functions of programs take: text is the most that a pointer can lead
+		// to, and a number that is not 0.
 		line += " arg1=invented arg2=invented ret=invented"
 		if base := path.Base(p.Hook); !strings.Contains(base, ".so") && !strings.ContainsAny(base, " \t\"\\") {
 			line += fmt.Sprintf(" task.comm=%s task.pid=%d", base[:min(len(base), 15)], 1000+hash("pid")%30000)

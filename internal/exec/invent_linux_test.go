@@ -45,7 +45,8 @@ func autoTools(t *testing.T) (out []autoTool) {
 	return out
 }
 
-// TestInventedEventsMakeToolsPrint: a tool prints what events tell that nobody wrote, if its hooks are in the kernel.
+// TestInventedEventsMakeToolsPrint: a tool prints what events tell that nobody wrote, if its hooks
+// are in the kernel.
 func TestInventedEventsMakeToolsPrint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -94,7 +95,8 @@ func TestTheTableOfInventedEventsIsRight(t *testing.T) {
 	}
 }
 
-// TestEventsAreInventedInTheOrderOfTheirHooks: what begins comes before what ends, and a switch of tasks around both.
+// TestEventsAreInventedInTheOrderOfTheirHooks: what begins comes before what ends, and a switch of
+// tasks around both.
 func TestEventsAreInventedInTheOrderOfTheirHooks(t *testing.T) {
 	for hook, want := range map[string]int{
 		"mutex_lock": 0, "mutex_unlock": 2, "block_rq_insert": 0, "block_rq_issue": 1, "block_rq_complete": 2, "syscall/openat": 1, "softirq_entry": 0, "softirq_exit": 2,

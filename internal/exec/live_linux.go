@@ -19,7 +19,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 )
 
-// unseen are calls that --live does not notify: they run while threads start and wait for each other, and in every signal handler.
+// unseen are calls that --live does not notify: they run while threads start and wait for each
+// other, and in every signal handler.
 var unseen = []int{
 	unix.SYS_FUTEX, unix.SYS_RT_SIGRETURN, unix.SYS_RESTART_SYSCALL, unix.SYS_RT_SIGPROCMASK, unix.SYS_SIGALTSTACK, unix.SYS_SCHED_YIELD,
 	unix.SYS_MADVISE, unix.SYS_TGKILL,
@@ -78,21 +79,24 @@ func ruled(n *notif) bool {
 	return false
 }
 
-// maxLiveText limits the bytes of a string argument that programs see, maxLiveWords the strings of a vector.
+// maxLiveText limits the bytes of a string argument that programs see, maxLiveWords the strings of
+// a vector.
 const (
 	maxLiveText  = 4096
 	maxLiveWords = 64
 	maxSockaddr  = 128
 )
 
-// Of a call that a process makes, its entry happens before it runs, and its exit when what it returned has become known: at the thread's next call.
+// Of a call that a process makes, its entry happens before it runs, and its exit when what it
+// returned has become known: at the thread's next call.
 
 // begun is a call whose exit has not been fired.
 type begun struct {
 	name string
 	args map[string]any
 	task map[string]any
-	// want is the descriptor that the call returns if it succeeds, -1 if it returns none; exists is whether descriptors that it is about were open.
+	// want is the descriptor that the call returns if it succeeds, -1 if it returns none; exists is
+	// whether descriptors that it is about were open.
 	want   int
 	target string // path of the file that is opened, as this process reaches it
 	exists bool
@@ -101,7 +105,8 @@ type begun struct {
 // maxBegun limits the threads with a call that has begun.
 const maxBegun = 1 << 12
 
-// live fires the hooks of a call that a process of the tool makes: sys_enter and the probes of its function; before that, the exit of the thread's last call.
+// live fires the hooks of a call that a process of the tool makes: sys_enter and the probes of its
+// function; before that, the exit of the thread's last call.
 func (c *call) live() {
 	s := c.s
 	if !s.cfg.Live || !s.sys.Attached() || c.process().tgid == s.guard {
@@ -136,7 +141,8 @@ func (c *call) live() {
 	}
 }
 
-// liveArgs reads a call's arguments: numbers, and from the memory of its process strings, vectors of strings and addresses of sockets.
+// liveArgs reads a call's arguments: numbers, and from the memory of its process strings, vectors
+// of strings and addresses of sockets.
 func (c *call) liveArgs(name string) map[string]any {
 	kinds, names := hook.SyscallKinds(name), hook.SyscallArgNames(name)
 	args := map[string]any{}
@@ -231,7 +237,8 @@ func lowestFree(tgid int) int {
 	return -1
 }
 
-// returned fires the exit of the thread's last call. What it returned is known of calls that make descriptors, close them, connect, start programs or ask for ids.
+// returned fires the exit of the thread's last call. What it returned is known of calls that make
+// descriptors, close them, connect, start programs or ask for ids.
 func (c *call) returned(b *begun) {
 	ret, known := c.result(b)
 	b.task = liveTask(c.process().tgid, int(c.n.PID)) // its name may be another one

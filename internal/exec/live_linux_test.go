@@ -101,8 +101,9 @@ func TestLiveSystemCallsFireTheirHooks(t *testing.T) {
 	assert.Equal(t, "enter 0\nexit 0\nexecve 0\nkprobe 0\n", r.out, "without --live")
 }
 
-// TestACommandBesideTheToolIsSeen: what a command does, tools print as it was: programs, arguments and parents, files with the descriptors and errors that they got,
-// exit statuses. The tool is asked to end only when the command has ended, however long it does nothing.
+// TestACommandBesideTheToolIsSeen: what a command does, tools print as it was: programs, arguments
+// and parents, files with the descriptors and errors that they got, exit statuses. The tool is
+// asked to end only when the command has ended, however long it does nothing.
 func TestACommandBesideTheToolIsSeen(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("BPFRUN_TOOLS")+":/usr/sbin:"+os.Getenv("PATH"))
 	for _, tt := range []struct {

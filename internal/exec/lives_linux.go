@@ -16,10 +16,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// How --live sees the lives of tasks. A notification comes before its call runs, so whether a fork or an exec succeeds, and the id of a new task, show only
-// afterwards: at the next notification of any thread, which is never later than the first call of the new task or program, nor than the next call of the caller. What is
-// compared then was read while the caller was held in its call, so neither load nor the order of threads matters: a task that is new in the caller's list of children is
-// the fork's, and a process whose memory is a new one has executed a program. An exit is known before it happens.
+// How --live sees the lives of tasks. A notification comes before its call runs, so whether a fork
+// or an exec succeeds, and the id of a new task, show only afterwards: at the next notification of
+// any thread, which is never later than the first call of the new task or program, nor than the
+// next call of the caller. What is compared then was read while the caller was held in its call, so
+// neither load nor the order of threads matters: a task that is new in the caller's list of
+// children is the fork's, and a process whose memory is a new one has executed a program. An exit
+// is known before it happens.
 
 // lives are the forks and execs whose outcome is not known yet, and the tasks that exit.
 type lives struct {
@@ -102,7 +105,8 @@ func (c *call) cloneFlags() uint64 {
 	return 0
 }
 
-// tasks lists the tasks among which the fork's will be: the threads of the caller's process, or the children of the calling thread.
+// tasks lists the tasks among which the fork's will be: the threads of the caller's process, or the
+// children of the calling thread.
 func (f *fork) tasks() map[int]bool {
 	if f.thread {
 		return threads(f.tgid)
@@ -128,8 +132,9 @@ func threads(tgid int) map[int]bool {
 	return out
 }
 
-// image identifies the memory of a process: its auxiliary vector has addresses and a random number that each exec chooses anew. It is empty while an exec is
-// under way, and when the process has ended.
+// image identifies the memory of a process: its auxiliary vector has addresses and a random number
+// that each exec chooses anew. It is empty while an exec is under way, and when the process has
+// ended.
 func image(tgid int) string {
 	const atRandom = 25
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", tgid))
@@ -147,7 +152,8 @@ func image(tgid int) string {
 	return ""
 }
 
-// settle fires the events of forks and execs whose outcome is known now. caller is the thread that makes the call: what it did before has succeeded or failed.
+// settle fires the events of forks and execs whose outcome is known now. caller is the thread that
+// makes the call: what it did before has succeeded or failed.
 func (s *supervisor) settle(caller int) {
 	l := &s.lives
 	open := l.forks[:0]

@@ -46,7 +46,8 @@ func recordField(event, field string) (int16, error) {
 	return int16(off), err
 }
 
-// attachLives attaches programs to the three tracepoints that count the events of leaders of processes, by process.
+// attachLives attaches programs to the three tracepoints that count the events of leaders of
+// processes, by process.
 func attachLives(counts *ebpf.Map) (func(), error) {
 	var links []link.Link
 	for event, field := range map[string]string{"sched_process_fork": "child_pid", "sched_process_exec": "pid", "sched_process_exit": "pid"} {
@@ -106,7 +107,8 @@ func livesTool() error {
 		}
 		fmt.Println(name, n)
 	}
-	// A shell, with a child that runs a program, one that ends without, and one that fails to find its program.
+	// A shell, with a child that runs a program, one that ends without, and one that fails to find
+	// its program.
 	shell := osexec.Command("/bin/sh", "-c", `/bin/true & echo $!; wait; (exit 3) & echo $!; wait; (exec /nowhere/to/be/found) 2>/dev/null & echo $!; wait; exit 5`)
 	out, err := shell.Output()
 	if shell.ProcessState == nil || shell.ProcessState.ExitCode() != 5 {
@@ -120,7 +122,8 @@ func livesTool() error {
 		}
 		show([]string{"program", "subshell", "not found"}[i], pid)
 	}
-	// The event of a fork is there as soon as the parent looks, and a signal that ends the child fires no exit.
+	// The event of a fork is there as soon as the parent looks, and a signal that ends the child
+	// fires no exit.
 	cat := osexec.Command("/bin/cat")
 	in, err := cat.StdinPipe()
 	if err != nil {

@@ -46,7 +46,8 @@ func at(b []byte) uint64 {
 	return uint64(uintptr(unsafe.Pointer(&b[0])))
 }
 
-// lskelTool loads a light skeleton as libbpf's skel_internal.h does, runs a program of it and looks at its maps.
+// lskelTool loads a light skeleton as libbpf's skel_internal.h does, runs a program of it and looks
+// at its maps.
 func lskelTool() error {
 	f, err := os.Open("../bpfsys/testdata/lskel.json.gz")
 	if err != nil {

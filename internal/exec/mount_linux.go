@@ -21,7 +21,8 @@ type mountPoint struct {
 	root string // in package bpfsys
 }
 
-// namespace returns the inode of a namespace of the caller, or 0 if the guard, which starts the tool, is in the same one.
+// namespace returns the inode of a namespace of the caller, or 0 if the guard, which starts the
+// tool, is in the same one.
 func (c *call) namespace(name string) uint64 {
 	theirs := c.namespaceIno(name)
 	if theirs == 0 || theirs == c.s.guardNS[name] {
@@ -45,7 +46,8 @@ func (c *call) metGuard() {
 	}
 }
 
-// UserNS implements [bpfsys.Caller]: the guard's user namespace is the initial one of the simulated kernel.
+// UserNS implements [bpfsys.Caller]: the guard's user namespace is the initial one of the simulated
+// kernel.
 func (c *call) UserNS() (ns, capabilities uint64) {
 	if ns = c.namespace("user"); ns == 0 {
 		return 0, ^uint64(0)
@@ -62,7 +64,8 @@ func (c *call) UserNS() (ns, capabilities uint64) {
 	return ns, capabilities
 }
 
-// mounted replaces the path of a mounted bpffs, at the beginning of a clean absolute path, by that of its root.
+// mounted replaces the path of a mounted bpffs, at the beginning of a clean absolute path, by that
+// of its root.
 func (c *call) mounted(p string) string {
 	if len(c.s.mounts) == 0 {
 		return p
@@ -101,7 +104,8 @@ func (c *call) addMount(root, at string, moved bool) unix.Errno {
 	return 0
 }
 
-// mount serves mount(2) of a bpffs, reports success for tracing file systems, which are already there, and lets the host serve the rest.
+// mount serves mount(2) of a bpffs, reports success for tracing file systems, which are already
+// there, and lets the host serve the rest.
 func (c *call) mount(list []place) {
 	typ, _ := c.text(c.arg(2), 256)
 	target := list[0]
@@ -223,7 +227,8 @@ func (c *call) fsopen() {
 	}
 }
 
-// fsconfig sets an option of a bpffs or creates it (vfs_fsconfig_locked, bpf_parse_param). Options that delegate nothing are ignored, as in the kernel.
+// fsconfig sets an option of a bpffs or creates it (vfs_fsconfig_locked, bpf_parse_param). Options
+// that delegate nothing are ignored, as in the kernel.
 func (c *call) fsconfig() {
 	f := c.s.fileAt(c.n, c.fd(0))
 	if f == nil || f.context == nil {
@@ -287,7 +292,8 @@ func (c *call) fsconfig() {
 	c.s.reply(c.n, 0, e)
 }
 
-// fsconfigHost has the host set an option of another file system, unless its value is a simulated place: an overlay would show the host's.
+// fsconfigHost has the host set an option of another file system, unless its value is a simulated
+// place: an overlay would show the host's.
 func (c *call) fsconfigHost() {
 	const setString, setPath, setPathEmpty = 1, 3, 4
 	value := dirPath(4, 3).whole()
@@ -362,7 +368,8 @@ func (c *call) moveMount(list []place) {
 	}
 }
 
-// mountList returns the contents of a list of mounts: the host's as keptMounts has them, and the simulated ones.
+// mountList returns the contents of a list of mounts: the host's as keptMounts has them, and the
+// simulated ones.
 func (c *call) mountList(p string) ([]byte, bool) {
 	list, ok := c.ownFile(p)
 	if !ok || list != "mounts" && list != "mountinfo" {
@@ -395,8 +402,10 @@ func (c *call) mountList(p string) ([]byte, bool) {
 	return out, true
 }
 
-// keptMounts returns the host's list of mounts, in the form of /proc/PID/mountinfo if info, else of /proc/PID/mounts, without what is the host kernel's own: its
-// bpffs and tracefs, and debugfs that is not at /sys/kernel/debug, and without what covers them. Loaders take tracefs from any place of the list, and would read the host's events there.
+// keptMounts returns the host's list of mounts, in the form of /proc/PID/mountinfo if info, else of
+// /proc/PID/mounts, without what is the host kernel's own: its bpffs and tracefs, and debugfs that
+// is not at /sys/kernel/debug, and without what covers them. Loaders take tracefs from any place of
+// the list, and would read the host's events there.
 func keptMounts(list string, info bool) []byte {
 	var out []byte
 	for l := range strings.Lines(list) {

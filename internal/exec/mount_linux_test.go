@@ -44,7 +44,8 @@ func fsconfig(fd int, cmd int, key, value unsafe.Pointer, aux int) error {
 	return fsconfigAt(fd, cmd, key, uintptr(value), aux)
 }
 
-// fsconfigAt takes a value at any address: the race detector does not let an unsafe.Pointer point nowhere.
+// fsconfigAt takes a value at any address: the race detector does not let an unsafe.Pointer point
+// nowhere.
 //
 //go:uintptrescapes
 func fsconfigAt(fd int, cmd int, key unsafe.Pointer, value uintptr, aux int) error {
@@ -57,7 +58,8 @@ func fsconfigAt(fd int, cmd int, key unsafe.Pointer, value uintptr, aux int) err
 
 func cstr(s string) unsafe.Pointer { return unsafe.Pointer(&append([]byte(s), 0)[0]) }
 
-// mountTool mounts bpffs in the ways that kernels have, right and wrong. It makes no call of bpf(2), so that it also runs at the host.
+// mountTool mounts bpffs in the ways that kernels have, right and wrong. It makes no call of
+// bpf(2), so that it also runs at the host.
 func mountTool() error {
 	step := func(name string, err error) { fmt.Printf("%s: %s\n", name, outcomeOf(err)) }
 	dir, err := os.MkdirTemp("", "bpffs")
@@ -184,7 +186,8 @@ by the path: ok
 umount: ok
 `
 
-// TestMountsOfBPFFS compares with the host, in a mount namespace of its own, where the test runs as root.
+// TestMountsOfBPFFS compares with the host, in a mount namespace of its own, where the test runs as
+// root.
 func TestMountsOfBPFFS(t *testing.T) {
 	if os.Getuid() == 0 {
 		self, err := os.Executable()

@@ -16,7 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// Bind mounts and further mounts show the kernel's file systems at other places. What is there has the path that it has in the usual mount.
+// Bind mounts and further mounts show the kernel's file systems at other places. What is there has
+// the path that it has in the usual mount.
 
 // usual are the file systems with simulated places, and where they are usually mounted.
 var usual = map[string]string{
@@ -29,7 +30,8 @@ type mountTable struct {
 	list []hostMount
 }
 
-// hostMount is a mount of the host: at is its place from the root of the process, root the directory of the file system that is there.
+// hostMount is a mount of the host: at is its place from the root of the process, root the
+// directory of the file system that is there.
 type hostMount struct{ at, typ, root string }
 
 // mountKey identifies a list: processes with another root see other paths.
@@ -111,7 +113,8 @@ func hostMounts(info []byte) (out []hostMount) {
 	return out
 }
 
-// oddMounts returns all mounts of a list, or none if every file system with simulated places is where it usually is.
+// oddMounts returns all mounts of a list, or none if every file system with simulated places is
+// where it usually is.
 func oddMounts(info []byte) []hostMount {
 	list := hostMounts(info)
 	if slices.ContainsFunc(list, func(m hostMount) bool {
@@ -142,7 +145,8 @@ func unescape(p string) string {
 	return string(out)
 }
 
-// translate returns the path that a place has in the usual mount of its file system, or the place itself.
+// translate returns the path that a place has in the usual mount of its file system, or the place
+// itself.
 func (t *mountTable) translate(at, root string) string {
 	if t == nil || len(t.list) == 0 {
 		return at

@@ -30,8 +30,9 @@ const (
 	maxLinkMessages = 1024
 )
 
-// getLink serves RTM_GETLINK, RTM_GETADDR and RTM_GETQDISC in the initial namespace: the host's answer with the simulated devices, XDP programs and qdiscs. The query is sent on a socket of our own, since the
-// answer is rewritten. ok is false when the host does not answer.
+// getLink serves RTM_GETLINK, RTM_GETADDR and RTM_GETQDISC in the initial namespace: the host's
+// answer with the simulated devices, XDP programs and qdiscs. The query is sent on a socket of our
+// own, since the answer is rewritten. ok is false when the host does not answer.
 func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 	s := c.s
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
@@ -85,7 +86,8 @@ func (c *call) getLink(g int, ino uint64, msg []byte) bool {
 	return false
 }
 
-// withXDP rewrites the messages of an answer for the socket with the given port, and reports whether they end the answer.
+// withXDP rewrites the messages of an answer for the socket with the given port, and reports
+// whether they end the answer.
 func (s *supervisor) withXDP(b []byte, port uint32) (out []byte, end bool) {
 	for len(b) >= nlmsgHdrSize {
 		n := int(le.Uint32(b))
@@ -140,7 +142,8 @@ func appendAttribute(b []byte, typ uint16, data []byte) []byte {
 	return b
 }
 
-// setXDP attaches a program to a device or, with a negative descriptor, detaches it (dev_xdp_attach).
+// setXDP attaches a program to a device or, with a negative descriptor, detaches it
+// (dev_xdp_attach).
 func (c *call) setXDP(on bpfsys.Device, fd int32, flags uint32, expected int32) unix.Errno {
 	s := c.s
 	if !s.sys.HasDevice(on) {

@@ -46,7 +46,8 @@ const (
 	nlmsgHdrSize = 16
 )
 
-// route returns a copy of descriptor fd and its inode; ok is false when it is not a NETLINK_ROUTE socket. The caller closes the copy.
+// route returns a copy of descriptor fd and its inode; ok is false when it is not a NETLINK_ROUTE
+// socket. The caller closes the copy.
 func (c *call) route(fd int32) (int, uint64, bool) {
 	g, ino, protocol, ok := c.netlinkSocket(fd)
 	if ok && protocol != unix.NETLINK_ROUTE {
@@ -56,7 +57,8 @@ func (c *call) route(fd int32) (int, uint64, bool) {
 	return g, ino, ok
 }
 
-// netlinkSocket returns a copy of descriptor fd, its inode and its protocol; ok is false when it is no netlink socket. The caller closes the copy.
+// netlinkSocket returns a copy of descriptor fd, its inode and its protocol; ok is false when it is
+// no netlink socket. The caller closes the copy.
 func (c *call) netlinkSocket(fd int32) (g int, ino uint64, protocol int, ok bool) {
 	g, err := c.s.grab(c.n, fd)
 	if err != nil {
@@ -149,7 +151,8 @@ const (
 	maxMessages             = 1024
 )
 
-// sendmmsg sends messages until one fails; its error is the call's only if it is the first (__sys_sendmmsg).
+// sendmmsg sends messages until one fails; its error is the call's only if it is the first
+// (__sys_sendmmsg).
 func (c *call) sendmmsg() {
 	g, ino, ok := c.route(c.fd(0))
 	if !ok {
@@ -204,7 +207,8 @@ func howRoute(m uapi.RouteMessage) routeWay {
 	return routeRefused
 }
 
-// netlink serves the messages in a buffer, one by one (netlink_rcv_skb), and returns the number of bytes sent.
+// netlink serves the messages in a buffer, one by one (netlink_rcv_skb), and returns the number of
+// bytes sent.
 func (c *call) netlink(g int, ino uint64, b []byte) (int64, unix.Errno) {
 	if len(b) < nlmsgHdrSize {
 		return 0, unix.EINVAL
@@ -223,7 +227,8 @@ func (c *call) netlink(g int, ino uint64, b []byte) (int64, unix.Errno) {
 	return int64(len(b)), 0
 }
 
-// netlinkMessage serves a message: BPF programs of devices and simulated devices here, queries at the host, sent from the checked copy of the bytes. What would change the host is refused.
+// netlinkMessage serves a message: BPF programs of devices and simulated devices here, queries at
+// the host, sent from the checked copy of the bytes. What would change the host is refused.
 func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 	s := c.s
 	typ, flags, netns := uapi.RouteMessage(le.Uint16(msg[4:])), le.Uint16(msg[6:]), s.routeSockets[ino]
@@ -296,7 +301,8 @@ func attributes(b []byte, f func(typ uint16, data []byte)) {
 	}
 }
 
-// setLink attaches or detaches an XDP program; ok is false when the message is about something else.
+// setLink attaches or detaches an XDP program; ok is false when the message is about something
+// else.
 func (c *call) setLink(netns uint32, msg []byte) (e unix.Errno, ok bool) {
 	if len(msg) < nlmsgHdrSize+16 {
 		return unix.EINVAL, true
@@ -338,8 +344,9 @@ func (s *supervisor) answerNetlink(g int, ino uint64, msg []byte, e unix.Errno) 
 	s.replies[ino] = append(s.replies[ino], r)
 }
 
-// netlinkAck makes the acknowledgement of a message: NLMSG_ERROR with a struct nlmsgerr. That of an error has the whole message behind it, unless the
-// socket has NETLINK_CAP_ACK; else it has its header and says so by NLM_F_CAPPED (netlink_ack).
+// netlinkAck makes the acknowledgement of a message: NLMSG_ERROR with a struct nlmsgerr. That of an
+// error has the whole message behind it, unless the socket has NETLINK_CAP_ACK; else it has its
+// header and says so by NLM_F_CAPPED (netlink_ack).
 func netlinkAck(msg []byte, port uint32, e unix.Errno, capped bool) []byte {
 	flags := uint16(0)
 	if e == 0 || capped {

@@ -43,7 +43,8 @@ func (c *conversation) message(typ, flags uint16, body []byte) []byte {
 	return append(le.AppendUint32(le.AppendUint32(b, c.seq), 0), body...)
 }
 
-// ask sends a message that asks for an acknowledgement, and returns the messages before it and its error.
+// ask sends a message that asks for an acknowledgement, and returns the messages before it and its
+// error.
 func (c *conversation) ask(typ, flags uint16, body []byte) (answers [][]byte, e unix.Errno, err error) {
 	if err := unix.Sendto(c.fd, c.message(typ, flags|unix.NLM_F_ACK, body), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, 0, err
@@ -148,8 +149,8 @@ func severalMessages() error {
 	return answers(2)
 }
 
-// TestNoRouteMessageChangesTheHost sends a message of every type that the newest kernel has. Those that change something are served or refused by
-// name; queries are answered by the host.
+// TestNoRouteMessageChangesTheHost sends a message of every type that the newest kernel has. Those
+// that change something are served or refused by name; queries are answered by the host.
 func TestNoRouteMessageChangesTheHost(t *testing.T) {
 	r := start(t, "routes", "")
 	require.Zero(t, r.code, "%s%s", r.out, r.notes)

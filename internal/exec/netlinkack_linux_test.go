@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAcknowledgementsAreTheKernels compares with what the host's kernel answers to the same messages: about a device that does not exist, with
-// and without NETLINK_CAP_ACK. Kernels differ in whether they count the bytes that align a message.
+// TestAcknowledgementsAreTheKernels compares with what the host's kernel answers to the same
+// messages: about a device that does not exist, with and without NETLINK_CAP_ACK. Kernels differ in
+// whether they count the bytes that align a message.
 func TestAcknowledgementsAreTheKernels(t *testing.T) {
 	for _, capped := range []bool{false, true} {
 		for _, extra := range []int{0, 4, 8, 200} {

@@ -14,10 +14,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Network namespaces of the tool are simulated: they have devices and addresses that netlink messages create, but the tool's sockets stay in the namespace that it
-// started in. So the tool has rights over no network of the host.
+// Network namespaces of the tool are simulated: they have devices and addresses that netlink
+// messages create, but the tool's sockets stay in the namespace that it started in. So the tool has
+// rights over no network of the host.
 
-// membership is the simulated network namespace of a thread. Thread ids are reused; the process tells whether the thread is still the same.
+// membership is the simulated network namespace of a thread. Thread ids are reused; the process
+// tells whether the thread is still the same.
 type membership struct {
 	process *process
 	netns   uint32
@@ -34,8 +36,8 @@ func (c *call) Netns() uint32 {
 // maxAncestors limits how far a new process's namespace is searched for.
 const maxAncestors = 32
 
-// netnsOf returns the namespace of a thread. A new thread is in that of its process's first thread, a new process in that of its parent's first thread: which thread forked is
-// not known.
+// netnsOf returns the namespace of a thread. A new thread is in that of its process's first thread,
+// a new process in that of its parent's first thread: which thread forked is not known.
 func (s *supervisor) netnsOf(tid uint32, limit int) uint32 {
 	p := s.processOf(tid)
 	if m, ok := s.netns[tid]; ok && m.process == p {
@@ -84,8 +86,9 @@ func parentProcess(tgid int) int {
 	return parent
 }
 
-// newNetwork serves unshare(2) and clone(2) with CLONE_NEWNET. A new namespace alone is simulated; together with others the host would make a real one, which calls that are let
-// through could change.
+// newNetwork serves unshare(2) and clone(2) with CLONE_NEWNET. A new namespace alone is simulated;
+// together with others the host would make a real one, which calls that are let through could
+// change.
 func (c *call) newNetwork() {
 	const lowFlags = unix.CLONE_NEWNET
 	switch {
@@ -140,7 +143,8 @@ func (c *call) setns() {
 	}
 }
 
-// ownNetwork reports whether a descriptor refers to the host's network namespace that the caller is really in.
+// ownNetwork reports whether a descriptor refers to the host's network namespace that the caller is
+// really in.
 func (c *call) ownNetwork(fd int32) bool {
 	g, err := c.s.grab(c.n, fd)
 	if err != nil {
@@ -151,7 +155,8 @@ func (c *call) ownNetwork(fd int32) bool {
 	return unix.Fstat(g, &st) == nil && unix.Stat(fmt.Sprintf("/proc/%d/ns/net", c.n.PID), &own) == nil && st.Ino == own.Ino && st.Dev == own.Dev
 }
 
-// openNetns serves the opening of /proc/PID/ns/net and /proc/PID/task/TID/ns/net of a thread in a simulated namespace.
+// openNetns serves the opening of /proc/PID/ns/net and /proc/PID/task/TID/ns/net of a thread in a
+// simulated namespace.
 func (c *call) openNetns(p string, flags uint64) bool {
 	rest, ok := strings.CutPrefix(p, "/proc/")
 	rest, net := strings.CutSuffix(rest, "/ns/net")
@@ -192,8 +197,9 @@ func (c *call) openNetns(p string, flags uint64) bool {
 	return true
 }
 
-// socket refuses AF_XDP sockets, whose rings only a device's driver fills, and opens sockets of NETLINK_ROUTE for threads in a simulated network namespace, to which they belong even if
-// another thread uses them.
+// socket refuses AF_XDP sockets, whose rings only a device's driver fills, and opens sockets of
+// NETLINK_ROUTE for threads in a simulated network namespace, to which they belong even if another
+// thread uses them.
 func (c *call) socket() {
 	if c.arg(0) == unix.AF_XDP {
 		c.s.note("AF_XDP sockets are not simulated")

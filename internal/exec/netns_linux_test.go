@@ -19,7 +19,8 @@ func init() {
 	tools["devices"] = devicesTool
 }
 
-// networksTool tries the ways to a real network namespace of its own, which a user namespace would permit, and then uses a simulated one.
+// networksTool tries the ways to a real network namespace of its own, which a user namespace would
+// permit, and then uses a simulated one.
 func networksTool() error {
 	runtime.LockOSThread()
 	child := func(flags uintptr) error {

@@ -21,15 +21,17 @@ import (
 
 func init() { tools["orphans of a supervisor"] = outlivingTool }
 
-// report is what a process of [outlivingTool] writes: first its number, then the errors of calls once nobody serves them.
+// report is what a process of [outlivingTool] writes: first its number, then the errors of calls
+// once nobody serves them.
 type report struct {
 	Who, PID, BPF, Perf, Ioctl, Open, Epoll int32
 }
 
 const reportSize = int(unsafe.Sizeof(report{}))
 
-// outlivingTool starts processes that do not die with their parents: a child, and a grandchild in a session of its own that has another user id if it can. They
-// do nothing but system calls, since they have one thread of a Go program.
+// outlivingTool starts processes that do not die with their parents: a child, and a grandchild in a
+// session of its own that has another user id if it can. They do nothing but system calls, since
+// they have one thread of a Go program.
 func outlivingTool() error {
 	debug.SetGCPercent(-1)
 	path := []byte("/sys/kernel/btf/vmlinux\x00")
@@ -76,7 +78,8 @@ func outlivingTool() error {
 		}
 		_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
-	// The signal that the guard asked for: this process outlives the supervisor, too. It sleeps by a call that is not served.
+	// The signal that the guard asked for: this process outlives the supervisor, too. It sleeps by
+	// a call that is not served.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0); err != nil {
 		return err
 	}
@@ -102,8 +105,9 @@ func childrenOf(t *testing.T, pid int) (out []int) {
 	return out
 }
 
-// Processes that cleared their parent-death signal, or never had one, outlive a killed supervisor until the guard kills them. Whatever they call meanwhile fails, as
-// in a kernel without BPF, and does not reach the host's. The guard is stopped here, so that there is a meanwhile.
+// Processes that cleared their parent-death signal, or never had one, outlive a killed supervisor
+// until the guard kills them. Whatever they call meanwhile fails, as in a kernel without BPF, and
+// does not reach the host's. The guard is stopped here, so that there is a meanwhile.
 func TestWhoOutlivesTheSupervisorReachesNoKernel(t *testing.T) {
 	start(t, "exit7", "") // skips where there is no supervision
 	self, err := os.Executable()

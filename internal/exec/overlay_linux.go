@@ -16,13 +16,15 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys/network"
 )
 
-// Places that the simulated kernel shares with the host: tasks of events in /proc, and simulated devices in /sys/class/net.
+// Places that the simulated kernel shares with the host: tasks of events in /proc, and simulated
+// devices in /sys/class/net.
 
 // classNet has the network devices.
 const classNet = "/sys/class/net"
 
-// taskPath returns the path below /proc of a place in the directory of a task that events made. A process of the session has its own directory, also if an event's task has
-// the same id, and none once it has ended: system calls of processes, too, make tasks that programs see.
+// taskPath returns the path below /proc of a place in the directory of a task that events made. A
+// process of the session has its own directory, also if an event's task has the same id, and none
+// once it has ended: system calls of processes, too, make tasks that programs see.
 func (s *supervisor) taskPath(p string) (string, bool) {
 	rest, ok := strings.CutPrefix(p, "/proc/")
 	if !ok || rest == "" || rest[0] < '1' || rest[0] > '9' {
@@ -47,7 +49,8 @@ func (s *supervisor) taskLink(p string) string {
 	return ""
 }
 
-// lookShared returns what is at a place that the simulated kernel shares with the host; kind is hostPath for the host's.
+// lookShared returns what is at a place that the simulated kernel shares with the host; kind is
+// hostPath for the host's.
 func (c *call) lookShared(p string) (kind pathKind, b []byte) {
 	if rest, ok := c.s.taskPath(p); ok {
 		return kindOf(c.s.sys.Task(rest, func(file string) bool {
@@ -73,7 +76,8 @@ func kindOf(e bpfsys.TaskEntry) (pathKind, []byte) {
 	return hostPath, nil
 }
 
-// lookDevice returns what is at a path below /sys/class/net. In a simulated network namespace there are only simulated devices.
+// lookDevice returns what is at a path below /sys/class/net. In a simulated network namespace there
+// are only simulated devices.
 func (c *call) lookDevice(path string) (pathKind, []byte) {
 	netns := c.Netns()
 	devices := c.s.simulated(netns)
@@ -100,7 +104,8 @@ func (c *call) lookDevice(path string) (pathKind, []byte) {
 	return absent, nil
 }
 
-// coversDevice reports whether the host has nothing at a place of network devices: in a simulated network namespace, whose lo is not the host's.
+// coversDevice reports whether the host has nothing at a place of network devices: in a simulated
+// network namespace, whose lo is not the host's.
 func (c *call) coversDevice(p string) bool {
 	return strings.HasPrefix(p, classNet+"/") && c.Netns() != 0
 }
@@ -181,7 +186,8 @@ const ifreqSize, sockaddrSize = 40, 16
 // deviceRequests are the requests of ioctl(2) on sockets that ask about a device by struct ifreq.
 var deviceRequests = []uint32{unix.SIOCGIFNAME, unix.SIOCGIFFLAGS, unix.SIOCGIFADDR, unix.SIOCGIFMTU, unix.SIOCGIFHWADDR, unix.SIOCGIFINDEX, unix.SIOCGIFTXQLEN}
 
-// deviceIoctl answers a question about a simulated device (dev_ifsioc_locked, devinet_ioctl); ok is false for devices of the host. In a simulated network namespace there are no others.
+// deviceIoctl answers a question about a simulated device (dev_ifsioc_locked, devinet_ioctl); ok is
+// false for devices of the host. In a simulated network namespace there are no others.
 func (c *call) deviceIoctl() (ok bool) {
 	req, netns := uint32(c.arg(1)), c.Netns()
 	devices := c.s.simulated(netns)

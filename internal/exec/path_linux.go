@@ -61,7 +61,8 @@ func (c *call) look(at place) (pathKind, []byte, bpfsys.Object) {
 	return hostPath, nil, nil
 }
 
-// covers reports whether the host has nothing at a place and below it: the tree is simulated as a whole.
+// covers reports whether the host has nothing at a place and below it: the tree is simulated as a
+// whole.
 func (s *supervisor) covers(p string) bool {
 	if s.cgroups[p] != 0 || bpfsys.InBPFFS(p) || s.sys.Covers(p) {
 		return true
@@ -146,7 +147,8 @@ func (c *call) open(at place, flags uint64) {
 	}
 }
 
-// probeFile is kprobe_events or uprobe_events. It exists as long as the tool runs; what the tool writes to it is parsed when tracefs is next used.
+// probeFile is kprobe_events or uprobe_events. It exists as long as the tool runs; what the tool
+// writes to it is parsed when tracefs is next used.
 type probeFile struct {
 	f    *file
 	seen string
@@ -362,7 +364,8 @@ func (c *call) fdinfo(p string) ([]byte, bool) {
 	return c.s.sys.FDInfo(o), true
 }
 
-// ownFile returns the name of a file in the caller's own directory of /proc, as a resolved path has it.
+// ownFile returns the name of a file in the caller's own directory of /proc, as a resolved path has
+// it.
 func (c *call) ownFile(p string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(p, "/proc/self/")
 	if !ok {
@@ -393,7 +396,8 @@ var objectLinks = map[bpfsys.Kind]string{
 	bpfsys.KindPerf: "anon_inode:[perf_event]", bpfsys.KindIter: "anon_inode:bpf_iter",
 }
 
-// linkText returns the text of a link of the caller that the simulated kernel knows better than the host.
+// linkText returns the text of a link of the caller that the simulated kernel knows better than the
+// host.
 func (c *call) linkText(p string) string {
 	if name, ok := c.ownFile(p); ok && name == "cwd" {
 		dir, _ := c.s.workDir(int(c.n.PID))
@@ -452,7 +456,8 @@ func (c *call) mkdir(at []place) {
 	}
 }
 
-// change answers a call that would create or remove a simulated place outside of bpffs, or has the host answer if the place is its own.
+// change answers a call that would create or remove a simulated place outside of bpffs, or has the
+// host answer if the place is its own.
 func (c *call) change(at place, name string, creates bool) {
 	kind, _, _ := c.look(at)
 	switch {

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 )
 
-// pathCall is a system call that takes paths, or reaches files in a way that has none. Calls whose paths all mean places of the host go to the host's kernel.
+// pathCall is a system call that takes paths, or reaches files in a way that has none. Calls whose
+// paths all mean places of the host go to the host's kernel.
 type pathCall struct {
 	name  string
 	paths []pathArg // none: the call is refused
@@ -24,7 +25,8 @@ type pathCall struct {
 	quiet bool
 }
 
-// pathArg says where a call has a path, and how the kernel reads it. -1 means that the call has no such argument.
+// pathArg says where a call has a path, and how the kernel reads it. -1 means that the call has no
+// such argument.
 type pathArg struct {
 	dir, path int
 	length    int  // the path is a struct sockaddr_un of so many bytes
@@ -32,7 +34,8 @@ type pathArg struct {
 	// openFlags has the flags of open(2), or points to a struct open_how if how is set.
 	openFlags int
 	how       bool
-	// noFollow and follow are flags for a link at the end, empty the flag with which an empty path means the descriptor.
+	// noFollow and follow are flags for a link at the end, empty the flag with which an empty path
+	// means the descriptor.
 	noFollow, follow, empty flagBits
 	null                    bool // no path means the descriptor too
 	full                    bool // the place is needed even if it is the host's
@@ -95,7 +98,8 @@ const (
 	inotifyDontFollow = 0x02000000
 )
 
-// pathCalls are all system calls of Linux 7.2 that take paths, on amd64 and arm64. A test compares them with the kernel's list.
+// pathCalls are all system calls of Linux 7.2 that take paths, on amd64 and arm64. A test compares
+// them with the kernel's list.
 var pathCalls = []pathCall{
 	{name: "open", paths: paths(plainPath(0).opens(1)), serve: func(c *call, at []place) { c.open(at[0], c.arg(1)) }},
 	{name: "creat", paths: paths(plainPath(0)), serve: func(c *call, at []place) { c.open(at[0], unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC) }},
@@ -189,7 +193,8 @@ var pathCalls = []pathCall{
 	{name: "io_uring_setup", errno: unix.ENOSYS}, // its operations would bypass the filter
 }
 
-// lastCall is the last system call of the list that [pathCalls] was made from. The filter refuses later ones, as a kernel that lacks them does: they may take paths.
+// lastCall is the last system call of the list that [pathCalls] was made from. The filter refuses
+// later ones, as a kernel that lacks them does: they may take paths.
 const lastCall = "rseq_slice_yield"
 
 // sysNumber returns the number of a system call on this architecture; ok is false if it has none.

@@ -23,8 +23,9 @@ import (
 
 func init() { tools["refusals"] = refusalTool }
 
-// noPaths are the system calls of Linux 7.2 that take no path. bpf(2) and fsconfig(2) have paths in memory and are served by handlers of their own; names of POSIX message queues, keys
-// and memfds are no paths; fchdir(2) and getcwd(2) are about the working directory.
+// noPaths are the system calls of Linux 7.2 that take no path. bpf(2) and fsconfig(2) have paths in
+// memory and are served by handlers of their own; names of POSIX message queues, keys and memfds
+// are no paths; fchdir(2) and getcwd(2) are about the working directory.
 const noPaths = `
 read write close fstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask rt_sigreturn ioctl pread64 pwrite64 readv writev pipe select sched_yield mremap msync mincore madvise
 shmget shmat shmctl dup dup2 pause nanosleep getitimer alarm setitimer getpid sendfile socket accept sendto recvfrom sendmsg recvmsg shutdown listen getsockname getpeername socketpair
@@ -48,7 +49,8 @@ set_mempolicy_home_node cachestat map_shadow_stack futex_wake futex_wait futex_r
 // otherNames are names of package unix that differ from those of the kernel's table.
 var otherNames = map[string]string{"fstatat": "newfstatat", "fadvise64": "fadvise64", "sync_file_range2": "sync_file_range", "arch_specific_syscall": ""}
 
-// kernelCalls returns the system calls of package unix for an architecture, which come from the kernel's headers.
+// kernelCalls returns the system calls of package unix for an architecture, which come from the
+// kernel's headers.
 func kernelCalls(t *testing.T, goarch string) map[string]int {
 	t.Helper()
 	dir, err := osexec.Command("go", "list", "-f", "{{.Dir}}", "golang.org/x/sys/unix").Output()
@@ -72,7 +74,8 @@ func kernelCalls(t *testing.T, goarch string) map[string]int {
 	return out
 }
 
-// TestEveryCallWithAPathIsInTheTable compares the table with the kernel's list of system calls, on both architectures.
+// TestEveryCallWithAPathIsInTheTable compares the table with the kernel's list of system calls, on
+// both architectures.
 func TestEveryCallWithAPathIsInTheTable(t *testing.T) {
 	rows, without := map[string]bool{}, map[string]bool{}
 	for _, row := range pathCalls {
@@ -103,7 +106,8 @@ func TestEveryCallWithAPathIsInTheTable(t *testing.T) {
 	}
 }
 
-// TestStringsOfTheKernelsPrototypesAreArgumentsOfTheTable: a string of a call is a path of its row, or known to be something else.
+// TestStringsOfTheKernelsPrototypesAreArgumentsOfTheTable: a string of a call is a path of its row,
+// or known to be something else.
 func TestStringsOfTheKernelsPrototypesAreArgumentsOfTheTable(t *testing.T) {
 	noPath := map[string][]int{ // arguments that are text but no path
 		"mount": {0, 2, 3, 4}, "quotactl": {1}, "symlink": {0}, "symlinkat": {0},
@@ -131,7 +135,8 @@ func TestTheFilterFits(t *testing.T) {
 // simulatedFile is a file that is simulated and whose tree has it on hosts too.
 const simulatedFile, simulatedDir = "/sys/kernel/tracing/trace", "/sys/kernel/tracing"
 
-// rawCall makes a call of the table: its paths are p, then a file that is nowhere, its descriptors the working directory.
+// rawCall makes a call of the table: its paths are p, then a file that is nowhere, its descriptors
+// the working directory.
 func rawCall(row *pathCall, p string) error {
 	nr, ok := sysNumber(row.name)
 	if !ok {
@@ -172,7 +177,8 @@ func refusedCalls() (out []*pathCall) {
 	return out
 }
 
-// refusalTool makes every call that is refused in a simulated place, by an absolute path, by one relative to the directory, and by one relative to a directory of the host.
+// refusalTool makes every call that is refused in a simulated place, by an absolute path, by one
+// relative to the directory, and by one relative to a directory of the host.
 func refusalTool() error {
 	runtime.LockOSThread()
 	for _, row := range refusedCalls() {

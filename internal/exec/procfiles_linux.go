@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// memoryMaps returns the caller's /proc/self/maps, in which mappings of simulated files and objects have the names that a kernel shows.
+// memoryMaps returns the caller's /proc/self/maps, in which mappings of simulated files and objects
+// have the names that a kernel shows.
 func (c *call) memoryMaps(p string) ([]byte, bool) {
 	if name, ok := c.ownFile(p); !ok || name != "maps" {
 		return nil, false
@@ -43,9 +44,10 @@ func (c *call) memoryMaps(p string) ([]byte, bool) {
 	return out, true
 }
 
-// openIDMap serves the opening of /proc/PID/uid_map or gid_map for writing by a tool that believes to be root, although the host lets it map only its own
-// user and group. It maps them to 0 in that user namespace, as root would with "0 0 1", and what the tool writes then has no effect. The supervisor has
-// no right here that the tool lacks.
+// openIDMap serves the opening of /proc/PID/uid_map or gid_map for writing by a tool that believes
+// to be root, although the host lets it map only its own user and group. It maps them to 0 in that
+// user namespace, as root would with "0 0 1", and what the tool writes then has no effect. The
+// supervisor has no right here that the tool lacks.
 func (c *call) openIDMap(p string, flags uint64) bool {
 	name := path.Base(p)
 	if !c.s.cfg.Root || os.Geteuid() == 0 || name != "uid_map" && name != "gid_map" || flags&unix.O_ACCMODE == unix.O_RDONLY {

@@ -58,7 +58,8 @@ func TestMappingsHaveTheirKernelNames(t *testing.T) {
 	assert.Zero(t, r.code)
 }
 
-// ownNamespaceTool starts a child in a user namespace of its own and maps user 0, which it believes to be, to 0.
+// ownNamespaceTool starts a child in a user namespace of its own and maps user 0, which it believes
+// to be, to 0.
 func ownNamespaceTool() error {
 	self, err := os.Executable()
 	if err != nil {

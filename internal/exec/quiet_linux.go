@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How to tell that the tool waits: /proc shows one thread at a time, so one look proves nothing; a thread seen blocked may since have been woken by
-// one seen running. Two looks prove it: a thread that is blocked in both and was not scheduled in between was blocked throughout. If that holds
-// for every thread, there was a moment at which all of them were blocked. From then on only time and the outside world can wake the tool. The load of
-// the machine does not matter.
+// How to tell that the tool waits: /proc shows one thread at a time, so one look proves nothing; a
+// thread seen blocked may since have been woken by one seen running. Two looks prove it: a thread
+// that is blocked in both and was not scheduled in between was blocked throughout. If that holds
+// for every thread, there was a moment at which all of them were blocked. From then on only time
+// and the outside world can wake the tool. The load of the machine does not matter.
 
 // thread is the state of a blocked thread in a look.
 type thread struct {
@@ -37,7 +38,8 @@ type look struct {
 // same reports whether nothing happened between two looks.
 func (l *look) same(m *look) bool { return l.served == m.served && slices.Equal(l.threads, m.threads) }
 
-// where identifies where the tool waits. The threads of a pool take turns at the same addresses, so thread ids are left out.
+// where identifies where the tool waits. The threads of a pool take turns at the same addresses, so
+// thread ids are left out.
 func (l *look) where() string {
 	var words []string
 	for _, t := range l.threads {
@@ -70,12 +72,15 @@ const (
 	lookLate  = 3 * time.Millisecond
 	// soon bounds the timeouts that count as waits that end by themselves.
 	soon = 10 * time.Second
-	// pause is how long nothing must happen before the tool is asked to end: it may be waiting for another process.
+	// pause is how long nothing must happen before the tool is asked to end: it may be waiting for
+	// another process.
 	pause = 100 * time.Millisecond
-	// alone and aloneSoon are how long a tool waits that has attached nothing yet, without and with a timeout: it may be waiting for something of its own.
+	// alone and aloneSoon are how long a tool waits that has attached nothing yet, without and with
+	// a timeout: it may be waiting for something of its own.
 	alone     = time.Second
 	aloneSoon = 5 * time.Second
-	// stubborn is how long a tool may keep waiting after it was asked to end, before it gets a stronger signal.
+	// stubborn is how long a tool may keep waiting after it was asked to end, before it gets a
+	// stronger signal.
 	stubborn = 2 * time.Second
 )
 
@@ -100,8 +105,8 @@ func (q *quiet) tick(l *look, now time.Time) bool {
 	return true
 }
 
-// forever reports whether a waiting tool will not stop by itself: nothing has happened for a while and no timeout is near, or it keeps waiting
-// at one place for longer than its timeouts.
+// forever reports whether a waiting tool will not stop by itself: nothing has happened for a while
+// and no timeout is near, or it keeps waiting at one place for longer than its timeouts.
 func (q *quiet) forever(now time.Time) bool {
 	l := q.last
 	if l.longest == 0 {
@@ -176,8 +181,8 @@ func (s *supervisor) expire() {
 	s.ask(time.Now())
 }
 
-// look returns the state of the tool's threads if every one is blocked in a waiting call, at least one of them on a simulated file or asleep, and the
-// tool has read all it was given; otherwise nil.
+// look returns the state of the tool's threads if every one is blocked in a waiting call, at least
+// one of them on a simulated file or asleep, and the tool has read all it was given; otherwise nil.
 func (s *supervisor) look() *look {
 	tool := int(s.tool.Load())
 	if tool == 0 || s.unread() {
@@ -270,7 +275,8 @@ func waitsFor(nr int) bool {
 	return false
 }
 
-// blocked returns where a thread is blocked and the timeout of its wait (0 if none), from its directory in /proc. A thread that has ended has tid 0.
+// blocked returns where a thread is blocked and the timeout of its wait (0 if none), from its
+// directory in /proc. A thread that has ended has tid 0.
 func blocked(dir string, tid int) (t thread, limit time.Duration, ok bool) {
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
@@ -377,7 +383,8 @@ func readMemory(tid int, addr uint64, p []byte) bool {
 	return err == nil && n == len(p)
 }
 
-// ask ends a tool that waits forever, by a signal to its process group as a terminal sends it: SIGINT first, then stronger ones.
+// ask ends a tool that waits forever, by a signal to its process group as a terminal sends it:
+// SIGINT first, then stronger ones.
 func (s *supervisor) ask(now time.Time) {
 	q := &s.quiet
 	if q.asked > 0 && now.Sub(q.since) < stubborn {

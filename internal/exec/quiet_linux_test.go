@@ -42,7 +42,8 @@ func withRing(then func() error) error {
 	})
 }
 
-// slowTool works for longer than the supervisor waits before it interrupts a tool that does nothing.
+// slowTool works for longer than the supervisor waits before it interrupts a tool that does
+// nothing.
 func slowTool() error {
 	return withRing(func() error {
 		for end := time.Now().Add(4 * pause); time.Now().Before(end); {

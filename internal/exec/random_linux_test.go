@@ -144,7 +144,8 @@ func (r *randomCalls) open(nr uintptr, args ...uint64) {
 	}
 }
 
-// close closes a descriptor that a call has opened, and no other: the runtime and the test may have opened some meanwhile.
+// close closes a descriptor that a call has opened, and no other: the runtime and the test may have
+// opened some meanwhile.
 func (r *randomCalls) close() {
 	if fd := firstFD + r.IntN(lastFD-firstFD+1); r.opened[fd].CompareAndSwap(true, false) {
 		_, _ = r.call(unix.SYS_CLOSE, uint64(fd))
@@ -242,7 +243,8 @@ func (r *randomCalls) one(attr []byte) {
 	}
 }
 
-// waits makes a poll(2), select(2) or pselect6(2) that does not wait long, with sets or an array of random descriptors.
+// waits makes a poll(2), select(2) or pselect6(2) that does not wait long, with sets or an array of
+// random descriptors.
 func (r *randomCalls) waits(attr []byte) {
 	const setSize = 128 // FD_SETSIZE, in bytes
 	sets := attr[256:][:3*setSize]
@@ -306,7 +308,8 @@ func (r *randomCalls) limit(attr []byte) uint64 {
 	return at
 }
 
-// reads reads a random descriptor in every way, into buffers of which some cannot be; most often a perf event, because reads of others are the host's.
+// reads reads a random descriptor in every way, into buffers of which some cannot be; most often a
+// perf event, because reads of others are the host's.
 func (r *randomCalls) reads(attr []byte) {
 	fd := uint64(r.FD())
 	if r.IntN(4) > 0 { // a perf event, whose counts are as long as its read_format says
@@ -383,7 +386,8 @@ func (r *randomCalls) path() string {
 	return "/sys/fs/bpf/a/../a/" + strings.Repeat("x", r.IntN(400))
 }
 
-// Random calls of a hostile tool end neither its session nor the supervisor, and leave neither descriptors nor memory behind.
+// Random calls of a hostile tool end neither its session nor the supervisor, and leave neither
+// descriptors nor memory behind.
 func TestRandomCallsOfATool(t *testing.T) {
 	n := testsize.Pick(500_000, 5_000, 2_000)
 	if *calls > 0 {

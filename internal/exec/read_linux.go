@@ -36,8 +36,9 @@ func (c *call) read() {
 // maxBuffers is UIO_MAXIOV, the most buffers of a readv(2).
 const maxBuffers = 1024
 
-// readv reads the counts once for each buffer, until one fails or is not filled: perf events have a read but no read_iter operation (fs/read_write.c
-// do_loop_readv_writev). A first buffer of no bytes fails, later ones are passed over.
+// readv reads the counts once for each buffer, until one fails or is not filled: perf events have a
+// read but no read_iter operation (fs/read_write.c do_loop_readv_writev). A first buffer of no
+// bytes fails, later ones are passed over.
 func (c *call) readv() { c.readvAs(0) }
 
 // rwfHighPriority is RWF_HIPRI, the one flag of preadv2(2) that a file without read_iter takes.

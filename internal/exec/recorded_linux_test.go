@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRecordedEventsAreReplayed: what bpfrun record wrote of a trace, tools print: the files, arguments, parents, results and addresses of the trace.
+// TestRecordedEventsAreReplayed: what bpfrun record wrote of a trace, tools print: the files,
+// arguments, parents, results and addresses of the trace.
 func TestRecordedEventsAreReplayed(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("BPFRUN_TOOLS")+":/usr/sbin:"+os.Getenv("PATH"))
 	t.Setenv("LC_ALL", "C")

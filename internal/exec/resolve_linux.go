@@ -14,18 +14,23 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// Where a path leads. Simulated trees are mounted into the caller's file system by place, not by spelling: the path is walked component by component from the caller's root, working directory or
-// descriptor, through links of the host and the links of /proc, as path_resolution(7) says. The walk only decides who serves a call; the host's kernel walks again what it serves.
+// Where a path leads. Simulated trees are mounted into the caller's file system by place, not by
+// spelling: the path is walked component by component from the caller's root, working directory or
+// descriptor, through links of the host and the links of /proc, as path_resolution(7) says. The
+// walk only decides who serves a call; the host's kernel walks again what it serves.
 
 // place is where a path leads.
 type place struct {
-	// at is the clean absolute path from the root of the host. Files of the caller's process are in /proc/self.
+	// at is the clean absolute path from the root of the host. Files of the caller's process are in
+	// /proc/self.
 	at string
-	// path is at, as the simulated kernel knows it: in its own mount of the file system, or in an instance of bpffs.
+	// path is at, as the simulated kernel knows it: in its own mount of the file system, or in an
+	// instance of bpffs.
 	path string
 	// file is set when an empty path means a descriptor of something simulated.
 	file *file
-	// drifts means that the path begins in a simulated directory, adrift that it leads to a place of the host, which the host's kernel would not find.
+	// drifts means that the path begins in a simulated directory, adrift that it leads to a place
+	// of the host, which the host's kernel would not find.
 	drifts, adrift bool
 	// hosts means a place of the host for which nothing more needs to be known: at is not set.
 	hosts bool
@@ -36,7 +41,8 @@ func (p place) String() string { return strconv.Quote(p.at) }
 // ours reports whether the simulated kernel may have something at the place.
 func (p place) ours() bool { return !p.hosts && !p.adrift && (p.file != nil || simulated(p.path)) }
 
-// simulated is a cheap check whether a place may be simulated, so that most files cost nothing more.
+// simulated is a cheap check whether a place may be simulated, so that most files cost nothing
+// more.
 func simulated(p string) bool {
 	for _, prefix := range [...]string{"/sys/", "/proc/", "/boot/config-", "/lib/modules/"} {
 		if strings.HasPrefix(p, prefix) {
@@ -52,7 +58,8 @@ const (
 	maxLinks = 40
 )
 
-// follows reports whether a link at the end of a path is followed, and whether the directory that the path begins in is also its root.
+// follows reports whether a link at the end of a path is followed, and whether the directory that
+// the path begins in is also its root.
 func (a pathArg) follows(c *call) (follow, inRoot bool) {
 	follow = !a.link && !a.noFollow.in(c) || a.follow.in(c)
 	if a.openFlags < 0 {
@@ -118,7 +125,8 @@ func (c *call) adrift(p place) place {
 	return p
 }
 
-// readsLink reports whether the call is readlinkat(2), for which an empty path means a descriptor of a link.
+// readsLink reports whether the call is readlinkat(2), for which an empty path means a descriptor
+// of a link.
 func (a pathArg) readsLink() bool {
 	return a.link && a.dir >= 0 && a.empty.bits == 0 && a.follow.bits == 0
 }
@@ -179,7 +187,9 @@ const memfdName = "/memfd:bpfrun:"
 
 func (c *call) fdName(fd int32) string { return fmt.Sprintf("/proc/%d/fd/%d", c.n.PID, fd) }
 
-// resolve returns, without asking the simulated kernel for more than [bpfsys.System.Covers], where a path leads that begins at the root, if it is absolute, or at a directory. With inRoot the directory is the root.
+// resolve returns, without asking the simulated kernel for more than [bpfsys.System.Covers], where
+// a path leads that begins at the root, if it is absolute, or at a directory. With inRoot the
+// directory is the root.
 func (c *call) resolve(dir int32, p string, follow, inRoot bool) place {
 	w := c.walker()
 	from, drifts := w.root, false
@@ -206,7 +216,8 @@ func (c *call) servedByHost(p place) bool {
 	return kind == hostPath
 }
 
-// quick reports whether a path certainly leads to a place of the host, with a few calls: the host's kernel walks it, without the links of /proc, from the caller's directory.
+// quick reports whether a path certainly leads to a place of the host, with a few calls: the host's
+// kernel walks it, without the links of /proc, from the caller's directory.
 func (c *call) quick(dir int32, p string, follow bool) bool {
 	from := fmt.Sprintf("/proc/%d/root", c.n.PID)
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_IN_ROOT}
@@ -248,7 +259,8 @@ func (c *call) quick(dir int32, p string, follow bool) bool {
 	return err == nil && path.IsAbs(text) && !simulated(knownAs(text)) && !strings.HasPrefix(text, memfdName)
 }
 
-// specialMagic reports whether a file system is one that may have simulated places, wherever it is mounted.
+// specialMagic reports whether a file system is one that may have simulated places, wherever it is
+// mounted.
 func specialMagic(magic int64) bool {
 	switch magic {
 	case magicProc, magicSysfs, magicTracefs, magicDebugfs, magicBPF:
@@ -257,7 +269,8 @@ func specialMagic(magic int64) bool {
 	return false
 }
 
-// directory returns the place of a directory that a path begins in. drifts means that it is not where the host's kernel begins.
+// directory returns the place of a directory that a path begins in. drifts means that it is not
+// where the host's kernel begins.
 func (c *call) directory(dir int32) (at string, drifts, ok bool) {
 	if dir == unix.AT_FDCWD {
 		if at, ok := c.s.workDir(int(c.n.PID)); ok {
@@ -357,7 +370,8 @@ func (w *walker) parent(at string) string {
 	return path.Dir(at)
 }
 
-// own returns the place in /proc/self of a name in /proc that means the caller; it is empty for others. These links depend on who follows them.
+// own returns the place in /proc/self of a name in /proc that means the caller; it is empty for
+// others. These links depend on who follows them.
 func (w *walker) own(at, name string) string {
 	if known := w.known(at); known != "/proc" {
 		return ""
@@ -402,7 +416,8 @@ func (c *call) ids() (tgid, tid string) {
 	return tgid, tid
 }
 
-// link returns the text of a symbolic link, empty if there is none. jump means one of /proc that leads to a place, whatever its text would mean as a path.
+// link returns the text of a symbolic link, empty if there is none. jump means one of /proc that
+// leads to a place, whatever its text would mean as a path.
 func (w *walker) link(at, known string) (text string, jump bool) {
 	name := w.c.hostName(at, w.root)
 	inProc := strings.HasPrefix(known, "/proc/")
@@ -484,7 +499,8 @@ func (w *walker) known(at string) string {
 	return knownAs(w.mounts.translate(at, w.root))
 }
 
-// aliases are the places of links that every system may have: the walk follows them, and the simulated kernel knows the other name.
+// aliases are the places of links that every system may have: the walk follows them, and the
+// simulated kernel knows the other name.
 var aliases = [][2]string{{"/usr/lib/modules/", "/lib/modules/"}, {"/sys/devices/", "/sys/bus/event_source/devices/"}}
 
 // knownAs replaces an alias.

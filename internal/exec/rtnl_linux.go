@@ -15,9 +15,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// Messages that create, change and remove simulated devices and their addresses (net/core/rtnetlink.c, net/ipv4/devinet.c, net/ipv6/addrconf.c).
+// Messages that create, change and remove simulated devices and their addresses
+// (net/core/rtnetlink.c, net/ipv4/devinet.c, net/ipv6/addrconf.c).
 
-// Attributes of netkit devices (IFLA_NETKIT_*) and of pairs, and the policies that a netkit device may have.
+// Attributes of netkit devices (IFLA_NETKIT_*) and of pairs, and the policies that a netkit device
+// may have.
 const (
 	netkitPeerInfo, netkitPrimary, netkitPolicy, netkitPeerPolicy, netkitMode = 1, 2, 3, 4, 5
 	vethPeer                                                                  = 1
@@ -104,7 +106,8 @@ func (m *linkMessage) find(n *network.Network, netns uint32) *network.Device {
 	return nil
 }
 
-// changeLink serves RTM_NEWLINK and RTM_SETLINK about simulated devices; served is false when they are about a device of the host.
+// changeLink serves RTM_NEWLINK and RTM_SETLINK about simulated devices; served is false when they
+// are about a device of the host.
 func (c *call) changeLink(netns uint32, typ uapi.RouteMessage, flags uint16, b []byte) (e unix.Errno, served bool) {
 	m, e := parseLink(b)
 	if e != 0 {

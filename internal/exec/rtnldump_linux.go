@@ -72,7 +72,8 @@ func (s *supervisor) linkBody(d *network.Device, xdp []byte) []byte {
 	return b
 }
 
-// addressBody returns the message of an IP address without its header (inet_fill_ifaddr, inet6_fill_ifaddr).
+// addressBody returns the message of an IP address without its header (inet_fill_ifaddr,
+// inet6_fill_ifaddr).
 func addressBody(d *network.Device, a *network.Addr) []byte {
 	local := a.Prefix.Addr()
 	family := byte(unix.AF_INET6)
@@ -105,7 +106,8 @@ func header(msg []byte, port uint32, typ uapi.RouteMessage, flags uint16, body [
 	return append(le.AppendUint32(r, port), body...)
 }
 
-// simulatedLinks returns the messages about simulated devices that answer RTM_GETLINK or RTM_GETADDR, for the whole namespace or for one device.
+// simulatedLinks returns the messages about simulated devices that answer RTM_GETLINK or
+// RTM_GETADDR, for the whole namespace or for one device.
 func (s *supervisor) simulatedLinks(netns uint32, msg []byte, port uint32, only *network.Device) []byte {
 	var list []*network.Device
 	s.sys.Network(func(n *network.Network) { list = n.Devices(netns) })
@@ -133,7 +135,8 @@ func (s *supervisor) simulatedLinks(netns uint32, msg []byte, port uint32, only 
 	return out
 }
 
-// queried returns the address family and the device of which RTM_GETADDR asks for addresses, 0 for all. Only sockets with NETLINK_GET_STRICT_CHK choose devices; others send zeros.
+// queried returns the address family and the device of which RTM_GETADDR asks for addresses, 0 for
+// all. Only sockets with NETLINK_GET_STRICT_CHK choose devices; others send zeros.
 func queried(msg []byte) (family byte, index uint32) {
 	if len(msg) > nlmsgHdrSize {
 		family = msg[nlmsgHdrSize]
@@ -144,7 +147,8 @@ func queried(msg []byte) (family byte, index uint32) {
 	return family, index
 }
 
-// netnsQuery answers a query in a simulated namespace, or about a simulated device, of which the host knows nothing.
+// netnsQuery answers a query in a simulated namespace, or about a simulated device, of which the
+// host knows nothing.
 func (c *call) netnsQuery(g int, ino uint64, netns uint32, msg []byte) unix.Errno {
 	s, port := c.s, portOf(g)
 	typ, flags := uapi.RouteMessage(le.Uint16(msg[4:])), le.Uint16(msg[6:])

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Messages about routes and neighbors of simulated devices (net/ipv4/fib_frontend.c, net/ipv6/route.c, net/core/neighbour.c).
+// Messages about routes and neighbors of simulated devices (net/ipv4/fib_frontend.c,
+// net/ipv6/route.c, net/core/neighbour.c).
 
 // Sizes of struct rtmsg and struct ndmsg.
 const rtmsgSize, ndmsgSize = 12, 12
@@ -86,7 +87,8 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 	return m, 0
 }
 
-// changeRoute serves RTM_NEWROUTE and RTM_DELROUTE of simulated devices; served is false when they are about the host's.
+// changeRoute serves RTM_NEWROUTE and RTM_DELROUTE of simulated devices; served is false when they
+// are about the host's.
 func (c *call) changeRoute(netns uint32, typ uapi.RouteMessage, flags uint16, b []byte) (e unix.Errno, served bool) {
 	m, e := parseRoute(b)
 	if e != 0 {
@@ -178,7 +180,8 @@ func appendHop(b []byte, r *network.Route, six bool) []byte {
 	return b
 }
 
-// foundBody answers RTM_GETROUTE about an address (rt_fill_info, inet6_rtm_getroute). Local addresses of IPv4 lead to lo.
+// foundBody answers RTM_GETROUTE about an address (rt_fill_info, inet6_rtm_getroute). Local
+// addresses of IPv4 lead to lo.
 func foundBody(r *network.Route, to netip.Addr) []byte {
 	const cloned, local = 0x200, 0x80000000
 	source := r.From
@@ -220,7 +223,8 @@ func foundBody(r *network.Route, to netip.Addr) []byte {
 	return appendAttribute(b, unix.RTA_CACHEINFO, make([]byte, 32))
 }
 
-// findRoute answers RTM_GETROUTE about an address; served is false if a route of the host leads there.
+// findRoute answers RTM_GETROUTE about an address; served is false if a route of the host leads
+// there.
 func (c *call) findRoute(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, served bool) {
 	m, e := parseRoute(msg[nlmsgHdrSize:])
 	if e != 0 {
@@ -296,7 +300,8 @@ func neighborBody(d *network.Device, x *network.Neighbor) []byte {
 	return appendAttribute(b, unix.NDA_CACHEINFO, make([]byte, 16))
 }
 
-// listFilter is what a socket with NETLINK_GET_STRICT_CHK chooses of a list of routes or neighbors. 0 chooses all.
+// listFilter is what a socket with NETLINK_GET_STRICT_CHK chooses of a list of routes or neighbors.
+// 0 chooses all.
 type listFilter struct{ device, table uint32 }
 
 func filterOf(g int, msg []byte) (f listFilter) {
@@ -331,7 +336,8 @@ func (f listFilter) takes(device, table uint32) bool {
 	return (f.device == 0 || f.device == device) && (f.table == 0 || f.table == table)
 }
 
-// simulatedRoutes returns the messages that list the routes or the neighbors of simulated devices, which answer RTM_GETROUTE and RTM_GETNEIGH.
+// simulatedRoutes returns the messages that list the routes or the neighbors of simulated devices,
+// which answer RTM_GETROUTE and RTM_GETNEIGH.
 func (s *supervisor) simulatedRoutes(g int, netns uint32, msg []byte) (out []byte) {
 	port, f, flags := portOf(g), filterOf(g, msg), uint16(unix.NLM_F_MULTI)
 	if f != (listFilter{}) {

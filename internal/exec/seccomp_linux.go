@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Seccomp user notification (seccomp_unotify(2)). Pointers passed to the kernel are those of Go values that live until the call returns and have exactly
-// the size encoded in the ioctl's number.
+// Seccomp user notification (seccomp_unotify(2)). Pointers passed to the kernel are those of Go
+// values that live until the call returns and have exactly the size encoded in the ioctl's number.
 
 const (
 	ioctlRecv    = 0xC0502100
@@ -59,14 +59,16 @@ func (s *supervisor) recv(n *notif) unix.Errno {
 	return e
 }
 
-// wakeHere asks the kernel to wake this process and the tool on the processor of the other: they never run at the same time, and waking another processor costs
-// more than a switch. Kernels before 6.6 do not know the request (SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) and are slower.
+// wakeHere asks the kernel to wake this process and the tool on the processor of the other: they
+// never run at the same time, and waking another processor costs more than a switch. Kernels before
+// 6.6 do not know the request (SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) and are slower.
 func (s *supervisor) wakeHere() {
 	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlFlags, syncWakeUp)
 }
 
-// again repeats a request that a signal interrupted: Go sends itself signals to preempt goroutines, and the kernel takes the listener's lock with
-// mutex_lock_interruptible, which fails with EINTR when other threads hold it (kernel/seccomp.c seccomp_notify_id_valid, seccomp_notify_send).
+// again repeats a request that a signal interrupted: Go sends itself signals to preempt goroutines,
+// and the kernel takes the listener's lock with mutex_lock_interruptible, which fails with EINTR
+// when other threads hold it (kernel/seccomp.c seccomp_notify_id_valid, seccomp_notify_send).
 func again(request func() unix.Errno) unix.Errno {
 	for {
 		if e := request(); e != unix.EINTR {
@@ -82,7 +84,8 @@ func (s *supervisor) send(r *notifResp) unix.Errno {
 	})
 }
 
-// valid reports whether the call is still pending. If it is, the thread was neither killed nor interrupted, and its id still names it.
+// valid reports whether the call is still pending. If it is, the thread was neither killed nor
+// interrupted, and its id still names it.
 func (s *supervisor) valid(id uint64) bool {
 	return again(func() unix.Errno {
 		_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlIDValid, uintptr(unsafe.Pointer(&id)))
@@ -90,9 +93,11 @@ func (s *supervisor) valid(id uint64) bool {
 	}) == 0
 }
 
-// addFD puts a descriptor into the thread's table; with addfdSend it is also the result of the call. No signal may interrupt that: the kernel marks the call as
-// answered before it waits for the thread to take the descriptor, and if the wait is interrupted it withdraws the descriptor but not the mark, so that the
-// call returns 0 (kernel/seccomp.c seccomp_notify_addfd). Go sends itself signals all the time.
+// addFD puts a descriptor into the thread's table; with addfdSend it is also the result of the
+// call. No signal may interrupt that: the kernel marks the call as answered before it waits for the
+// thread to take the descriptor, and if the wait is interrupted it withdraws the descriptor but not
+// the mark, so that the call returns 0 (kernel/seccomp.c seccomp_notify_addfd). Go sends itself
+// signals all the time.
 func (s *supervisor) addFD(a *notifAddFD) (fd int, e unix.Errno) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

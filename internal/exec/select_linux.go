@@ -22,7 +22,8 @@ type fdSets struct {
 // Events of poll(2) that package unix does not define.
 const pollRdBand, pollWrNorm, pollWrBand = 0x80, 0x100, 0x200
 
-// setEvents are the events that make a descriptor of each set ready: POLLIN_SET, POLLOUT_SET, POLLEX_SET.
+// setEvents are the events that make a descriptor of each set ready: POLLIN_SET, POLLOUT_SET,
+// POLLEX_SET.
 var setEvents = [3]int16{
 	unix.POLLIN | pollRdNorm | pollRdBand | unix.POLLHUP | unix.POLLERR,
 	unix.POLLOUT | pollWrNorm | pollWrBand | unix.POLLERR,
@@ -79,7 +80,8 @@ func (c *call) selectOf(unit time.Duration) {
 	c.wait(p, timeout)
 }
 
-// selected replies to a select: the sets keep the descriptors that are ready, and the timeout what is left of it.
+// selected replies to a select: the sets keep the descriptors that are ready, and the timeout what
+// is left of it.
 func (c *call) selected(p *polling, end time.Time) {
 	x := p.sets
 	ready := 0

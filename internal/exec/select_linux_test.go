@@ -20,7 +20,8 @@ import (
 
 func init() { tools["select"], tools["signalled"] = selectTool, signalledTool }
 
-// ringOf attaches a program that sends records to a ring buffer, and hands over the buffer's descriptor and a reader.
+// ringOf attaches a program that sends records to a ring buffer, and hands over the buffer's
+// descriptor and a reader.
 func ringOf(use func(fd int, r *ringbuf.Reader) error) error {
 	const first = 64
 	var fd int
@@ -50,7 +51,8 @@ func ringOf(use func(fd int, r *ringbuf.Reader) error) error {
 	})
 }
 
-// rawSelect calls select(2), or pselect6(2) on architectures without select, and stores the time that is left in limit.
+// rawSelect calls select(2), or pselect6(2) on architectures without select, and stores the time
+// that is left in limit.
 func rawSelect(n int, in, out, ex *unix.FdSet, limit *time.Duration) (int, error) {
 	nr, unit := sysSelect, time.Microsecond
 	if nr < 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// listen serves bpfrun fire on a Unix socket: it reads a line of an events file and answers "N programs ran" or an error. Only the same user can connect.
+// listen serves bpfrun fire on a Unix socket: it reads a line of an events file and answers "N
+// programs ran" or an error. Only the same user can connect.
 func (s *supervisor) listen(path string) (stop func(), err error) {
 	old := unix.Umask(0o077)
 	l, err := net.Listen("unix", path)

@@ -51,7 +51,8 @@ type supervisor struct {
 	served     uint64 // calls received from the listener
 	polls      map[*polling]bool
 	netns      map[uint32]membership // of threads, once one has left the initial network namespace
-	// routeSockets are the namespaces of NETLINK_ROUTE sockets that are not in the initial one, by inode.
+	// routeSockets are the namespaces of NETLINK_ROUTE sockets that are not in the initial one, by
+	// inode.
 	routeSockets map[uint64]uint32
 	told         map[string]bool // notes already written
 	callNames    map[int32]string
@@ -65,7 +66,8 @@ type supervisor struct {
 
 	// seen are the ids of processes that ever made a notified call.
 	seen map[int]bool
-	// ethtoolFamily is the number of the host's family ethtool of generic netlink: 0 until it was asked for, -1 if there is none.
+	// ethtoolFamily is the number of the host's family ethtool of generic netlink: 0 until it was
+	// asked for, -1 if there is none.
 	ethtoolFamily int
 
 	quiet    quiet
@@ -81,8 +83,9 @@ type supervisor struct {
 	notes    int
 }
 
-// Run runs the tool until it ends and returns its exit status: 128 plus the signal's number when a signal ended it. An error means that the tool could not be run.
-// From the call on, other processes of the same user cannot trace this process (prctl(2) PR_SET_DUMPABLE).
+// Run runs the tool until it ends and returns its exit status: 128 plus the signal's number when a
+// signal ended it. An error means that the tool could not be run. From the call on, other processes
+// of the same user cannot trace this process (prctl(2) PR_SET_DUMPABLE).
 func Run(cfg Config) (int, error) {
 	if len(cfg.Args) == 0 {
 		return 0, errors.New("no program to run")
@@ -167,8 +170,9 @@ func (s *supervisor) close() {
 	}
 }
 
-// unreachable denies other processes of this user the memory and the descriptors of this one: ptrace(2), process_vm_writev(2), pidfd_getfd(2) and the files in /proc that
-// they protect. Processes that are started are reachable again after their execve(2).
+// unreachable denies other processes of this user the memory and the descriptors of this one:
+// ptrace(2), process_vm_writev(2), pidfd_getfd(2) and the files in /proc that they protect.
+// Processes that are started are reachable again after their execve(2).
 func unreachable() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("PR_SET_DUMPABLE: %w", err)
@@ -176,7 +180,8 @@ func unreachable() error {
 	return nil
 }
 
-// raiseFiles raises this process's limit of open files to the maximum: each object needs a descriptor.
+// raiseFiles raises this process's limit of open files to the maximum: each object needs a
+// descriptor.
 func raiseFiles() {
 	var r unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &r) == nil && r.Cur < r.Max {
@@ -282,7 +287,8 @@ func (s *supervisor) run(path string) (int, error) {
 	return 0, fmt.Errorf("%w: %w", ErrGuard, err)
 }
 
-// follow receives from the guard the tool's process id, then its wait status; ok is false when the guard was killed or could not start the tool.
+// follow receives from the guard the tool's process id, then its wait status; ok is false when the
+// guard was killed or could not start the tool.
 func (s *supervisor) follow(fd int) (unix.WaitStatus, bool) {
 	pid, ok := readWord(fd)
 	if !ok {
@@ -312,7 +318,8 @@ func (s *supervisor) killLeft() {
 	}
 }
 
-// receive copies the filter's listener from the child, which sends its descriptor's number and waits.
+// receive copies the filter's listener from the child, which sends its descriptor's number and
+// waits.
 func (s *supervisor) receive(fd, pid int) (int, error) {
 	theirs, ok := readWord(fd)
 	if !ok {
@@ -334,8 +341,9 @@ func (s *supervisor) receive(fd, pid int) (int, error) {
 	return l, nil
 }
 
-// forward passes on signals that only this process received. SIGINT of a terminal reaches the tool as well. It takes no lock: a tool can make the call that is
-// being served wait, by memory that it provides itself (userfaultfd(2), files of its own FUSE server).
+// forward passes on signals that only this process received. SIGINT of a terminal reaches the tool
+// as well. It takes no lock: a tool can make the call that is being served wait, by memory that it
+// provides itself (userfaultfd(2), files of its own FUSE server).
 func (s *supervisor) forward(signals <-chan os.Signal) {
 	for sig := range signals {
 		if n, ok := sig.(unix.Signal); ok && (n != unix.SIGINT || !terminal()) {
@@ -346,7 +354,8 @@ func (s *supervisor) forward(signals <-chan os.Signal) {
 	}
 }
 
-// terminal reports whether this process is in a terminal's foreground process group, all of which gets SIGINT.
+// terminal reports whether this process is in a terminal's foreground process group, all of which
+// gets SIGINT.
 func terminal() bool {
 	f, err := os.Open("/dev/tty")
 	if err != nil {
@@ -470,8 +479,9 @@ func (s *supervisor) serve() {
 			}
 			continue
 		}
-		// Received under the lock, so that each call is either pending at the listener or served when the lock is free. This does not block: a call is pending,
-		// and stays so when its thread is killed (ENOENT).
+		// Received under the lock, so that each call is either pending at the listener or served
+		// when the lock is free. This does not block: a call is pending, and stays so when its
+		// thread is killed (ENOENT).
 		s.mu.Lock()
 		var n notif
 		if s.recv(&n) == 0 {
@@ -485,7 +495,8 @@ func (s *supervisor) serve() {
 // pending reports whether a call waits at the listener.
 func (s *supervisor) pending() bool { return ready(s.listener, unix.POLLIN) }
 
-// handle serves one call. A panic is a bug of ours; the tool gets an error instead of waiting forever.
+// handle serves one call. A panic is a bug of ours; the tool gets an error instead of waiting
+// forever.
 func (s *supervisor) handle(n *notif) {
 	defer func() {
 		if r := recover(); r != nil {

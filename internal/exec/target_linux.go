@@ -9,8 +9,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// TargetError means that tools of this host cannot use the kernel: the attributes of bpf(2), BTF and instructions that a tool's loader writes have the host's byte
-// order and word size, and a kernel reads them in its own.
+// TargetError means that tools of this host cannot use the kernel: the attributes of bpf(2), BTF
+// and instructions that a tool's loader writes have the host's byte order and word size, and a
+// kernel reads them in its own.
 type TargetError struct {
 	Kernel string // the target's name
 	What   string // what differs from the host

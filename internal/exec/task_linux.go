@@ -25,7 +25,8 @@ type process struct {
 	vdso uint64
 }
 
-// processOf returns the process of a thread. Process ids are reused; the pidfd tells whether a known process is still the same.
+// processOf returns the process of a thread. Process ids are reused; the pidfd tells whether a
+// known process is still the same.
 func (s *supervisor) processOf(pid uint32) *process {
 	if p := s.threads[pid]; p != nil && alive(p.pidfd) && (int(pid) == p.tgid || unix.Access(fmt.Sprintf("/proc/%d/task/%d", p.tgid, pid), unix.F_OK) == nil) {
 		return p
@@ -83,7 +84,8 @@ func (s *supervisor) forget() {
 	}
 }
 
-// close closes the process's descriptor. Its threads still refer to p: the number may soon be another file's.
+// close closes the process's descriptor. Its threads still refer to p: the number may soon be
+// another file's.
 func (p *process) close() {
 	if p.pidfd >= 0 {
 		unix.Close(p.pidfd)
@@ -102,8 +104,9 @@ const pidfdThread = unix.O_EXCL
 // maxThreadFDs limits the descriptors of threads that are kept.
 const maxThreadFDs = 256
 
-// tableOf returns a pidfd with which pidfd_getfd(2) takes descriptors from a thread's own table. Threads may have tables of their own (CLONE_FILES, unshare(2)), and
-// the first thread, which a process's pidfd stands for, may have ended. The descriptor is kept.
+// tableOf returns a pidfd with which pidfd_getfd(2) takes descriptors from a thread's own table.
+// Threads may have tables of their own (CLONE_FILES, unshare(2)), and the first thread, which a
+// process's pidfd stands for, may have ended. The descriptor is kept.
 func (s *supervisor) tableOf(pid uint32) (int, error) {
 	p := s.processOf(pid)
 	if int(pid) == p.tgid {
@@ -195,7 +198,8 @@ func (c *call) Read(addr uint64, p []byte) bool {
 	return err == nil && k == len(p) && c.s.valid(c.n.ID)
 }
 
-// Write checks that the call is still pending, since the thread id may have been reused, and copies p to the caller's memory.
+// Write checks that the call is still pending, since the thread id may have been reused, and copies
+// p to the caller's memory.
 func (c *call) Write(addr uint64, p []byte) bool {
 	if len(p) == 0 {
 		return true
@@ -210,7 +214,8 @@ func (c *call) Write(addr uint64, p []byte) bool {
 	return err == nil && k == len(p)
 }
 
-// Interrupted reports whether a signal is pending for the thread, which gets it when the call returns.
+// Interrupted reports whether a signal is pending for the thread, which gets it when the call
+// returns.
 func (c *call) Interrupted() bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.n.PID))
 	if err != nil {
@@ -263,7 +268,8 @@ func (c *call) text(addr uint64, limit int) (string, bool) {
 	return "", false
 }
 
-// Path implements [bpfsys.Caller]. A place of the host keeps its spelling, made absolute and clean: events name probed files by it.
+// Path implements [bpfsys.Caller]. A place of the host keeps its spelling, made absolute and clean:
+// events name probed files by it.
 func (c *call) Path(dirfd int32, p string) string {
 	at := c.resolve(dirfd, p, true, false)
 	if at.drifts && !c.s.covers(at.path) {

@@ -55,7 +55,8 @@ func parseTC(msg []byte) (*tcMessage, bool) {
 	return m, true
 }
 
-// tc serves the messages of tc(8) and libbpf's bpf_tc_* about clsact and ingress qdiscs and their BPF filters. served is false for others.
+// tc serves the messages of tc(8) and libbpf's bpf_tc_* about clsact and ingress qdiscs and their
+// BPF filters. served is false for others.
 func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, served bool) {
 	m, ok := parseTC(msg)
 	if !ok {

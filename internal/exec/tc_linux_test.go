@@ -38,7 +38,8 @@ func tcBody(ifindex, handle, parent, info uint32, kind string, options []byte) [
 	return b
 }
 
-// tcTool sends messages about qdiscs and filters. Without attaching it sends only those that attach nothing, so that it also runs at the host.
+// tcTool sends messages about qdiscs and filters. Without attaching it sends only those that attach
+// nothing, so that it also runs at the host.
 func tcTool(attaching bool) error {
 	c, err := converse()
 	if err != nil {
@@ -177,7 +178,8 @@ const tcEnd = `delete the qdisc: ok
 list without a qdisc: EINVAL
 `
 
-// TestTCFilters compares what attaches nothing with the host, in a network namespace of its own, where the test runs as root.
+// TestTCFilters compares what attaches nothing with the host, in a network namespace of its own,
+// where the test runs as root.
 func TestTCFilters(t *testing.T) {
 	if os.Getuid() == 0 {
 		self, err := os.Executable()

@@ -20,7 +20,8 @@ func init() {
 	tools["innerlock"] = innerLockTool
 }
 
-// tracer returns a program that traces a function and stores a word of its context in a slot of a map, plus 1, and returns ret.
+// tracer returns a program that traces a function and stores a word of its context in a slot of a
+// map, plus 1, and returns ret.
 func tracer(out *ebpf.Map, slot int64, function string, at ebpf.AttachType, word int16, ret int32) *ebpf.ProgramSpec {
 	return &ebpf.ProgramSpec{Name: "tracer", Type: ebpf.Tracing, AttachType: at, AttachTo: function, License: "GPL", Instructions: asm.Instructions{
 		asm.LoadMem(asm.R6, asm.R1, 8*word, asm.DWord),
@@ -79,7 +80,8 @@ func testRunTool() error {
 	if err := run("unmodified", tracer(out, 0, modified, ebpf.AttachTraceFExit, 2, 0), tracer(out, 1, modified, ebpf.AttachModifyReturn, 0, 0)); err != nil {
 		return err
 	}
-	// The first program that returns a value takes the place of the function: the next one does not run.
+	// The first program that returns a value takes the place of the function: the next one does not
+	// run.
 	if err := run("modified", tracer(out, 0, modified, ebpf.AttachTraceFExit, 2, 0), tracer(out, 1, modified, ebpf.AttachModifyReturn, 0, 20),
 		tracer(out, 2, modified, ebpf.AttachModifyReturn, 0, 30)); err != nil {
 		return err

@@ -17,7 +17,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
-// varies is what differs from run to run: times of day, the load of the host, how long something took; and addresses, which depend on what was allocated before.
+// varies is what differs from run to run: times of day, the load of the host, how long something
+// took; and addresses, which depend on what was allocated before.
 var varies = []struct {
 	is  *regexp.Regexp
 	put string
@@ -30,9 +31,12 @@ var varies = []struct {
 	{regexp.MustCompile(`(?m)[ \t]*\bpids .*\n`), "\n"},
 }
 
-// TestPackagedToolsPrintWhatHappens runs the tools of distributions, unmodified, on the embedded kernel. A file of testdata/tools has the command in a line
-// "run: COMMAND", the events if they are not in examples/exec/events, and what the tool printed; or a script of commands, which runs in a directory with the objects of examples/. The packages are Debian 12's: libbpf-tools 0.26, bpftool 7.1, bpftrace 0.17, xdp-tools 1.3. Tools
-// are looked for in BPFRUN_TOOLS, a list of directories, and in the system's.
+// TestPackagedToolsPrintWhatHappens runs the tools of distributions, unmodified, on the embedded
+// kernel. A file of testdata/tools has the command in a line "run: COMMAND", the events if they are
+// not in examples/exec/events, and what the tool printed; or a script of commands, which runs in a
+// directory with the objects of examples/. The packages are Debian 12's: libbpf-tools 0.26, bpftool
+// 7.1, bpftrace 0.17, xdp-tools 1.3. Tools are looked for in BPFRUN_TOOLS, a list of directories,
+// and in the system's.
 func TestPackagedToolsPrintWhatHappens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -120,7 +124,8 @@ func TestPackagedToolsPrintWhatHappens(t *testing.T) {
 	}
 }
 
-// TestTheLibraryOfEventsIsRead: each file of the library is one of a tool that is tested, and says how it is used.
+// TestTheLibraryOfEventsIsRead: each file of the library is one of a tool that is tested, and says
+// how it is used.
 func TestTheLibraryOfEventsIsRead(t *testing.T) {
 	files, err := filepath.Glob("../../examples/exec/events/*.events")
 	require.NoError(t, err)

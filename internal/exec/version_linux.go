@@ -37,11 +37,12 @@ func (c *call) uname() {
 	s.reply(c.n, 0, 0)
 }
 
-// versionNote is the header of the note in a vDSO that holds the kernel's version: sizes, type 0, name.
+// versionNote is the header of the note in a vDSO that holds the kernel's version: sizes, type 0,
+// name.
 var versionNote = []byte("\x06\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00Linux\x00\x00\x00")
 
-// version patches the kernel's version in the caller's vDSO, which some loaders trust more than uname. Each exec maps a new vDSO, so it is checked in
-// calls that loaders make early.
+// version patches the kernel's version in the caller's vDSO, which some loaders trust more than
+// uname. Each exec maps a new vDSO, so it is checked in calls that loaders make early.
 func (s *supervisor) version(c *call) {
 	want := s.cfg.System.Target.Version
 	if want == 0 || s.cfg.Release == "" {

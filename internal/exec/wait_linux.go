@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// A memfd is always ready when polled. In epoll instances an eventfd therefore stands for an object and follows the state of the object's buffer;
-// poll(2) is served here.
+// A memfd is always ready when polled. In epoll instances an eventfd therefore stands for an object
+// and follows the state of the object's buffer; poll(2) is served here.
 
 func (c *call) epollCtl() {
 	s := c.s
@@ -91,7 +91,8 @@ func (s *supervisor) levels() {
 	}
 }
 
-// woken handles a wake-up of an object's readers. Readers of a perf event are told each time, whatever its buffer holds.
+// woken handles a wake-up of an object's readers. Readers of a perf event are told each time,
+// whatever its buffer holds.
 func (s *supervisor) woken(o bpfsys.Object) {
 	f, ok := (*bpfsys.Tag(o)).(*file)
 	if _, perf := o.(*bpfsys.PerfEvent); !ok || !perf {
@@ -137,7 +138,8 @@ func (c *call) timeout(addr uint64) int64 {
 // maxPoll limits the descriptors of one simulated poll.
 const maxPoll = 4096
 
-// poll serves poll(2) when one of the descriptors is an object. timeout is in nanoseconds; negative means none.
+// poll serves poll(2) when one of the descriptors is an object. timeout is in nanoseconds; negative
+// means none.
 func (c *call) poll(timeout int64) {
 	s := c.s
 	n := c.arg(1)
@@ -157,7 +159,8 @@ func (c *call) poll(timeout int64) {
 	c.wait(&polling{fds: fds, raw: raw}, timeout)
 }
 
-// wait answers a call that waits for descriptors of the tool when one is ready, or has the host answer if none of them is an object.
+// wait answers a call that waits for descriptors of the tool when one is ready, or has the host
+// answer if none of them is an object.
 func (c *call) wait(p *polling, timeout int64) {
 	s := c.s
 	p.files = make([]*file, len(p.fds))
@@ -247,7 +250,8 @@ func (p *polling) look(s *supervisor) int {
 	return ready
 }
 
-// await checks every pollEvery until a descriptor is ready, the timeout expires or the call is gone.
+// await checks every pollEvery until a descriptor is ready, the timeout expires or the call is
+// gone.
 func (s *supervisor) await(c *call, p *polling, end time.Time) {
 	for !s.answered(c, p, end) {
 		wait := pollEvery
@@ -265,7 +269,8 @@ func (s *supervisor) await(c *call, p *polling, end time.Time) {
 // pollEvery is the time between two checks of a poll's descriptors.
 const pollEvery = time.Millisecond
 
-// answered replies to a poll that is ready, timed out or interrupted, and reports whether it is over.
+// answered replies to a poll that is ready, timed out or interrupted, and reports whether it is
+// over.
 func (s *supervisor) answered(c *call, p *polling, end time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -319,7 +324,8 @@ func (c *call) sleep() {
 	s.sleeps = append(s.sleeps, sleeper{&call{s: s, n: &n}, time.Duration(d)})
 }
 
-// advance runs the next step, ends simulated sleeps or asks the tool to end. It is called when the tool waits.
+// advance runs the next step, ends simulated sleeps or asks the tool to end. It is called when the
+// tool waits.
 func (s *supervisor) advance(now time.Time) {
 	ev, q := s.cfg.Events, &s.quiet
 	more := s.step < len(ev.Steps)
@@ -366,7 +372,8 @@ func (s *supervisor) advance(now time.Time) {
 	}
 }
 
-// besideRuns reports whether the command beside the tool has not ended: its shell has the other end of the pipe.
+// besideRuns reports whether the command beside the tool has not ended: its shell has the other end
+// of the pipe.
 func (s *supervisor) besideRuns() bool {
 	if s.beside == nil {
 		return false

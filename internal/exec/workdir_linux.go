@@ -12,17 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A simulated directory as a working directory. The host has no such directory, and nobody can change the working directory of another process, so the process stays where it is and a mark says where
-// it believes to be. New processes must inherit the mark as they inherit the directory, also when their parent ends before their first call. One thing that the kernel copies at fork(2), keeps at
-// execve(2) and lets another process set is a resource limit: the mark is the soft limit RLIMIT_LOCKS, which no kernel since 2.4 uses.
+// A simulated directory as a working directory. The host has no such directory, and nobody can
+// change the working directory of another process, so the process stays where it is and a mark says
+// where it believes to be. New processes must inherit the mark as they inherit the directory, also
+// when their parent ends before their first call. One thing that the kernel copies at fork(2),
+// keeps at execve(2) and lets another process set is a resource limit: the mark is the soft limit
+// RLIMIT_LOCKS, which no kernel since 2.4 uses.
 
-// limitLocks is RLIMIT_LOCKS, which package unix does not define, and workMark the high half of a marked limit.
+// limitLocks is RLIMIT_LOCKS, which package unix does not define, and workMark the high half of a
+// marked limit.
 const (
 	limitLocks = 10
 	workMark   = 0xb9f0
 )
 
-// workDir is a simulated working directory. The mark is void once the process is in another directory of the host.
+// workDir is a simulated working directory. The mark is void once the process is in another
+// directory of the host.
 type workDir struct {
 	path     string // as a place's at
 	dev, ino uint64 // the process's directory on the host
@@ -104,7 +109,8 @@ func (c *call) fchdir() {
 	c.leave(at)
 }
 
-// leave has the host change the working directory. If that is where the process really is, its mark would stay valid.
+// leave has the host change the working directory. If that is where the process really is, its mark
+// would stay valid.
 func (c *call) leave(at place) {
 	if _, marked := c.s.workDir(int(c.n.PID)); marked {
 		w := c.walker()
@@ -139,7 +145,8 @@ func (c *call) noWorkDir(p string, err error) {
 	c.s.reply(c.n, 0, unix.EACCES)
 }
 
-// ownDirectory returns a thread of the caller's process that does not share its working directory, or 0: marks are those of processes.
+// ownDirectory returns a thread of the caller's process that does not share its working directory,
+// or 0: marks are those of processes.
 func (c *call) ownDirectory() int {
 	const kcmpFS = 3
 	for tid := range threads(c.process().tgid) {
@@ -168,7 +175,8 @@ func (c *call) getcwd() {
 	}
 }
 
-// locksLimit answers calls about RLIMIT_LOCKS, which has the mark: it is unlimited, and what the tool sets has no effect, as in a kernel.
+// locksLimit answers calls about RLIMIT_LOCKS, which has the mark: it is unlimited, and what the
+// tool sets has no effect, as in a kernel.
 func (c *call) locksLimit(old uint64) {
 	if old != 0 && !c.Write(old, bytes.Repeat([]byte{0xff}, 16)) {
 		c.s.reply(c.n, 0, unix.EFAULT)

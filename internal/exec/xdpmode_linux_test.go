@@ -18,7 +18,8 @@ func init() {
 	tools["xdpmodes"] = xdpModesTool
 }
 
-// xdpModesTool attaches a program to devices in each mode, by netlink and by a link, and says in which mode the device then has one.
+// xdpModesTool attaches a program to devices in each mode, by netlink and by a link, and says in
+// which mode the device then has one.
 func xdpModesTool() error {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -84,7 +85,8 @@ func xdpModesTool() error {
 	return nil
 }
 
-// xdpModesOf612 is what the tool printed where it ran natively, as root of a virtual machine with Debian's Linux 6.12.107.
+// xdpModesOf612 is what the tool printed where it ran natively, as root of a virtual machine with
+// Debian's Linux 6.12.107.
 const xdpModesOf612 = `lo 0 netlink:  mode 2
 lo 0 link: ok mode 2
 lo 2 netlink:  mode 2

@@ -1,4 +1,5 @@
-// Package exitcode defines the exit codes of bpfrun, which JSON output also uses, and their precedence.
+// Package exitcode defines the exit codes of bpfrun, which JSON output also uses, and their
+// precedence.
 package exitcode
 
 import (

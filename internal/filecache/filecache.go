@@ -1,7 +1,9 @@
-// Package filecache keeps entries in a directory of the user, by keys that say all that they depend on. It does not know what is in them.
+// Package filecache keeps entries in a directory of the user, by keys that say all that they depend
+// on. It does not know what is in them.
 //
-// Processes may share a directory: entries are written to temporary files and renamed, and damaged ones are removed. A nil Dir keeps nothing; a
-// directory that cannot be used, or that other users can write to, is not an error.
+// Processes may share a directory: entries are written to temporary files and renamed, and damaged
+// ones are removed. A nil Dir keeps nothing; a directory that cannot be used, or that other users
+// can write to, is not an error.
 package filecache
 
 import (
@@ -25,9 +27,11 @@ type Dir struct {
 	Path string
 	// Suffix is the extension of entries.
 	Suffix string
-	// Magic starts each entry, and names the format and its version. A CRC-32C of the content follows, 4 bytes little-endian, then the content.
+	// Magic starts each entry, and names the format and its version. A CRC-32C of the content
+	// follows, 4 bytes little-endian, then the content.
 	Magic string
-	// Limit is the size in bytes above which Trim removes the least recently used entries, Largest that of the content of one.
+	// Limit is the size in bytes above which Trim removes the least recently used entries, Largest
+	// that of the content of one.
 	Limit, Largest int64
 	// Read returns the content of a file; nil is os.ReadFile.
 	Read func(path string) ([]byte, error)
@@ -49,7 +53,8 @@ const (
 // Usable reports whether there is a directory whose entries can be trusted.
 func (d *Dir) Usable() bool { return d != nil && d.Path != "" && private(d.Path) == nil }
 
-// Refusal returns why the entries of a directory that exists cannot be trusted, as a line for users, or nil.
+// Refusal returns why the entries of a directory that exists cannot be trusted, as a line for
+// users, or nil.
 func (d *Dir) Refusal() error {
 	if d == nil || d.Path == "" {
 		return nil
@@ -63,7 +68,8 @@ func (d *Dir) Refusal() error {
 // File returns the path of an entry.
 func (d *Dir) File(key string) string { return filepath.Join(d.Path, key+d.Suffix) }
 
-// Get returns the content of an entry, nil when it is missing or damaged. The caller has asked whether the directory is usable.
+// Get returns the content of an entry, nil when it is missing or damaged. The caller has asked
+// whether the directory is usable.
 func (d *Dir) Get(key string) []byte {
 	path := d.File(key)
 	fi, err := os.Lstat(path)
@@ -116,8 +122,9 @@ func (d *Dir) Put(key string, content []byte) {
 	d.stored.Store(true)
 }
 
-// Trim removes the least recently used entries until the rest is within the limit, and stale unfinished ones. Small entries count as what they
-// take on disks. Nothing is looked at if nothing was stored since the last time.
+// Trim removes the least recently used entries until the rest is within the limit, and stale
+// unfinished ones. Small entries count as what they take on disks. Nothing is looked at if nothing
+// was stored since the last time.
 func (d *Dir) Trim() {
 	if !d.stored.Swap(false) {
 		return

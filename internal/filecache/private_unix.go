@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// private returns why others than this user and root can put entries into a directory, or nil if only these can, or make it. An entry's
-// checksum finds damage, not intent: whoever can write to the directory can choose what is read from it.
+// private returns why others than this user and root can put entries into a directory, or nil if
+// only these can, or make it. An entry's checksum finds damage, not intent: whoever can write to
+// the directory can choose what is read from it.
 func private(dir string) error {
 	fi, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

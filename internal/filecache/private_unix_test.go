@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A directory that others can write to is refused, with the reason; a private one and one that does not exist are not.
+// A directory that others can write to is refused, with the reason; a private one and one that does
+// not exist are not.
 func TestDirOfOthersIsRefused(t *testing.T) {
 	for mode, why := range map[fs.FileMode]string{0o700: "", 0o755: "", 0o500: "", 0o770: "its group can write to it", 0o775: "its group can write to it", 0o757: "all users can write to it", 0o777: "all users can write to it"} {
 		d := dir(t, 1<<20)

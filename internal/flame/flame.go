@@ -1,4 +1,5 @@
-// Package flame writes profiles whose samples are stacks of calls: for go tool pprof, for speedscope, and as a flame graph on a page.
+// Package flame writes profiles whose samples are stacks of calls: for go tool pprof, for
+// speedscope, and as a flame graph on a page.
 //
 // It knows these formats; not what is counted. Start from [Profile].
 package flame
@@ -17,7 +18,8 @@ type Profile struct {
 	Insns int
 	// Values name what is counted.
 	Values []string
-	// Each calls f for every instruction in every chain of calls that cost something, the innermost place first.
+	// Each calls f for every instruction in every chain of calls that cost something, the innermost
+	// place first.
 	Each func(f func(stack []Place, values []int))
 }
 
@@ -48,7 +50,8 @@ func (n *node) part(name string) *node {
 	return p
 }
 
-// tree adds up the first value of a profile: functions, in them lines, in those the functions called from there.
+// tree adds up the first value of a profile: functions, in them lines, in those the functions
+// called from there.
 func tree(p *Profile) *node {
 	root := &node{name: p.Program}
 	p.Each(func(stack []Place, values []int) {
@@ -64,13 +67,15 @@ func tree(p *Profile) *node {
 	return root
 }
 
-// Limits of a drawing: parts narrower than a thousandth are left out, and so are calls nested deeper.
+// Limits of a drawing: parts narrower than a thousandth are left out, and so are calls nested
+// deeper.
 const (
 	narrowest = 0.001
 	deepest   = 40
 )
 
-// Draw draws the first value of a profile as a flame graph: the program below, what it calls above, as wide as it cost. The page's style has the class flame.
+// Draw draws the first value of a profile as a flame graph: the program below, what it calls above,
+// as wide as it cost. The page's style has the class flame.
 func Draw(w *markup.Page, p *Profile) {
 	root := tree(p)
 	if root.n == 0 {

@@ -6,8 +6,9 @@ import (
 	"io"
 )
 
-// WritePprof writes profiles for go tool pprof, with the same values. The format is profile.proto of github.com/google/pprof, whose package would cost every
-// command half a millisecond before main.
+// WritePprof writes profiles for go tool pprof, with the same values. The format is profile.proto
+// of github.com/google/pprof, whose package would cost every command half a millisecond before
+// main.
 func WritePprof(w io.Writer, profiles []Profile) error {
 	e := pprofEncoder{strings: map[string]uint64{"": 0}, table: []string{""}, functions: map[[3]string]uint64{}}
 	if len(profiles) > 0 {

@@ -35,7 +35,8 @@ type speedscopeProfile struct {
 	Weights []int   `json:"weights"`
 }
 
-// WriteSpeedscope writes a file for speedscope: functions, and in them source lines; for each program a profile of each value. name is what made them.
+// WriteSpeedscope writes a file for speedscope: functions, and in them source lines; for each
+// program a profile of each value. name is what made them.
 func WriteSpeedscope(w io.Writer, name string, profiles []Profile) error {
 	f := speedscopeFile{Schema: "https://www.speedscope.app/file-format-schema.json", Name: name, Exporter: "bpfrun", Profiles: []speedscopeProfile{}}
 	f.Shared.Frames = []speedscopeFrame{}

@@ -83,8 +83,8 @@ func split(section string) (name string, stage Stage, ok bool) {
 	return "", "", false
 }
 
-// misspelled returns the stage that the end of a section name seems to misspell. Without an error, a test with a misspelled stage would be
-// skipped unnoticed.
+// misspelled returns the stage that the end of a section name seems to misspell. Without an error,
+// a test with a misspelled stage would be skipped unnoticed.
 func misspelled(section string) (Stage, bool) {
 	i := strings.LastIndexByte(section, '/')
 	if _, _, isTest := split(section[:max(i, 0)]); !isTest {
@@ -111,8 +111,9 @@ type set struct {
 	plain  []*loader.Program
 }
 
-// Discover finds the tests of an object: first staged tests, sorted by name because they share its maps, then plain tests. Programs that share
-// a section are separate tests, each preceded by the same first stages. An object without tests yields none. The error is a [*SuiteError].
+// Discover finds the tests of an object: first staged tests, sorted by name because they share its
+// maps, then plain tests. Programs that share a section are separate tests, each preceded by the
+// same first stages. An object without tests yields none. The error is a [*SuiteError].
 func Discover(obj *loader.Object) ([]*Test, error) {
 	sets := map[string]*set{}
 	for _, p := range obj.Programs {

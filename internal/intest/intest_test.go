@@ -167,7 +167,8 @@ func TestStagedTestsPass(t *testing.T) {
 	assert.NotZero(t, res["1_forward"].Insns)
 }
 
-// Variables of .rodata.config are set as all others. The check knows the checksum of the usual address only.
+// Variables of .rodata.config are set as all others. The check knows the checksum of the usual
+// address only.
 func TestConfigurationIsSetBeforeTheTests(t *testing.T) {
 	_, res := run(t, "intest_tc.o", Options{Load: loader.LoadOptions{Globals: map[string]string{"virtual_ip": "0x0a000002"}}})
 	require.NotEmpty(t, res["1_forward"].Failures)

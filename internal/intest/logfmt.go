@@ -9,8 +9,9 @@ import (
 // maxWidth limits the field width of a conversion, in characters.
 const maxWidth = 256
 
-// text formats a log by the rules of C's printf on a machine with 64-bit longs: d i u x X o c s p with flags, a width and the lengths hh h l
-// ll z j t. Strings are read from memory through str. An invalid conversion, or one without an argument, is shown as an error in the text.
+// text formats a log by the rules of C's printf on a machine with 64-bit longs: d i u x X o c s p
+// with flags, a width and the lengths hh h l ll z j t. Strings are read from memory through str. An
+// invalid conversion, or one without an argument, is shown as an error in the text.
 func (l Log) text(str func(addr uint64) (string, bool)) string {
 	var out strings.Builder
 	args := l.Args
@@ -56,7 +57,8 @@ type conversion struct {
 	verb                         byte // 0 if invalid
 }
 
-// parseConversion parses the conversion at the start of s, which is a '%', and returns it with its length.
+// parseConversion parses the conversion at the start of s, which is a '%', and returns it with its
+// length.
 func parseConversion(s string) (conversion, int) {
 	c := conversion{bits: 32}
 	i := 1

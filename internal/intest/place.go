@@ -48,8 +48,8 @@ func (r *Runner) sourceLine(prog string, line uint32) (Place, bool) {
 // wayLength is the number of source lines that are kept for a failed test.
 const wayLength = 3
 
-// wayTracer keeps the last executed source lines of the file that each program comes from. Lines of headers, such as a byte-by-byte message
-// copy, are left out: they explain nothing.
+// wayTracer keeps the last executed source lines of the file that each program comes from. Lines of
+// headers, such as a byte-by-byte message copy, are left out: they explain nothing.
 type wayTracer struct {
 	prog  *loader.LinkedProgram
 	file  string
@@ -79,8 +79,8 @@ func (w *wayTracer) Step(p *loader.LinkedProgram, pc, _ int, _, _ *[11]uint64) {
 	w.lines = append(w.lines, at)
 }
 
-// explain finds the last source lines of failed tests: it runs all tests again, in the same order, on a machine of its own, and traces the
-// failed ones.
+// explain finds the last source lines of failed tests: it runs all tests again, in the same order,
+// on a machine of its own, and traces the failed ones.
 func (r *Runner) explain(ctx context.Context, results []*Result) error {
 	failed := func(res *Result) bool {
 		if res.Status < Failed || len(res.Steps) == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// The first stage's input: the largest packet that fits in a page with its headroom and tailroom, and for programs that take a socket buffer a
-// zeroed context larger than any kernel's __sk_buff.
+// The first stage's input: the largest packet that fits in a page with its headroom and tailroom,
+// and for programs that take a socket buffer a zeroed context larger than any kernel's __sk_buff.
 const (
 	firstPacket  = 4096 - 256 - 320
 	firstContext = 256
@@ -31,15 +31,17 @@ const (
 
 // Options configures how tests run.
 type Options struct {
-	// Config configures the machine; Mode and Verify are overwritten. Strict also makes a hook that the target lacks a failure. Runners on
-	// one target may share Types.
+	// Config configures the machine; Mode and Verify are overwritten. Strict also makes a hook that
+	// the target lacks a failure. Runners on one target may share Types.
 	machine.Config
 	Load loader.LoadOptions
-	// Verify returns the machine's Verify function for a linked object. If it is nil, no program is verified.
+	// Verify returns the machine's Verify function for a linked object. If it is nil, no program is
+	// verified.
 	Verify func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
 }
 
-// Runner runs the tests of one object on one target, on a machine of its own. It is not safe for concurrent use. Close it after use.
+// Runner runs the tests of one object on one target, on a machine of its own. It is not safe for
+// concurrent use. Close it after use.
 type Runner struct {
 	object *loader.Object
 	target *loader.Target
@@ -117,7 +119,8 @@ func (r *Runner) Machine() *machine.Machine { return r.m }
 // Tests returns the tests in the order in which they run.
 func (r *Runner) Tests() []*Test { return r.tests }
 
-// All runs every test: staged tests in order on one machine, plain tests each on a fresh one. The error is that of ctx.
+// All runs every test: staged tests in order on one machine, plain tests each on a fresh one. The
+// error is that of ctx.
 func (r *Runner) All(ctx context.Context) ([]*Result, error) {
 	var out []*Result
 	for _, t := range r.tests {
@@ -232,7 +235,8 @@ func firstLine(s string) string {
 	return s
 }
 
-// plain runs a plain test. Its program returns 0, the number of the line that failed, or a negative errno.
+// plain runs a plain test. Its program returns 0, the number of the line that failed, or a negative
+// errno.
 func (r *Runner) plain(ctx context.Context, res *Result, tr machine.Tracer) error {
 	p := res.Test.Plain
 	got, ok, err := r.step(ctx, res, "", p, machine.Input{Trace: tr})

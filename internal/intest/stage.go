@@ -16,7 +16,8 @@ func firstInput(t *Test) machine.Input {
 	return in
 }
 
-// nextInput returns the input of the stage after stage: its packet and context, with the return value prepended to the packet after setup.
+// nextInput returns the input of the stage after stage: its packet and context, with the return
+// value prepended to the packet after setup.
 func (r *Runner) nextInput(stage Stage, in machine.Input, got *machine.Result) machine.Input {
 	in.Packet = got.DataOut
 	if in.Context != nil {
@@ -44,8 +45,8 @@ func (t *Test) StageNames() []Stage {
 	return out
 }
 
-// Stage runs everything before a stage of a test and returns the stage's input. Staged tests share maps, so earlier tests run first, as in
-// [Runner.All].
+// Stage runs everything before a stage of a test and returns the stage's input. Staged tests share
+// maps, so earlier tests run first, as in [Runner.All].
 func (r *Runner) Stage(ctx context.Context, t *Test, stage Stage) (machine.Input, error) {
 	r.m.Restore(r.base)
 	if t.Plain != nil {

@@ -34,7 +34,8 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// codes maps status codes, in reports and as the return value of a check. Codes from 100 were added because 0 to 3 are also packet verdicts.
+// codes maps status codes, in reports and as the return value of a check. Codes from 100 were added
+// because 0 to 3 are also packet verdicts.
 var codes = map[uint64]Status{0: Errored, 1: Passed, 2: Failed, 3: Skipped, 100: Errored, 101: Passed, 102: Failed, 103: Skipped}
 
 // Log is a line of a report: a printf format and its arguments.
@@ -59,7 +60,8 @@ type Part struct {
 type Report struct {
 	Parts []Part
 	Logs  []Log
-	// Rest is the offset of bytes after the message that are neither zero nor a field, as an interrupted write leaves them, or -1.
+	// Rest is the offset of bytes after the message that are neither zero nor a field, as an
+	// interrupted write leaves them, or -1.
 	Rest int
 }
 
@@ -137,7 +139,8 @@ func fields(b []byte, do func(field) error) error {
 	return nil
 }
 
-// DecodeReport decodes the value of suite_result_map. The message ends at the first zero or invalid field.
+// DecodeReport decodes the value of suite_result_map. The message ends at the first zero or invalid
+// field.
 func DecodeReport(value []byte) (*Report, error) {
 	r := &Report{Rest: -1}
 	for at := 0; at < len(value); {
@@ -215,6 +218,6 @@ func decodeLog(b []byte) (Log, error) {
 	return l, err
 }
 
-// cString returns a C string that was written with its full size: all terminators are dropped, including those between a string and the text
-// appended after it.
+// cString returns a C string that was written with its full size: all terminators are dropped,
+// including those between a string and the text appended after it.
 func cString(b []byte) string { return strings.ReplaceAll(string(b), "\x00", "") }

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/maps"
 )
 
-// message makes a message of fields: a byte slice or text is a field of bytes, a uint64 fixed64, an int a varint.
+// message makes a message of fields: a byte slice or text is a field of bytes, a uint64 fixed64, an
+// int a varint.
 func message(fields ...any) []byte {
 	var b []byte
 	for i := 0; i < len(fields); i += 2 {

@@ -1,4 +1,5 @@
-// Package kept keeps what commands found between runs, under keys that say all that it depends on. It does not know what that is.
+// Package kept keeps what commands found between runs, under keys that say all that it depends on.
+// It does not know what that is.
 package kept
 
 import (
@@ -10,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/valuehash"
 )
 
-// Store keeps entries; Get returns nil for one that is missing or damaged. It is safe for concurrent use.
+// Store keeps entries; Get returns nil for one that is missing or damaged. It is safe for
+// concurrent use.
 type Store interface {
 	Get(key string) []byte
 	Put(key string, entry []byte)
@@ -23,8 +25,9 @@ type Results struct {
 	Build string
 }
 
-// Key returns the key of a result: kind says of what, parts are all that it depends on, fields that are not exported included. It is "" if a
-// part has no content to compare, such as a function: then the result is not kept.
+// Key returns the key of a result: kind says of what, parts are all that it depends on, fields that
+// are not exported included. It is "" if a part has no content to compare, such as a function: then
+// the result is not kept.
 func (r *Results) Key(kind string, parts ...any) string {
 	if r == nil || r.Store == nil || r.Build == "" {
 		return ""
@@ -56,7 +59,8 @@ func (r *Results) Get(key string, v any) bool {
 	return d.Decode(v) == nil
 }
 
-// Put keeps v. The caller gives a second value of its type, empty: what does not read back as it was is not kept.
+// Put keeps v. The caller gives a second value of its type, empty: what does not read back as it
+// was is not kept.
 func (r *Results) Put(key string, v, empty any) {
 	if key == "" {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Two address spaces may have an area at the same address. Which one is found must follow from the address space, not from
-// the order of a map, so the test asks often enough to meet every order.
+// Two address spaces may have an area at the same address. Which one is found must follow from the
+// address space, not from the order of a map, so the test asks often enough to meet every order.
 func TestAreasBelongToTheirAddressSpace(t *testing.T) {
 	for range 20 {
 		k := newEmbedded(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// BenchmarkRun is what a short run costs: a kernel, a kprobe context and a look at the current task.
+// BenchmarkRun is what a short run costs: a kernel, a kprobe context and a look at the current
+// task.
 func BenchmarkRun(b *testing.B) {
 	tg := targets()[0]
 	b.ReportAllocs()

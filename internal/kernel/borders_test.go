@@ -14,8 +14,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestStructsPassedByValue: a struct of up to 8 bytes takes one register, one of up to 16 two, and what is larger lies on the stack, where no context shows
-// it (the ABI that the trampolines of x86 and arm64 follow).
+// TestStructsPassedByValue: a struct of up to 8 bytes takes one register, one of up to 16 two, and
+// what is larger lies on the stack, where no context shows it (the ABI that the trampolines of x86
+// and arm64 follow).
 func TestStructsPassedByValue(t *testing.T) {
 	b := btf.NewBuilder(nil)
 	u64, u32, char := b.Int("unsigned long", 8, 0), b.Int("int", 4, btf.IntSigned), b.Int("char", 1, btf.IntSigned)
@@ -56,7 +57,8 @@ func TestStructsPassedByValue(t *testing.T) {
 	}
 }
 
-// TestXDPMetadataHasABorder: up to 216 bytes of metadata before the packet, in words (net/bpf/test_run.c).
+// TestXDPMetadataHasABorder: up to 216 bytes of metadata before the packet, in words
+// (net/bpf/test_run.c).
 func TestXDPMetadataHasABorder(t *testing.T) {
 	k := newEmbedded(t)
 	for _, tt := range []struct {
@@ -114,7 +116,8 @@ func TestRangesOfFields(t *testing.T) {
 	}
 }
 
-// TestWhichRouteIsTaken: of a table's routes the longest prefix, then the lowest metric; table 0 is the main one.
+// TestWhichRouteIsTaken: of a table's routes the longest prefix, then the lowest metric; table 0 is
+// the main one.
 func TestWhichRouteIsTaken(t *testing.T) {
 	k := newEmbedded(t)
 	prefix := netip.MustParsePrefix

@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
-// Buffer is kernel memory of plain bytes that programs may read and change, such as what the argument of a writable tracepoint points to.
+// Buffer is kernel memory of plain bytes that programs may read and change, such as what the
+// argument of a writable tracepoint points to.
 type Buffer struct {
 	m *mem.Memory
 	r *mem.Region

@@ -46,8 +46,8 @@ func TestDefaultsFollowSeed(t *testing.T) {
 	})
 }
 
-// TestDefaultsAgreeBetweenKernels: the same field has the same value on every kernel, so that a matrix shows differences of
-// programs, not of the simulation.
+// TestDefaultsAgreeBetweenKernels: the same field has the same value on every kernel, so that a
+// matrix shows differences of programs, not of the simulation.
 func TestDefaultsAgreeBetweenKernels(t *testing.T) {
 	want := map[string]uint64{}
 	for _, b := range targets() {

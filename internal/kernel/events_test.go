@@ -28,8 +28,8 @@ func argValue(t *testing.T, c *hook.Context, name string) uint64 {
 	return a.Value
 }
 
-// TestSwitchesGoBack: the second switch leads back to the task the first one came from; only while it happens does the other
-// task run.
+// TestSwitchesGoBack: the second switch leads back to the task the first one came from; only while
+// it happens does the other task run.
 func TestSwitchesGoBack(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
@@ -67,7 +67,8 @@ func firstPath(o *object.Object, paths ...string) string {
 	return ""
 }
 
-// TestProcessesEndWithTheirLeader: threads exit before the leader, which shares the process with them.
+// TestProcessesEndWithTheirLeader: threads exit before the leader, which shares the process with
+// them.
 func TestProcessesEndWithTheirLeader(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
@@ -95,7 +96,8 @@ func TestProcessesEndWithTheirLeader(t *testing.T) {
 	})
 }
 
-// TestConnectionsLiveOn: a connection is established and then reset, and its socket is in the state the event finds.
+// TestConnectionsLiveOn: a connection is established and then reset, and its socket is in the state
+// the event finds.
 func TestConnectionsLiveOn(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
@@ -139,7 +141,8 @@ func TestChosenStatesStay(t *testing.T) {
 	})
 }
 
-// TestForbiddenLoads: a program without typed pointers may copy kernel memory, and not load it; the next event starts afresh.
+// TestForbiddenLoads: a program without typed pointers may copy kernel memory, and not load it; the
+// next event starts afresh.
 func TestForbiddenLoads(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
@@ -156,7 +159,8 @@ func TestForbiddenLoads(t *testing.T) {
 	})
 }
 
-// TestEqualNamesOneObject: whatever a function calls its request or socket, it is the one the kernel has.
+// TestEqualNamesOneObject: whatever a function calls its request or socket, it is the one the
+// kernel has.
 func TestEqualNamesOneObject(t *testing.T) {
 	for _, tt := range []struct{ typ, a, b string }{
 		{"request", "rq", "req"}, {"sock", "sk", "skaddr"}, {"sk_buff", "skb", "skbaddr"}, {"file", "file", "filp"}, {"page", "page", "page"},

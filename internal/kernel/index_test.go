@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// TestIndexedPointers: an array of pointers has nodes of 64 slots, as many levels as its first node says, and nothing beyond.
+// TestIndexedPointers: an array of pointers has nodes of 64 slots, as many levels as its first node
+// says, and nothing beyond.
 func TestIndexedPointers(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)

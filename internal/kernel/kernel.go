@@ -22,13 +22,14 @@ const (
 	defaultVersion = 6<<16 | 12<<8
 )
 
-// Config configures a Kernel. Mem is required. If BTF is nil, there are only contexts of the user space ABI.
+// Config configures a Kernel. Mem is required. If BTF is nil, there are only contexts of the user
+// space ABI.
 type Config struct {
 	Mem     *mem.Memory
 	BTF     *btf.Spec
 	Modules []*btf.Spec
-	// Arch is the architecture as BTF-based tools name it: "x86", "arm64", "riscv", "arm", "s390". If empty, it is
-	// derived from the layout of pt_regs.
+	// Arch is the architecture as BTF-based tools name it: "x86", "arm64", "riscv", "arm", "s390".
+	// If empty, it is derived from the layout of pt_regs.
 	Arch    string
 	Version uint32 // as LINUX_VERSION_CODE; 0 = 6.12
 	Seed    uint64
@@ -37,13 +38,15 @@ type Config struct {
 	Clock   clock.Config
 	Random  []uint64      // first values of the random number generator
 	Types   *object.Types // shared cache; nil creates one
-	// Kallsyms lists the existing symbols with their addresses; nil = the functions and variables in BTF.
+	// Kallsyms lists the existing symbols with their addresses; nil = the functions and variables
+	// in BTF.
 	Kallsyms map[string]uint64
 	// Xattrs are extended attributes of files.
 	Xattrs map[XattrKey]string
 }
 
-// Kernel is the simulated kernel of one machine. It embeds its parts with their methods. Create it with [New].
+// Kernel is the simulated kernel of one machine. It embeds its parts with their methods. Create it
+// with [New].
 type Kernel struct {
 	*object.Space   `snapshot:"part"`
 	*window.User    `snapshot:"part"`
@@ -118,6 +121,6 @@ func (k *Kernel) Clock() *clock.Clock { return k.clock }
 // Random64 returns the next 64 bits of the seeded generator.
 func (k *Kernel) Random64() uint64 { return k.rand.uint64() }
 
-// Random32 returns the next random number, as bpf_get_prandom_u32 does; for a value from Config.Random, its low 32
-// bits.
+// Random32 returns the next random number, as bpf_get_prandom_u32 does; for a value from
+// Config.Random, its low 32 bits.
 func (k *Kernel) Random32() uint32 { return uint32(k.rand.uint64()) }

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// Lowcore returns the struct lowcore of a CPU (arch/s390: get_lowcore), which names the task that runs there; the error is an
-// [*object.TypeError] if the types have none.
+// Lowcore returns the struct lowcore of a CPU (arch/s390: get_lowcore), which names the task that
+// runs there; the error is an [*object.TypeError] if the types have none.
 func (k *Kernel) Lowcore(cpu int) (*object.Object, error) {
 	role := "lowcore[" + strconv.Itoa(cpu) + "]"
 	o := k.Named(role, "lowcore")

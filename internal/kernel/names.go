@@ -62,7 +62,8 @@ type (
 	Refill = hook.Refill
 	// RegsSpec names registers by purpose.
 	RegsSpec = hook.RegsSpec
-	// Sockopt and Sysctl are what cgroup programs filter; Tunnel and Received describe a packet besides its bytes.
+	// Sockopt and Sysctl are what cgroup programs filter; Tunnel and Received describe a packet
+	// besides its bytes.
 	Sockopt  = hook.Sockopt
 	Sysctl   = hook.Sysctl
 	Tunnel   = hook.Tunnel
@@ -70,8 +71,8 @@ type (
 	Received = hook.Received
 	// Packet is packet data in simulated memory.
 	Packet = net.Packet
-	// Socket is a socket as programs see it, Connection a TCP socket as congestion control algorithms see it,
-	// SockOption a socket option, SockSpec a socket to build.
+	// Socket is a socket as programs see it, Connection a TCP socket as congestion control
+	// algorithms see it, SockOption a socket option, SockSpec a socket to build.
 	Socket     = net.Socket
 	Connection = net.Connection
 	SockOption = net.SockOption
@@ -112,7 +113,8 @@ const (
 // NewTypes returns an empty cache.
 func NewTypes() *Types { return object.NewTypes() }
 
-// Bits of the status of a tracked connection; ConnUnchangeable are those that no program can change.
+// Bits of the status of a tracked connection; ConnUnchangeable are those that no program can
+// change.
 const (
 	ConnExpected     = net.ConnExpected
 	ConnSeenReply    = net.ConnSeenReply

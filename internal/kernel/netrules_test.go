@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestContextRules: which accesses of the contexts of sockets and cgroups the verifier lets through (the is_valid_access functions
-// of net/core/filter.c and kernel/bpf/cgroup.c).
+// TestContextRules: which accesses of the contexts of sockets and cgroups the verifier lets through
+// (the is_valid_access functions of net/core/filter.c and kernel/bpf/cgroup.c).
 func TestContextRules(t *testing.T) {
 	k := newEmbedded(t)
 	const (
@@ -104,7 +104,8 @@ func TestContextRules(t *testing.T) {
 	}
 }
 
-// TestContextsShowTheSocket: what a program writes through its context is the socket's, and the kernel's struct follows.
+// TestContextsShowTheSocket: what a program writes through its context is the socket's, and the
+// kernel's struct follows.
 func TestContextsShowTheSocket(t *testing.T) {
 	k := newEmbedded(t)
 	o, err := k.NewSock("s", net.SockSpec{State: net.TCPClose, Family: uapi.AFInet})
@@ -123,7 +124,8 @@ func TestContextsShowTheSocket(t *testing.T) {
 	require.ErrorAs(t, err, &field)
 }
 
-// TestSocketLayerContexts: programs of the socket layer see the part of the packet their hook has, and the socket it is for.
+// TestSocketLayerContexts: programs of the socket layer see the part of the packet their hook has,
+// and the socket it is for.
 func TestSocketLayerContexts(t *testing.T) {
 	for _, tt := range []struct {
 		typ   uapi.ProgType
@@ -171,7 +173,8 @@ func TestSocketLayerContexts(t *testing.T) {
 	}
 }
 
-// TestSkbFragments: of a packet in pieces programs see the linear part; what pulls, moves bytes there.
+// TestSkbFragments: of a packet in pieces programs see the linear part; what pulls, moves bytes
+// there.
 func TestSkbFragments(t *testing.T) {
 	k := newEmbedded(t)
 	frags := hook.NetSpec{Frags: [][]byte{[]byte("abcdef"), []byte("ghijkl")}}

@@ -128,7 +128,8 @@ func TestHasField(t *testing.T) {
 	}
 }
 
-// TestBitfields sets every bitfield of sock-like types to a pattern and reads it back, with its neighbours unchanged.
+// TestBitfields sets every bitfield of sock-like types to a pattern and reads it back, with its
+// neighbours unchanged.
 func TestBitfields(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b, func(c *Config) { c.Mode = object.ModeScenario })
@@ -157,7 +158,8 @@ func TestBitfields(t *testing.T) {
 	})
 }
 
-// TestBitfieldBytes compares the layout of bitfields in memory with what the BTF says, in both byte orders.
+// TestBitfieldBytes compares the layout of bitfields in memory with what the BTF says, in both byte
+// orders.
 func TestBitfieldBytes(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b, func(c *Config) { c.Mode = object.ModeScenario })
@@ -313,7 +315,8 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// TestNumbersOfAnySize: in damaged types a number may be as wide as the struct it is in; reading it ends.
+// TestNumbersOfAnySize: in damaged types a number may be as wide as the struct it is in; reading it
+// ends.
 func TestNumbersOfAnySize(t *testing.T) {
 	for _, size := range []uint32{1, 3, 8, 9, 16, 17, 115} {
 		b := btf.NewBuilder(nil)

@@ -193,7 +193,8 @@ func TestSkbRules(t *testing.T) {
 	}
 }
 
-// TestNetworkLayer: programs that are not at layer 2 see the packet from the IP header on, and give it back after 14 zero bytes.
+// TestNetworkLayer: programs that are not at layer 2 see the packet from the IP header on, and give
+// it back after 14 zero bytes.
 func TestNetworkLayer(t *testing.T) {
 	k := newEmbedded(t)
 	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeCgroupSkb})

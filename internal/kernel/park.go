@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Parked is the kernel's state of a run on one CPU while another CPU executes: its event, and what it may do.
+// Parked is the kernel's state of a run on one CPU while another CPU executes: its event, and what
+// it may do.
 type Parked struct {
 	cpu      int
 	event    hook.Underway
@@ -44,7 +45,8 @@ type Stream struct {
 // Stream returns the time and the state of the generator of random numbers.
 func (k *Kernel) Stream() Stream { return Stream{*k.clock, k.rand} }
 
-// SetStream continues with time and random numbers that Stream returned: runs whose order must not change what they read have one each.
+// SetStream continues with time and random numbers that Stream returned: runs whose order must not
+// change what they read have one each.
 func (k *Kernel) SetStream(s Stream) { *k.clock, k.rand = s.clock, s.rand }
 
 // Later returns the stream with its time ns nanoseconds later.

@@ -166,7 +166,8 @@ func mountShape(t *testing.T, k *Kernel, task view) {
 	assert.Equal(t, "/dev/sda1", mnt.text("mnt_devname"))
 	ns := mnt.ptr("mnt_ns")
 	assert.Equal(t, task.num("nsproxy.mnt_ns"), ns.addr)
-	// The root of the namespace is the file system that the kernel booted with; the disk is mounted on it.
+	// The root of the namespace is the file system that the kernel booted with; the disk is mounted
+	// on it.
 	top := mnt.ptr("mnt_parent")
 	assert.NotEqual(t, top.addr, mnt.addr)
 	assert.Equal(t, top.addr, top.num("mnt_parent"), "the hierarchy ends")

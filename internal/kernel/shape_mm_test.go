@@ -42,7 +42,8 @@ func areaShape(t *testing.T, k *Kernel, task view) {
 	assert.NotEqual(t, mm.addr, task.num("real_parent.mm"))
 }
 
-// TestAreasNeverOverlap: text, data, heap, library and stack of a process lie apart, whatever the seed.
+// TestAreasNeverOverlap: text, data, heap, library and stack of a process lie apart, whatever the
+// seed.
 func TestAreasNeverOverlap(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		for seed := range uint64(64) {

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestSocketsAgreeAsBytes: what sock_common, sock and inet_sock say of a socket is the same, and its queues close.
+// TestSocketsAgreeAsBytes: what sock_common, sock and inet_sock say of a socket is the same, and
+// its queues close.
 func TestSocketsAgreeAsBytes(t *testing.T) {
 	names := map[string][2]string{"tcp": {"TCP", "TCPv6"}, "udp": {"UDP", "UDPv6"}}
 	onTargets(t, func(t *testing.T, b targetBTF) {
@@ -44,7 +45,8 @@ func TestSocketsAgreeAsBytes(t *testing.T) {
 	})
 }
 
-// TestPacketsComeByTheNamespacesDevices: the device of a packet is the one in the list and the hash of its network namespace.
+// TestPacketsComeByTheNamespacesDevices: the device of a packet is the one in the list and the hash
+// of its network namespace.
 func TestPacketsComeByTheNamespacesDevices(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		for index := uint32(1); index <= 2; index++ {

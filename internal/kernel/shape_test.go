@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shapes lists what holds of each kind of default object on a real system, read as programs do: by addresses and types alone. A check gets the running
-// task and asks the target's types which form a release has.
+// shapes lists what holds of each kind of default object on a real system, read as programs do: by
+// addresses and types alone. A check gets the running task and asks the target's types which form a
+// release has.
 var shapes = []struct {
 	object string
 	check  func(t *testing.T, k *Kernel, task view)

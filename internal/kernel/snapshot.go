@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/window"
 )
 
-// Snapshot is the state of a [Kernel] at one point in time, without its memory: take and restore a snapshot of
-// [mem.Memory] at the same time.
+// Snapshot is the state of a [Kernel] at one point in time, without its memory: take and restore a
+// snapshot of [mem.Memory] at the same time.
 type Snapshot struct {
 	k       *Kernel
 	clock   clock.Clock
@@ -29,8 +29,8 @@ type Snapshot struct {
 	hid     *hid.Snapshot
 }
 
-// Snapshot records clock, random state, and the state of each part: objects with their bytes, user memory, tasks, sockets and packets,
-// contexts. It is cheap: bytes are shared until they change.
+// Snapshot records clock, random state, and the state of each part: objects with their bytes, user
+// memory, tasks, sockets and packets, contexts. It is cheap: bytes are shared until they change.
 func (k *Kernel) Snapshot() *Snapshot {
 	return &Snapshot{
 		k: k, clock: *k.clock, rand: k.rand, stacks: maps.Clone(k.stacks),
@@ -39,7 +39,8 @@ func (k *Kernel) Snapshot() *Snapshot {
 	}
 }
 
-// Restore restores the kernel to a snapshot of it. Objects and contexts created since are forgotten.
+// Restore restores the kernel to a snapshot of it. Objects and contexts created since are
+// forgotten.
 func (k *Kernel) Restore(s *Snapshot) {
 	if s == nil || s.k != k {
 		return

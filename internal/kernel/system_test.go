@@ -22,7 +22,8 @@ func pointee(t *testing.T, o *object.Object, path string) *object.Object {
 	return p
 }
 
-// TestDefaultObjectsAgree: default objects are as a small real system has them: what one says of another is so.
+// TestDefaultObjectsAgree: default objects are as a small real system has them: what one says of
+// another is so.
 func TestDefaultObjectsAgree(t *testing.T) {
 	checks := []struct {
 		name  string

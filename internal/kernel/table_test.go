@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestSocketIteratorsVisitSockets: what iter/tcp and iter/udp hand out is a socket to every cast, of the kind it is.
+// TestSocketIteratorsVisitSockets: what iter/tcp and iter/udp hand out is a socket to every cast,
+// of the kind it is.
 func TestSocketIteratorsVisitSockets(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		for name, want := range map[string][]struct {

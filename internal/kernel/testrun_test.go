@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestTestRunsRefuse names what BPF_PROG_TEST_RUN refuses before a program runs, by release where releases differ.
+// TestTestRunsRefuse names what BPF_PROG_TEST_RUN refuses before a program runs, by release where
+// releases differ.
 func TestTestRunsRefuse(t *testing.T) {
 	const cls, xdp, dissector, netfilter = uapi.ProgTypeSchedCls, uapi.ProgTypeXDP, uapi.ProgTypeFlowDissector, uapi.ProgTypeNetfilter
 	frame := func(n int) []byte { return append(DefaultPacket()[:14:14], make([]byte, n-14)...) }

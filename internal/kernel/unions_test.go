@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// TestUnionMembers: a read of another member of a union than the one that was set is told apart from one of the same member.
+// TestUnionMembers: a read of another member of a union than the one that was set is told apart
+// from one of the same member.
 func TestUnionMembers(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b, func(c *Config) { c.Mode = object.ModeScenario })

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// view is a kernel object as a program sees it: an address, and the type that the program takes it for. It knows nothing of simulated objects.
+// view is a kernel object as a program sees it: an address, and the type that the program takes it
+// for. It knows nothing of simulated objects.
 type view struct {
 	t    *testing.T
 	k    *Kernel
@@ -29,7 +30,8 @@ func viewOf(t *testing.T, k *Kernel, typ string, addr uint64) view {
 	return view{t, k, addr, l}
 }
 
-// find follows a path of members and pointers, the first of the alternatives separated by | that the types have.
+// find follows a path of members and pointers, the first of the alternatives separated by | that
+// the types have.
 func (v view) find(paths string) (view, object.Field, bool) {
 	v.t.Helper()
 	for path := range strings.SplitSeq(paths, "|") {
@@ -179,7 +181,8 @@ func (v view) text(paths string) string {
 	return string(out)
 }
 
-// list walks a list of list_heads, forwards, and checks each pointer back. member is the list_head in the elements of a type.
+// list walks a list of list_heads, forwards, and checks each pointer back. member is the list_head
+// in the elements of a type.
 func (v view) list(head, typ, member string) []view {
 	v.t.Helper()
 	return v.k.listAt(v.t, v.at(head), typ, member)

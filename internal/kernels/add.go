@@ -23,8 +23,9 @@ var (
 	ErrNotKernel = errors.New("no types of a kernel")
 )
 
-// Add stores the kernels of a file in the user's directory: raw BTF, an ELF file, a kernel image, a Debian package, or an archive with any number of
-// kernels. as is the name to store them under, for files whose own name has no release. It replaces kernels of the same name.
+// Add stores the kernels of a file in the user's directory: raw BTF, an ELF file, a kernel image, a
+// Debian package, or an archive with any number of kernels. as is the name to store them under, for
+// files whose own name has no release. It replaces kernels of the same name.
 func (p *Path) Add(path, as string) ([]Kernel, error) {
 	if p.Own == "" {
 		return nil, errNoHome
@@ -109,7 +110,8 @@ func refused(path string) error {
 	return nil
 }
 
-// store writes a kernel's types to a temporary file and renames it, so that nobody reads a partial file. The release is kept next to it if the name does not say it.
+// store writes a kernel's types to a temporary file and renames it, so that nobody reads a partial
+// file. The release is kept next to it if the name does not say it.
 func (p *Path) store(id, release string, raw []byte) (path string, err error) {
 	if err := os.MkdirAll(p.Own, 0o755); err != nil {
 		return "", err

@@ -13,8 +13,9 @@ const CacheVariable = "BPFRUN_CACHE"
 // cacheOff is its value for no caches.
 const cacheOff = "off"
 
-// CacheDir returns the directory of one of the user's caches: below the directory in BPFRUN_CACHE, otherwise below bpfrun in the user's cache
-// directory; "" with BPFRUN_CACHE=off and for users without a cache directory.
+// CacheDir returns the directory of one of the user's caches: below the directory in BPFRUN_CACHE,
+// otherwise below bpfrun in the user's cache directory; "" with BPFRUN_CACHE=off and for users
+// without a cache directory.
 func CacheDir(name string) string {
 	switch dir := os.Getenv(CacheVariable); dir {
 	case cacheOff:
@@ -29,7 +30,8 @@ func CacheDir(name string) string {
 	}
 }
 
-// Cache returns the cache of decompressed BTF, which is in the directory in BPFRUN_CACHE itself; nil if there is none.
+// Cache returns the cache of decompressed BTF, which is in the directory in BPFRUN_CACHE itself;
+// nil if there is none.
 func Cache() *btffile.Cache {
 	dir := TypesDir()
 	if dir == "" {

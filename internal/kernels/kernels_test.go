@@ -295,7 +295,8 @@ func TestReleaseOfAKernel(t *testing.T) {
 	}
 }
 
-// TestAddKeepsTheRelease: the name that a kernel is stored under lacks a part of what uname -r prints.
+// TestAddKeepsTheRelease: the name that a kernel is stored under lacks a part of what uname -r
+// prints.
 func TestAddKeepsTheRelease(t *testing.T) {
 	p := pathOf(filepath.Join(t.TempDir(), "own"))
 	p.Own = p.Places[0].Pattern
@@ -351,7 +352,8 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// TestEmbeddedByName: the embedded kernel is found by its names where no other kernel has them, and only then.
+// TestEmbeddedByName: the embedded kernel is found by its names where no other kernel has them, and
+// only then.
 func TestEmbeddedByName(t *testing.T) {
 	none := pathOf(t.TempDir())
 	for _, name := range []string{"6.12", "6.12.107", "6.12-amd64", "6.12-x86_64", "debian-6.12", embedded.Name, embedded.Release} {

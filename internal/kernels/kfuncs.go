@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Kfuncs returns the kfuncs declared by .BTF_ids in a kernel's or module's ELF file; nil for other files and for files without sets of kfuncs. spec is
-// the BTF of the file, which names the entries of resolved sets. For stripped files the error is ids.ErrNoSymbols.
+// Kfuncs returns the kfuncs declared by .BTF_ids in a kernel's or module's ELF file; nil for other
+// files and for files without sets of kfuncs. spec is the BTF of the file, which names the entries
+// of resolved sets. For stripped files the error is ids.ErrNoSymbols.
 func Kfuncs(path string, spec *btf.Spec) (*proto.Declared, error) {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // Kernel is a kernel of the search path.
 type Kernel struct {
 	Source
-	// ID is the kernel's name on the search path: "6.12.107-amd64", "5.4.0-1009-aws-amd64-ubuntu-20.04".
+	// ID is the kernel's name on the search path: "6.12.107-amd64",
+	// "5.4.0-1009-aws-amd64-ubuntu-20.04".
 	ID string
 	// Release is what uname -r prints, as far as file names tell.
 	Release string
@@ -33,7 +34,8 @@ var arches = [][]string{
 	{"ppc64el", "ppc64le"}, {"riscv64"}, {"loong64", "loongarch64"}, {"mips64el"},
 }
 
-// defaultArch is preferred by names without an architecture. It does not depend on the host, so that tests behave the same everywhere.
+// defaultArch is preferred by names without an architecture. It does not depend on the host, so
+// that tests behave the same everywhere.
 const defaultArch = "amd64"
 
 func archOf(word string) string {
@@ -45,13 +47,15 @@ func archOf(word string) string {
 	return ""
 }
 
-// debName matches the file name of a kernel package: the release in the package's name, version and architecture.
+// debName matches the file name of a kernel package: the release in the package's name, version and
+// architecture.
 var debName = lazyre.New(`^linux-(?:image|binary)-(?:unsigned-)?([^_]+?)(?:-unsigned|-dbg|-dbgsym)?_([^_]+)_([^_]+)\.d?deb$`)
 
 // noise are words of file names that do not distinguish kernels.
 var noise = []string{"linux", "vmlinux", "vmlinuz", "image", "min"}
 
-// describe parses the names of a file; rel is its path relative to its place. ok is false when they contain no release.
+// describe parses the names of a file; rel is its path relative to its place. ok is false when they
+// contain no release.
 func describe(path, rel string, place Place) (k Kernel, ok bool) {
 	k = Kernel{Source: FileSource(path), Place: place}
 	if m := debName.FindStringSubmatch(filepath.Base(path)); m != nil {
@@ -93,7 +97,8 @@ func describe(path, rel string, place Place) (k Kernel, ok bool) {
 	return k, true
 }
 
-// identity returns the name without redundant words, then the architecture if that is missing, then the directories above.
+// identity returns the name without redundant words, then the architecture if that is missing, then
+// the directories above.
 func (k *Kernel) identity(name string, above []string) string {
 	for _, p := range []string{"linux-", "vmlinux-", "vmlinuz-"} {
 		name = strings.TrimPrefix(name, p)
@@ -110,7 +115,8 @@ func (k *Kernel) identity(name string, above []string) string {
 	return strings.Join(parts, "-")
 }
 
-// debian describes a package: for "6.1.0-56-cloud-amd64", "6.1.192-2" and "amd64" the first is the release, and the version is 6.1.192.
+// debian describes a package: for "6.1.0-56-cloud-amd64", "6.1.192-2" and "amd64" the first is the
+// release, and the version is 6.1.192.
 func (k *Kernel) debian(release, version, arch string) (Kernel, bool) {
 	_, after, hasEpoch := strings.Cut(version, "%3a")
 	if hasEpoch {

@@ -14,10 +14,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// Variable names the environment variable that lists directories and files to search first, separated as in PATH.
+// Variable names the environment variable that lists directories and files to search first,
+// separated as in PATH.
 const Variable = "BPFRUN_KERNELS"
 
-// Place is a part of the search path: a directory, which is searched recursively, a file, or a glob.
+// Place is a part of the search path: a directory, which is searched recursively, a file, or a
+// glob.
 type Place struct {
 	// Title describes the place for users.
 	Title string
@@ -39,8 +41,9 @@ type Path struct {
 	listed []Kernel // nil before the first List, and after Add
 }
 
-// Default returns the search path of this user and system: the directories in BPFRUN_KERNELS, the user's own kernels, debug information installed by
-// the distribution, the kernels in /boot, and Debian packages downloaded by apt.
+// Default returns the search path of this user and system: the directories in BPFRUN_KERNELS, the
+// user's own kernels, debug information installed by the distribution, the kernels in /boot, and
+// Debian packages downloaded by apt.
 func Default() *Path {
 	p := &Path{}
 	for _, dir := range filepath.SplitList(os.Getenv(Variable)) {
@@ -76,7 +79,8 @@ func literal(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// List returns the kernels of the search path in its order, newer releases first within each place. Places that cannot be read are skipped.
+// List returns the kernels of the search path in its order, newer releases first within each place.
+// Places that cannot be read are skipped.
 func (p *Path) List() []Kernel {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,9 +148,11 @@ func (place Place) list() []Kernel {
 	return out
 }
 
-// Find returns the kernel that a name refers to. The name is a release or the beginning of one, with any other words of the kernel's names in
-// any order: 6.12, 6.12-arm64, debian-6.12.107, 6.1-cloud. Among several matches, amd64 wins unless the name states an architecture; then earlier
-// places, fewest words that the name does not contain, and the newest release. The error is an [*Error].
+// Find returns the kernel that a name refers to. The name is a release or the beginning of one,
+// with any other words of the kernel's names in any order: 6.12, 6.12-arm64, debian-6.12.107,
+// 6.1-cloud. Among several matches, amd64 wins unless the name states an architecture; then earlier
+// places, fewest words that the name does not contain, and the newest release. The error is an
+// [*Error].
 func (p *Path) Find(name string) (Kernel, error) {
 	all, err := p.Matches(name)
 	if err != nil {
@@ -155,8 +161,8 @@ func (p *Path) Find(name string) (Kernel, error) {
 	return all[0], nil
 }
 
-// Matches returns all kernels that a name may refer to, best first. There is at least one, or an error as for [Path.Find]. The kernel embedded in
-// bpfrun matches where no other does.
+// Matches returns all kernels that a name may refer to, best first. There is at least one, or an
+// error as for [Path.Find]. The kernel embedded in bpfrun matches where no other does.
 func (p *Path) Matches(name string) ([]Kernel, error) {
 	e := &Error{Name: name, Err: ErrUnknown}
 	if strings.ContainsAny(name, "*?[") {
@@ -222,7 +228,8 @@ func (p *Path) Matches(name string) ([]Kernel, error) {
 	return out, nil
 }
 
-// near suggests kernels: of the same release with other words, otherwise with similar names, otherwise of the nearest releases.
+// near suggests kernels: of the same release with other words, otherwise with similar names,
+// otherwise of the nearest releases.
 func near(name string, q query, all []Kernel, ids []string) []string {
 	const most = 3
 	version := numbersOf(q.dotted[len(q.dotted)-1])

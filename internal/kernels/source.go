@@ -26,7 +26,8 @@ var HostBTF = "/sys/kernel/btf/vmlinux"
 
 // Source is a kernel whose types can be read.
 type Source struct {
-	// Name is shown to users and contains the release if possible: the file name without extensions, or "host".
+	// Name is shown to users and contains the release if possible: the file name without
+	// extensions, or "host".
 	Name string
 	// Path is the file, [Host] or [Embedded].
 	Path string
@@ -70,7 +71,8 @@ func baseName(path string) string {
 	return name
 }
 
-// ByteOrder returns the byte order of the source's file, nil if its first bytes do not show it ([btffile.ByteOrder]).
+// ByteOrder returns the byte order of the source's file, nil if its first bytes do not show it
+// ([btffile.ByteOrder]).
 func (s Source) ByteOrder() binary.ByteOrder {
 	return btffile.ByteOrder(s.Path)
 }
@@ -102,8 +104,9 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Expand returns the kernels that an argument names: those of a file or directory of that name, otherwise of a glob's files, otherwise the best match on
-// the search path. Errors are [*Error] or from the file system.
+// Expand returns the kernels that an argument names: those of a file or directory of that name,
+// otherwise of a glob's files, otherwise the best match on the search path. Errors are [*Error] or
+// from the file system.
 func (p *Path) Expand(arg string) ([]Source, error) {
 	switch arg {
 	case "":

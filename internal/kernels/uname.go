@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Uname returns what uname(2) of a simulated kernel reports: release (uname -r), "" if unknown, and version (uname -v). path is the file that the types came from, or
-// empty: file names often lack a part of the release, such as Debian's +deb13.
+// Uname returns what uname(2) of a simulated kernel reports: release (uname -r), "" if unknown, and
+// version (uname -v). path is the file that the types came from, or empty: file names often lack a
+// part of the release, such as Debian's +deb13.
 func Uname(t *loader.Target, path string) (release, version string) {
 	version = "#1 SMP PREEMPT_DYNAMIC bpfrun"
 	switch real := releaseOf(path); {
@@ -28,7 +29,8 @@ func Uname(t *loader.Target, path string) (release, version string) {
 	return release, version
 }
 
-// releaseFile has the release of the kernel whose types are in a file, next to it: what uname -r prints there, which the file's name does not say.
+// releaseFile has the release of the kernel whose types are in a file, next to it: what uname -r
+// prints there, which the file's name does not say.
 func releaseFile(path string) string {
 	return filepath.Join(filepath.Dir(path), baseName(path)+".release")
 }
@@ -36,7 +38,8 @@ func releaseFile(path string) string {
 // maxRelease is the most bytes of a release that uname(2) reports (__NEW_UTS_LEN).
 const maxRelease = 64
 
-// releaseOf returns the release that a package's name or the file next to a file of types states, or "".
+// releaseOf returns the release that a package's name or the file next to a file of types states,
+// or "".
 func releaseOf(path string) string {
 	if m := debName.FindStringSubmatch(filepath.Base(path)); m != nil {
 		return m[1]

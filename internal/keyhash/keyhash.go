@@ -1,4 +1,5 @@
-// Package keyhash is the hash of map keys: package maps stores it in its tables, and native code (package jit) computes it to search them.
+// Package keyhash is the hash of map keys: package maps stores it in its tables, and native code
+// (package jit) computes it to search them.
 package keyhash
 
 import (
@@ -18,8 +19,8 @@ const (
 	FoldLow  = 11
 )
 
-// Of hashes the bytes of a key. It is not seeded, so order and speed are the same in every run. Keys come from the user's
-// own programs, so there is no attacker to defend against.
+// Of hashes the bytes of a key. It is not seeded, so order and speed are the same in every run.
+// Keys come from the user's own programs, so there is no attacker to defend against.
 func Of(key []byte) uint32 {
 	var h uint64
 	switch len(key) {

@@ -1,5 +1,5 @@
-// Package lazyre provides regular expressions that are compiled on first use. Package-level ones would otherwise be compiled whenever a command
-// starts.
+// Package lazyre provides regular expressions that are compiled on first use. Package-level ones
+// would otherwise be compiled whenever a command starts.
 package lazyre
 
 import (

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// accounts counts calls by function, the work of helpers, and the time they take. It answers calls that a run
-// overrides, and makes calls that the kernel does not allow under a lock a fault.
+// accounts counts calls by function, the work of helpers, and the time they take. It answers calls
+// that a run overrides, and makes calls that the kernel does not allow under a lock a fault.
 type accounts struct {
 	rec     *recorder
 	parking *parking
@@ -29,8 +29,8 @@ type accounts struct {
 	work   work
 }
 
-// instrument wraps a call so that it is counted and advances the clock, and applies overrides and the rules for calls
-// under a lock.
+// instrument wraps a call so that it is counted and advances the clock, and applies overrides and
+// the rules for calls under a lock.
 func (acc *accounts) instrument(p *program, pc int, f *vm.Func) {
 	i := acc.calls.slot(f.Name)
 	f.Inline = acc.inline(f, i)
@@ -62,14 +62,16 @@ func (acc *accounts) instrument(p *program, pc int, f *vm.Func) {
 	}
 }
 
-// The work of helpers is not part of the instruction count: one call may copy megabytes. Bytes count toward the limit
-// of a run; both bytes and calls determine how often a run checks whether it was cancelled.
+// The work of helpers is not part of the instruction count: one call may copy megabytes. Bytes
+// count toward the limit of a run; both bytes and calls determine how often a run checks whether it
+// was cancelled.
 const (
 	// bytesPerInsn is the number of bytes moved by helpers that count as one instruction.
 	bytesPerInsn = 8
 	// callWork is the work of a call, besides the bytes it moves.
 	callWork = 256
-	// workSlice is the work between two checks whether the run was cancelled, and the number of bytes after which they are charged.
+	// workSlice is the work between two checks whether the run was cancelled, and the number of
+	// bytes after which they are charged.
 	workSlice = 16 << 20
 )
 
@@ -91,7 +93,8 @@ func (acc *accounts) look(t *vm.Thread, r0 uint64, a *vm.Action) (uint64, *vm.Ac
 	if n := t.Starts(); n != w.start {
 		w.start, w.spent = n, 0
 	}
-	// When bytes are charged must not depend on the engine, which executes some calls on its own: it follows from the bytes alone.
+	// When bytes are charged must not depend on the engine, which executes some calls on its own:
+	// it follows from the bytes alone.
 	charged := acc.mem.Moved() >= workSlice
 	if charged {
 		w.spent += acc.mem.TakeMoved() / bytesPerInsn
@@ -114,8 +117,8 @@ func (acc *accounts) look(t *vm.Thread, r0 uint64, a *vm.Action) (uint64, *vm.Ac
 // goOn marks the next start as a continuation of the previous run.
 func (acc *accounts) goOn() { acc.work.start = acc.thread.Starts() }
 
-// step runs the thread for at most n instructions. The end of a slice of work counts as the end of a budget, because
-// the run may have been cancelled.
+// step runs the thread for at most n instructions. The end of a slice of work counts as the end of
+// a budget, because the run may have been cancelled.
 func (acc *accounts) step(n uint64) vm.Stop {
 	stop := acc.rec.follow(n)
 	if stop == vm.Stopped && acc.thread.StopReason() == paused {

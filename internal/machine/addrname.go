@@ -10,8 +10,8 @@ import (
 
 // AddrName names the object that a simulated address belongs to.
 type AddrName struct {
-	// Key is independent of memory layout and of the target's parameter names: arguments of a hook are identified by
-	// type and by their number among the arguments of that type, "request#0.q".
+	// Key is independent of memory layout and of the target's parameter names: arguments of a hook
+	// are identified by type and by their number among the arguments of that type, "request#0.q".
 	Key string
 	// Text is for people: "rq.q", "do_unlinkat+0x0", "map value counters[3]+8".
 	Text string
@@ -27,8 +27,8 @@ type addresses struct {
 	argKeys map[string]string // of pointer arguments, by role
 }
 
-// NameAddr names an address so that results of different machines can be compared. ok is false for numbers that are not
-// addresses of this machine.
+// NameAddr names an address so that results of different machines can be compared. ok is false for
+// numbers that are not addresses of this machine.
 func (ad *addresses) NameAddr(addr uint64) (name AddrName, ok bool) {
 	if ad.mem.Truncate(addr) != addr || addr < addrFloor {
 		return AddrName{}, false

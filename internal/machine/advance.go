@@ -10,10 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Settle lets simulated time pass between runs: timers and work queues that become due run their callbacks, in the
-// order of their times. It returns what was sent to user space meanwhile, and the first fault of a callback. All
-// callbacks together have the instruction limit of one run, because a timer that restarts itself might otherwise never
-// end. The error is that of ctx. Time that passes after a run belongs to the run: see Input.Settle.
+// Settle lets simulated time pass between runs: timers and work queues that become due run their
+// callbacks, in the order of their times. It returns what was sent to user space meanwhile, and the
+// first fault of a callback. All callbacks together have the instruction limit of one run, because
+// a timer that restarts itself might otherwise never end. The error is that of ctx. Time that
+// passes after a run belongs to the run: see Input.Settle.
 func (m *Machine) Settle(ctx context.Context, d time.Duration) (*Result, error) {
 	res := &Result{Status: StatusOK, Helpers: map[string]int{}}
 	end := m.kernel.Clock().Mono() + uint64(max(d, 0))
@@ -72,8 +73,8 @@ func (m *Machine) fire(ctx context.Context, c deferred.Callback, res *Result) er
 	return nil
 }
 
-// checkCallbackReturn makes a return value that the verifier does not allow in callbacks of timers and work queues a
-// fault.
+// checkCallbackReturn makes a return value that the verifier does not allow in callbacks of timers
+// and work queues a fault.
 func (m *Machine) checkCallbackReturn(c deferred.Callback) {
 	if rng, bounded := progtype.CallbackRange(progtype.AsyncCallback); bounded && m.thread.Fault() == nil && !rng.Contains(m.thread.Ret()) {
 		m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a %s callback returned %d, it may return only %d", c.Kind, int64(m.thread.Ret()), rng.Low)})

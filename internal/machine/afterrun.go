@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// late is what a session does after its program has ended: time passes, and timers and work items that become due run
-// their callbacks. For users of the session these are further instructions of the same run.
+// late is what a session does after its program has ended: time passes, and timers and work items
+// that become due run their callbacks. For users of the session these are further instructions of
+// the same run.
 type late struct {
 	begun bool
 	end   uint64 // monotonic time at which the run is over
@@ -29,7 +30,8 @@ type ended struct {
 	prev *ended
 }
 
-// settle starts the next callback that becomes due. It returns false if there is none before the end of the run.
+// settle starts the next callback that becomes due. It returns false if there is none before the
+// end of the run.
 func (s *Session) settle() bool {
 	if s.in.Settle <= 0 {
 		return false
@@ -59,7 +61,8 @@ func (s *Session) settle() bool {
 	return true
 }
 
-// endCall ends the running callback. Its record stays separate until the end, because marks share it.
+// endCall ends the running callback. Its record stays separate until the end, because marks share
+// it.
 func (s *Session) endCall() {
 	l := &s.late
 	if l.call == nil {
@@ -85,7 +88,8 @@ func (s *Session) join() {
 	}
 }
 
-// due advances time to the next timer or work item and returns it; false means that there is none before end.
+// due advances time to the next timer or work item and returns it; false means that there is none
+// before end.
 func (m *Machine) due(end uint64) (deferred.Callback, bool) {
 	clock := m.kernel.Clock()
 	at, ok := m.env.Timers.Next()
@@ -103,7 +107,8 @@ func (m *Machine) due(end uint64) (deferred.Callback, bool) {
 	return deferred.Callback{}, false
 }
 
-// call prepares the thread for a callback from the kernel. It returns a fault if there is no such function.
+// call prepares the thread for a callback from the kernel. It returns a fault if there is no such
+// function.
 func (m *Machine) call(c deferred.Callback) *vm.Fault {
 	img, pc, ok := m.text.Resolve(c.Entry)
 	p, own := owner(img)
@@ -134,8 +139,8 @@ func (s *Session) limitReached() *vm.Fault {
 	return &vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", s.m.cfg.MaxInsns)}
 }
 
-// spent returns the instructions that count toward the limit: all callbacks together have the limit of one run, and so have a program and
-// those that trace its calls.
+// spent returns the instructions that count toward the limit: all callbacks together have the limit
+// of one run, and so have a program and those that trace its calls.
 func (s *Session) spent() uint64 {
 	if s.late.begun {
 		return s.insns - min(s.insns, s.late.insns)

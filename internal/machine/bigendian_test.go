@@ -26,8 +26,9 @@ func bigTarget(t *testing.T, tgt *loader.Target) *loader.Target {
 	return loader.NewTarget(tgt.Name, spec)
 }
 
-// TestBigEndianRuns: programs compiled for big-endian processors do the same on a kernel of their byte order as the same source compiled
-// for little-endian ones: results, calls, output, and the values of maps and records by their types.
+// TestBigEndianRuns: programs compiled for big-endian processors do the same on a kernel of their
+// byte order as the same source compiled for little-endian ones: results, calls, output, and the
+// values of maps and records by their types.
 func TestBigEndianRuns(t *testing.T) {
 	little := target(t, embedded.Name)
 	big := bigTarget(t, little)
@@ -56,7 +57,8 @@ func TestBigEndianRuns(t *testing.T) {
 	}
 }
 
-// sameBytes are variables that programs access in several widths, so that their values depend on the byte order.
+// sameBytes are variables that programs access in several widths, so that their values depend on
+// the byte order.
 var sameBytes = map[string]bool{"mem": true, "point": true}
 
 // meanings lists the changes of maps as values of their types, and the records by their lengths.

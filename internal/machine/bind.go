@@ -61,8 +61,8 @@ func (e *NotSimulatedError) Error() string {
 	return fmt.Sprintf("not simulated: %s", strings.Join(e.What, ", "))
 }
 
-// binder turns linked programs into code: it resolves what their instructions refer to. Its state is which programs of
-// the object obtain typed pointers.
+// binder turns linked programs into code: it resolves what their instructions refer to. Its state
+// is which programs of the object obtain typed pointers.
 type binder struct {
 	reg    *registry
 	mem    *mem.Memory
@@ -136,8 +136,8 @@ func (bin *binder) lower(p *program) (*vm.Image, error) {
 	})
 }
 
-// placeJumpTables allocates the memory of the program's instruction arrays: eight bytes per slot, the address of an
-// instruction, read-only (kernel/bpf/bpf_insn_array.c).
+// placeJumpTables allocates the memory of the program's instruction arrays: eight bytes per slot,
+// the address of an instruction, read-only (kernel/bpf/bpf_insn_array.c).
 func (bin *binder) placeJumpTables(p *program) error {
 	p.tables = map[*loader.Map]*mem.Region{}
 	for _, def := range p.lp.JumpTables {
@@ -164,8 +164,9 @@ func (bin *binder) fillJumpTables(p *program) {
 // SysBPFBigEndian names what is not simulated: attributes of bpf(2) in big-endian byte order.
 const SysBPFBigEndian = "bpf_sys_bpf from big-endian programs"
 
-// missing names everything reachable in the program that is not simulated, so that the program is refused before it
-// runs instead of in the middle. reached are the slots that the verifier reached, nil if it did not walk the program.
+// missing names everything reachable in the program that is not simulated, so that the program is
+// refused before it runs instead of in the middle. reached are the slots that the verifier reached,
+// nil if it did not walk the program.
 func (bin *binder) missing(p *program, reached []bool) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -212,8 +213,8 @@ func (bin *binder) missing(p *program, reached []bool) []string {
 	return out
 }
 
-// obtainsTypedPointers reports whether the program can obtain typed pointers. Other programs of the object may have put
-// them into maps (kptrs), and a tail call may continue with any of them.
+// obtainsTypedPointers reports whether the program can obtain typed pointers. Other programs of the
+// object may have put them into maps (kptrs), and a tail call may continue with any of them.
 func (bin *binder) obtainsTypedPointers(lp *loader.LinkedProgram) bool {
 	s := bin.typedPrograms()
 	return s.own[lp] || s.kptrs || s.any && calls(lp, uapi.FuncTailCall)
@@ -261,7 +262,8 @@ func calls(lp *loader.LinkedProgram, f uapi.FuncID) bool {
 	return slices.ContainsFunc(lp.Insns, func(in decode.Insn) bool { return in.Op() == decode.OpCallHelper && uapi.FuncID(in.Imm) == f })
 }
 
-// hasTypedSource reports whether a program gets typed pointers from helpers, kfuncs or kernel variables.
+// hasTypedSource reports whether a program gets typed pointers from helpers, kfuncs or kernel
+// variables.
 func hasTypedSource(lp *loader.LinkedProgram) bool {
 	for pc, in := range lp.Insns {
 		switch in.Op() {

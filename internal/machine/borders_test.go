@@ -18,7 +18,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// edit loads an object and changes the instructions of a program's function for which is says so; one has to be among them.
+// edit loads an object and changes the instructions of a program's function for which is says so;
+// one has to be among them.
 func edit(t *testing.T, object, prog, function string, change func(in *decode.Insn) bool) *machine.Machine {
 	t.Helper()
 	l := load(t, "../../testdata/objects/clang-14/"+object, target(t, embedded.Name))
@@ -46,7 +47,8 @@ func number(t *testing.T, m *machine.Machine, name string) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// TestCallbacksOfTimersReturnZero: the verifier wants 0 of an asynchronous callback (kernel/bpf/verifier.c check_return_code).
+// TestCallbacksOfTimersReturnZero: the verifier wants 0 of an asynchronous callback
+// (kernel/bpf/verifier.c check_return_code).
 func TestCallbacksOfTimersReturnZero(t *testing.T) {
 	m := edit(t, "deferred.o", "start_note", "note", func(in *decode.Insn) bool {
 		if in.Op() == decode.OpMov64Imm && in.Dst == 0 || in.Op() == decode.OpMov32Imm && in.Dst == 0 {
@@ -77,7 +79,8 @@ func TestHelpersUnderALock(t *testing.T) {
 	assert.ErrorContains(t, res.Fault, "bpf_ktime_get_ns is called while the program holds a spin lock")
 }
 
-// TestLoadsBesideKernelObjects: memory before an object reads as 0, with a warning; memory after it is looked up.
+// TestLoadsBesideKernelObjects: memory before an object reads as 0, with a warning; memory after it
+// is looked up.
 func TestLoadsBesideKernelObjects(t *testing.T) {
 	at := func(off int16) *machine.Machine {
 		return edit(t, "loads.o", "ok_tp_btf", "ok_tp_btf", func(in *decode.Insn) bool {
@@ -115,7 +118,8 @@ func TestGlobalsEndWhereTheyEnd(t *testing.T) {
 	assert.EqualValues(t, uint64(0x0807060504030209), number(t, m, "fired"))
 }
 
-// TestWhichTypeARecordHas: of structs that fit equally well the one with the most telling name, if only one has it.
+// TestWhichTypeARecordHas: of structs that fit equally well the one with the most telling name, if
+// only one has it.
 func TestWhichTypeARecordHas(t *testing.T) {
 	for _, tt := range []struct {
 		names []string

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestWhatIsAChange: a new slot of a per-CPU value that is zero is none, a new element of a hash always is one, and so are elements that are gone.
+// TestWhatIsAChange: a new slot of a per-CPU value that is zero is none, a new element of a hash
+// always is one, and so are elements that are gone.
 func TestWhatIsAChange(t *testing.T) {
 	zero, one := make([]byte, 4), []byte{1, 0, 0, 0}
 	for name, c := range map[string]struct {

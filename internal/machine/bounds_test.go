@@ -15,8 +15,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestFloodsHaveABound: a program that never stops sending is stopped at what a run may keep, by name, and the memory of the host stays
-// near that; with user space that reads at once and with one that reads after the run.
+// TestFloodsHaveABound: a program that never stops sending is stopped at what a run may keep, by
+// name, and the memory of the host stays near that; with user space that reads at once and with one
+// that reads after the run.
 func TestFloodsHaveABound(t *testing.T) {
 	const limit = 16 << 20
 	linked := load(t, "../../testdata/objects/clang-14/senders.o", target(t, embedded.Name))
@@ -42,8 +43,8 @@ func TestFloodsHaveABound(t *testing.T) {
 	}
 }
 
-// TestWorkOfHelpersCounts: bytes that helpers move count toward the limit of instructions, and a run that hardly executes any looks
-// whether it was cancelled.
+// TestWorkOfHelpersCounts: bytes that helpers move count toward the limit of instructions, and a
+// run that hardly executes any looks whether it was cancelled.
 func TestWorkOfHelpersCounts(t *testing.T) {
 	linked := load(t, "../../testdata/objects/clang-14/senders.o", target(t, embedded.Name))
 	for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {
@@ -80,7 +81,8 @@ func TestCallbacksAreCancelled(t *testing.T) {
 	assert.ErrorContains(t, res.Fault, "callbacks")
 }
 
-// TestCallbacksArePartOfTheRun: what a timer's callback does after the program belongs to the run, its faults and coverage too.
+// TestCallbacksArePartOfTheRun: what a timer's callback does after the program belongs to the run,
+// its faults and coverage too.
 func TestCallbacksArePartOfTheRun(t *testing.T) {
 	linked := load(t, "../../testdata/objects/clang-14/deferred.o", target(t, embedded.Name))
 	m := compose(t, linked, machine.Config{})

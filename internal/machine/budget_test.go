@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// TestBudgetIsTheSameOnBothEngines: how far a run gets does not depend on the engine, whatever the budget and whatever uses it up: instructions,
-// callbacks, or bytes that helpers move. With both engines nothing differs either.
+// TestBudgetIsTheSameOnBothEngines: how far a run gets does not depend on the engine, whatever the
+// budget and whatever uses it up: instructions, callbacks, or bytes that helpers move. With both
+// engines nothing differs either.
 func TestBudgetIsTheSameOnBothEngines(t *testing.T) {
 	if !machine.NativeCode() {
 		t.Skip("no native code here")

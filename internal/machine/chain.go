@@ -10,7 +10,8 @@ import (
 
 // Chained is what the programs of one hook did and decided.
 type Chained struct {
-	// Verdict is what the kernel does in the end, in its words; "" if the programs decide nothing, or if one of them cannot run.
+	// Verdict is what the kernel does in the end, in its words; "" if the programs decide nothing,
+	// or if one of them cannot run.
 	Verdict string
 	// NotRun are the programs after the one that decided.
 	NotRun []string
@@ -23,7 +24,8 @@ type Chained struct {
 // Whole returns what the programs did together.
 func (c *Chained) Whole() *Result { return Together(c.Results) }
 
-// Together joins results of runs that follow each other: the last one, with the records, effects, changes, calls and accesses of all; nil for none.
+// Together joins results of runs that follow each other: the last one, with the records, effects,
+// changes, calls and accesses of all; nil for none.
 func Together(results []*Result) *Result {
 	if len(results) == 0 {
 		return nil
@@ -46,8 +48,9 @@ func Together(results []*Result) *Result {
 // ErrChain means that programs cannot run one after the other on one hook.
 var ErrChain = errors.New("these programs do not share a hook")
 
-// RunChain runs the programs of one hook in the given order, as the kernel does with programs attached in it: on the same context, until one
-// decides. begun is called before the first instruction of the first program; it may be nil. RunChain ends at a program that the kernel would
+// RunChain runs the programs of one hook in the given order, as the kernel does with programs
+// attached in it: on the same context, until one decides. begun is called before the first
+// instruction of the first program; it may be nil. RunChain ends at a program that the kernel would
 // not have accepted, since that is then not attached.
 func (m *Machine) RunChain(ctx context.Context, names []string, in Input, begun func(*Session) error) (*Chained, error) {
 	decision, err := m.decision(names)
@@ -84,7 +87,8 @@ func (m *Machine) RunChain(ctx context.Context, names []string, in Input, begun 
 	return c, nil
 }
 
-// link runs one program of a chain. It also returns the value that the next one finds with bpf_get_retval.
+// link runs one program of a chain. It also returns the value that the next one finds with
+// bpf_get_retval.
 func (m *Machine) link(ctx context.Context, s *Session, d *progtype.Decision, begun func(*Session) error) (*Result, int32, error) {
 	defer s.Leave()
 	if begun != nil {
@@ -100,7 +104,8 @@ func (m *Machine) link(ctx context.Context, s *Session, d *progtype.Decision, be
 	return s.Finish(), retval, nil
 }
 
-// CheckChain returns an error if the programs do not share a hook, or if their hook has only one program.
+// CheckChain returns an error if the programs do not share a hook, or if their hook has only one
+// program.
 func (m *Machine) CheckChain(names []string) error {
 	_, err := m.decision(names)
 	return err

@@ -42,8 +42,8 @@ func elements(m maps.Map) []element {
 	return out
 }
 
-// diffElements lists the differences of two lists in the order of [element.order]. An element that was absent and is now
-// zero (a new per-CPU slot) does not count as changed.
+// diffElements lists the differences of two lists in the order of [element.order]. An element that
+// was absent and is now zero (a new per-CPU slot) does not count as changed.
 func diffElements(name string, before, after []element) []Change {
 	var out []Change
 	if gap := len(after) - len(before); gap > 0 {
@@ -89,7 +89,8 @@ func isZero(b []byte) bool {
 	return true
 }
 
-// watched limits the maps that are compared before and after a run: those with at most this many bytes of values.
+// watched limits the maps that are compared before and after a run: those with at most this many
+// bytes of values.
 const watched = 1 << 20
 
 // contents copies the elements of the object's maps, including those used by tail call targets.

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// contexts creates the contexts of runs. Its state is the context of the previous run, or of the one that continues.
+// contexts creates the contexts of runs. Its state is the context of the previous run, or of the
+// one that continues.
 type contexts struct {
 	*warnings `snapshot:"fixed"`
 	reg       *registry      `snapshot:"fixed"`
@@ -55,7 +56,8 @@ func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 	return c, err
 }
 
-// contextFor returns the context of a run: a new one in place of the last, or that one as the last run left it.
+// contextFor returns the context of a run: a new one in place of the last, or that one as the last
+// run left it.
 func (cs *contexts) contextFor(p *program, in Input) (*kernel.Context, error) {
 	if in.sameContext && cs.last != nil {
 		cs.last.Resume()
@@ -65,8 +67,9 @@ func (cs *contexts) contextFor(p *program, in Input) (*kernel.Context, error) {
 	return cs.newContext(p, in)
 }
 
-// forgetLast frees the context of the previous run. It is kept until the next run begins, so that debuggers and checks
-// can look at what the program left, but no longer: repeated runs need no additional memory.
+// forgetLast frees the context of the previous run. It is kept until the next run begins, so that
+// debuggers and checks can look at what the program left, but no longer: repeated runs need no
+// additional memory.
 func (cs *contexts) forgetLast() {
 	if cs.last != nil {
 		cs.last.Free()
@@ -74,9 +77,9 @@ func (cs *contexts) forgetLast() {
 	}
 }
 
-// attachTo returns the hook of a program. A kprobe whose section names no function is attached by user space. Most are
-// called like their function, so a function with that name, or with that name after two underscores, provides the types
-// of the arguments. A warning states the assumption.
+// attachTo returns the hook of a program. A kprobe whose section names no function is attached by
+// user space. Most are called like their function, so a function with that name, or with that name
+// after two underscores, provides the types of the arguments. A warning states the assumption.
 func (cs *contexts) attachTo(p *program) string {
 	lp := p.lp
 	if progtype.Of(lp.Type).Target == progtype.OtherProgram && lp.AttachProg == nil {
@@ -104,8 +107,8 @@ func (cs *contexts) attachTo(p *program) string {
 	return ""
 }
 
-// syscallContextSize returns the size in bytes of the default context of a syscall program: that of the declared
-// argument's pointee, at least 64.
+// syscallContextSize returns the size in bytes of the default context of a syscall program: that of
+// the declared argument's pointee, at least 64.
 func syscallContextSize(spec *btf.Spec, fn btf.ID) int {
 	const least, most = 64, 64 << 10 // the kernel accepts at most U16_MAX bytes
 	if s := loader.ContextStruct(spec, fn); s != nil && s.Size > least && s.Size < most {
@@ -114,11 +117,12 @@ func syscallContextSize(spec *btf.Spec, fn btf.ID) int {
 	return least
 }
 
-// ContextStruct names the struct that a function's first parameter points to; "" if it is not a struct pointer.
+// ContextStruct names the struct that a function's first parameter points to; "" if it is not a
+// struct pointer.
 func ContextStruct(spec *btf.Spec, fn btf.ID) string { return loader.ContextType(spec, fn) }
 
-// contextRefused turns the reason why a context cannot be created into the status of the run: a hook that the target
-// lacks, or a program type that is not simulated.
+// contextRefused turns the reason why a context cannot be created into the status of the run: a
+// hook that the target lacks, or a program type that is not simulated.
 func (cs *contexts) contextRefused(res *Result, err error) (*Result, error) {
 	var absent *kernel.AbsentError
 	var ns *kernel.NotSimulated

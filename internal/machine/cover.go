@@ -9,9 +9,9 @@ import (
 
 // CoverSink receives what runs execute.
 type CoverSink interface {
-	// Begin is called before the first run of a machine is reported. It returns a function that is called after each
-	// run (after a replay as a whole) with what was executed, program by program; its argument is valid only during the
-	// call.
+	// Begin is called before the first run of a machine is reported. It returns a function that is
+	// called after each run (after a replay as a whole) with what was executed, program by program;
+	// its argument is valid only during the call.
 	Begin(m *Machine) (ran func([]Covered))
 }
 
@@ -43,8 +43,8 @@ type coverage struct {
 	reg   *registry
 	begin func() (ran func([]Covered)) // of the sink, or nil
 	cover *vm.Patches                  // nil if nothing is recorded
-	// ever is what earlier runs executed, if each run is reported to the sink; told is its callback. Both are for
-	// Config.Cover.
+	// ever is what earlier runs executed, if each run is reported to the sink; told is its
+	// callback. Both are for Config.Cover.
 	ever map[*vm.Image][]uint64
 	told func(ran []Covered)
 }
@@ -132,11 +132,12 @@ func (cov *coverage) of(p *program) Coverage {
 	return c
 }
 
-// InsnCoverage tells whether an instruction is reachable on the target, and whether it was executed.
+// InsnCoverage tells whether an instruction is reachable on the target, and whether it was
+// executed.
 type InsnCoverage struct{ Reachable, Executed bool }
 
-// Covered returns the coverage of a program by slot, over all runs so far. It returns nil for programs that cannot run,
-// and if nothing is recorded ([Config.Uncovered]).
+// Covered returns the coverage of a program by slot, over all runs so far. It returns nil for
+// programs that cannot run, and if nothing is recorded ([Config.Uncovered]).
 func (cov *coverage) Covered(program string) []InsnCoverage {
 	p := cov.reg.byName[program]
 	if p == nil || p.img == nil || cov.cover == nil {

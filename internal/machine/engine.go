@@ -14,11 +14,11 @@ type Engine uint8
 const (
 	// EngineInterpreter is the interpreter.
 	EngineInterpreter Engine = iota
-	// EngineJIT is native code, with the interpreter for what that does not support. On systems without native code,
-	// and for runs with Strict, only the interpreter is used.
+	// EngineJIT is native code, with the interpreter for what that does not support. On systems
+	// without native code, and for runs with Strict, only the interpreter is used.
 	EngineJIT
-	// EngineBoth executes everything on both and reports differences to Config.OnDifference. It is slow. Programs are
-	// compiled at once, and optimised sooner than usual.
+	// EngineBoth executes everything on both and reports differences to Config.OnDifference. It is
+	// slow. Programs are compiled at once, and optimised sooner than usual.
 	EngineBoth
 )
 
@@ -61,8 +61,8 @@ func (m *Machine) setEngine() error {
 	return nil
 }
 
-// countsDown reports whether the architecture's JIT hands the number of tail calls down to functions but not back: until 6.11 (x86 and arm64
-// "Fix tailcall hierarchy"), on s390 until 6.16.
+// countsDown reports whether the architecture's JIT hands the number of tail calls down to
+// functions but not back: until 6.11 (x86 and arm64 "Fix tailcall hierarchy"), on s390 until 6.16.
 func countsDown(arch string, v since.Version) bool {
 	if arch == "s390" {
 		return !v.Has(since.TailCallHierarchyS390)

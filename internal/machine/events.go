@@ -27,8 +27,8 @@ func (rec *recorder) takeEvents() []Event {
 	return rec.merge(queues)
 }
 
-// merge merges the records of several maps by sequence number. Each map's records are already in order, so the next one
-// is at the front of some queue; a heap of the fronts finds it.
+// merge merges the records of several maps by sequence number. Each map's records are already in
+// order, so the next one is at the front of some queue; a heap of the fronts finds it.
 func (rec *recorder) merge(queues []sent) []Event {
 	n := 0
 	for i := range queues {

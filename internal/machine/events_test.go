@@ -25,7 +25,8 @@ func TestEventsComeInTheOrderTheyWereSent(t *testing.T) {
 	assert.Equal(t, []string{"third", "first", "second", "third", "first", "second"}, order)
 }
 
-// TestManyEventsOfSeveralMapsTakeLinearTime: with two maps that send in turn, merging once took the square of their records.
+// TestManyEventsOfSeveralMapsTakeLinearTime: with two maps that send in turn, merging once took the
+// square of their records.
 func TestManyEventsOfSeveralMapsTakeLinearTime(t *testing.T) {
 	m := compose(t, load(t, "../../testdata/objects/clang-14/senders.o", target(t, embedded.Name)), machine.Config{MaxInsns: 4_000_000, Consume: maps.ConsumeAtOnce, Uncovered: true, Unwatched: true})
 	begin := time.Now()

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// execEvent is struct event of examples/exec: pid, ppid, uid, old_pid, when, comm[16], filename[64].
+// execEvent is struct event of examples/exec: pid, ppid, uid, old_pid, when, comm[16],
+// filename[64].
 type execEvent struct {
 	pid, ppid, uid, oldPid uint32
 	comm, filename         string
@@ -32,8 +33,9 @@ func decodeExec(t *testing.T, b []byte) execEvent {
 	return execEvent{u(b), u(b[4:]), u(b[8:]), u(b[12:]), text(b[24:40]), text(b[40:104])}
 }
 
-// TestExecOnEveryKernel: the record of the first example holds the values of the simulated task on every kernel, wherever
-// its fields lie, and no two values or seeds agree, so that no constant passes.
+// TestExecOnEveryKernel: the record of the first example holds the values of the simulated task on
+// every kernel, wherever its fields lie, and no two values or seeds agree, so that no constant
+// passes.
 func TestExecOnEveryKernel(t *testing.T) {
 	onKernels(t, func(t *testing.T, tgt *loader.Target) {
 		if tgt.BTF.ByteOrder() != binary.ByteOrder(binary.LittleEndian) {
@@ -95,8 +97,8 @@ func TestExecOnEveryKernel(t *testing.T) {
 	})
 }
 
-// TestReadsNameTheFieldsMeant: every kernel read of the example is of a field its source names, through a relocated
-// instruction.
+// TestReadsNameTheFieldsMeant: every kernel read of the example is of a field its source names,
+// through a relocated instruction.
 func TestReadsNameTheFieldsMeant(t *testing.T) {
 	onKernels(t, func(t *testing.T, tgt *loader.Target) {
 		if tgt.BTF.ByteOrder() != binary.ByteOrder(binary.LittleEndian) {

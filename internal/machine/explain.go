@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// explain adds what is known about a fault's position: function, instruction, source line, and what to do next.
+// explain adds what is known about a fault's position: function, instruction, source line, and what
+// to do next.
 func (m *Machine) explain(f *vm.Fault) *Fault {
 	out := &Fault{Fault: f, Insn: f.PC}
 	p, ok := owner(f.Image)
@@ -35,7 +36,8 @@ func (m *Machine) explain(f *vm.Fault) *Fault {
 	return out
 }
 
-// recall adds what is known of freed memory: the call that ended its life, and what it contained then.
+// recall adds what is known of freed memory: the call that ended its life, and what it contained
+// then.
 func (m *Machine) recall(out *Fault, f *mem.Fault) {
 	out.Last = m.mem.LastBytes(f.Addr, MostLast)
 	if f.Region == nil || m.env.Run == nil {
@@ -53,7 +55,8 @@ func sourceOfLine(line btf.LineInfo) string {
 	return fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)
 }
 
-// lineOf returns the position and the text of an instruction's source line, empty without line information.
+// lineOf returns the position and the text of an instruction's source line, empty without line
+// information.
 func (p *program) lineOf(pc int) (source, text string) {
 	if line, ok := p.lp.LineAt(pc); ok && line.Line != 0 {
 		return sourceOfLine(line), line.Text

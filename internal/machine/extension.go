@@ -7,9 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// extension determines how to run a program that replaces a function of another program (freplace): as a program of that one's type. If no
-// program is named, with the context that its first parameter declares, in place of the function's. Without one there is nothing to run on,
-// and the program is absent.
+// extension determines how to run a program that replaces a function of another program (freplace):
+// as a program of that one's type. If no program is named, with the context that its first
+// parameter declares, in place of the function's. Without one there is nothing to run on, and the
+// program is absent.
 func (bin *binder) extension(p *program) {
 	if progtype.Of(p.lp.Type).Target != progtype.OtherProgram || p.status != StatusOK && p.status != StatusUnknownHook {
 		return

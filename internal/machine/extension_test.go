@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestExtensionsHaveContexts: an extension whose target is not loaded runs on the default context that its first parameter names.
+// TestExtensionsHaveContexts: an extension whose target is not loaded runs on the default context
+// that its first parameter names.
 func TestExtensionsHaveContexts(t *testing.T) {
 	obj, err := loader.Open("../../testdata/objects/clang-14/extcontexts.o")
 	require.NoError(t, err)

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
-// brokenPacket lists what the program broke in a packet that goes on. A dropped packet may be in any state.
+// brokenPacket lists what the program broke in a packet that goes on. A dropped packet may be in
+// any state.
 func brokenPacket(p *program, res *Result) []finding.Finding {
 	row := progtype.Of(p.lp.Type)
 	if row.Packet == progtype.ReadsPacket || row.Layer != progtype.Link && row.Layer != progtype.Network {

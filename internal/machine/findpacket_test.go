@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/packet"
 )
 
-// TestBrokenPacketsAreFound: a packet that goes on has right checksums and lengths, a dropped one may be in any state.
+// TestBrokenPacketsAreFound: a packet that goes on has right checksums and lengths, a dropped one
+// may be in any state.
 func TestBrokenPacketsAreFound(t *testing.T) {
 	frame, err := packet.Parse("eth/ip(ttl=64)/udp/'0123456789012345678901234567890123456789'")
 	require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
-// matching returns the function that a multi probe runs for: the one with the shortest name among those its pattern
-// matches.
+// matching returns the function that a multi probe runs for: the one with the shortest name among
+// those its pattern matches.
 func (cs *contexts) matching(pattern string) string {
 	best := pattern
 	for _, name := range cs.functions(pattern) {
@@ -23,7 +23,8 @@ func (cs *contexts) matching(pattern string) string {
 	return best
 }
 
-// functions returns the kernel's functions that a pattern matches by name, none if it is no pattern.
+// functions returns the kernel's functions that a pattern matches by name, none if it is no
+// pattern.
 func (cs *contexts) functions(pattern string) (names []string) {
 	spec := cs.reg.linked.Target.BTF
 	if spec == nil || !strings.ContainsAny(pattern, "*?") {
@@ -69,8 +70,9 @@ func (e *NotTracedError) Error() string {
 	return fmt.Sprintf("program %s traces %s, which does not match %s", e.Program, e.Pattern, e.Function)
 }
 
-// HookOf returns the hook of a program that traces many functions, for the run of one of them: a function of the kernel, or for programs that
-// trace user space the name of one in their file. The error is a [*NotTracedError].
+// HookOf returns the hook of a program that traces many functions, for the run of one of them: a
+// function of the kernel, or for programs that trace user space the name of one in their file. The
+// error is a [*NotTracedError].
 func (m *Machine) HookOf(program, function string) (*Hook, error) {
 	p := m.byName[program]
 	if p == nil {
@@ -101,8 +103,9 @@ const MostFunctions = 4096
 // ErrFunctions means that the functions which a program traces are unknown, or too many to run all.
 var ErrFunctions = errors.New("these functions must be named")
 
-// FunctionsOf returns the functions that a program which traces many is attached to: those of the kernel that its pattern matches, by name. The
-// error is a [*NotTracedError], or [ErrFunctions] if user space chooses them, they are in a file, or they are more than [MostFunctions].
+// FunctionsOf returns the functions that a program which traces many is attached to: those of the
+// kernel that its pattern matches, by name. The error is a [*NotTracedError], or [ErrFunctions] if
+// user space chooses them, they are in a file, or they are more than [MostFunctions].
 func (m *Machine) FunctionsOf(program string) ([]string, error) {
 	p := m.byName[program]
 	switch {

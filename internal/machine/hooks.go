@@ -10,21 +10,21 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// refusedOps are struct_ops types whose programs make sense only within what they implement: a scheduler, a queueing
-// discipline. Runs on made-up arguments would only look like answers.
+// refusedOps are struct_ops types whose programs make sense only within what they implement: a
+// scheduler, a queueing discipline. Runs on made-up arguments would only look like answers.
 var refusedOps = map[string]string{
 	"sched_ext_ops": outsideSchedule, "sched_ext_ops_cid": outsideSchedule, qdiscOps: "queueing disciplines without traffic",
 }
 
-// Programs of sched_ext schedulers are called by a schedule (see [Config.Schedules]), those of queueing disciplines by traffic (see
-// [Config.Traffic]).
+// Programs of sched_ext schedulers are called by a schedule (see [Config.Schedules]), those of
+// queueing disciplines by traffic (see [Config.Traffic]).
 const (
 	outsideSchedule = "sched_ext outside of a schedule"
 	qdiscOps        = "Qdisc_ops"
 )
 
-// hidFuncs are the functions that programs of HID devices modified before struct hid_bpf_ops (Linux 6.3 to 6.10); hid_bpf_attach_prog
-// attached them to a device.
+// hidFuncs are the functions that programs of HID devices modified before struct hid_bpf_ops (Linux
+// 6.3 to 6.10); hid_bpf_attach_prog attached them to a device.
 var hidFuncs = []string{"hid_bpf_device_event", "hid_bpf_rdesc_fixup"}
 
 // hookNotSimulated names the part of a program's hook that is not simulated, although its type is.

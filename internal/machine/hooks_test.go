@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// TestIterators: a program is called for every element and once more without one, and what it writes is the run's output.
+// TestIterators: a program is called for every element and once more without one, and what it
+// writes is the run's output.
 func TestIterators(t *testing.T) {
 	m := compose(t, load(t, "../../examples/iter/iter.bpf.o", target(t, embedded.Name)), machine.Config{Seed: 1})
 	res := run(t, m, "dump_task")

@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// inlined are the helpers that an engine may execute itself. They affect a run only by their time and their count.
+// inlined are the helpers that an engine may execute itself. They affect a run only by their time
+// and their count.
 var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncMapLookupElem:     vm.InlineLookup,
 	uapi.FuncKtimeGetNs:        vm.InlineMono,

@@ -28,8 +28,8 @@ func engines(t *testing.T, file string) map[string]*machine.Machine {
 	}
 }
 
-// TestResultsDoNotDependOnTheEngine: what a run returns, calls counted and times stored in maps included, and what it does to the
-// next one, also after the machine was brought back.
+// TestResultsDoNotDependOnTheEngine: what a run returns, calls counted and times stored in maps
+// included, and what it does to the next one, also after the machine was brought back.
 func TestResultsDoNotDependOnTheEngine(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -65,8 +65,8 @@ func dropLeaks(of [][]machine.Result) {
 	}
 }
 
-// TestOverridesOfInlinedCalls: what native code executes itself is replaced as any call, after it was compiled and before it runs without
-// again.
+// TestOverridesOfInlinedCalls: what native code executes itself is replaced as any call, after it
+// was compiled and before it runs without again.
 func TestOverridesOfInlinedCalls(t *testing.T) {
 	inputs := []machine.Input{
 		{}, {CPU: 3},

@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 )
 
-// Inspect creates the context that Run would create for a program, to look at the arguments of its hook. Do not run
-// with it; afterwards free it or restore a snapshot. The errors are those of [kernel.Kernel.NewContext].
+// Inspect creates the context that Run would create for a program, to look at the arguments of its
+// hook. Do not run with it; afterwards free it or restore a snapshot. The errors are those of
+// [kernel.Kernel.NewContext].
 func (cs *contexts) Inspect(name string, in Input) (*kernel.Context, error) {
 	p := cs.reg.byName[name]
 	if p == nil {
@@ -19,8 +20,9 @@ func (cs *contexts) Inspect(name string, in Input) (*kernel.Context, error) {
 	return cs.newContext(p, in)
 }
 
-// HookObjects returns the kernel objects that the hook of a program hands out with an input: arguments, and fields of a tracepoint's record, by the
-// names that [Input.Args] has. It is no event of the hook: the next run sees the same one. The errors are those of [Machine.Inspect].
+// HookObjects returns the kernel objects that the hook of a program hands out with an input:
+// arguments, and fields of a tracepoint's record, by the names that [Input.Args] has. It is no
+// event of the hook: the next run sees the same one. The errors are those of [Machine.Inspect].
 func (m *Machine) HookObjects(name string, in Input) (map[string]*kernel.Object, error) {
 	p := m.byName[name]
 	nth := 0

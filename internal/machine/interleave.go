@@ -9,9 +9,10 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Interleaving holds several runs of which one executes at a time, from the beginning any number of times: [Interleaving.Rewind] begins all of them
-// again, [Interleaving.Turn] says which one executes next. Each has time and random numbers of its own, so that what it reads of these does not
-// depend on the order.
+// Interleaving holds several runs of which one executes at a time, from the beginning any number of
+// times: [Interleaving.Rewind] begins all of them again, [Interleaving.Turn] says which one
+// executes next. Each has time and random numbers of its own, so that what it reads of these does
+// not depend on the order.
 //
 // A machine has one interleaving, loop, session or replay at a time.
 type Interleaving struct {
@@ -41,8 +42,8 @@ type Interleaved struct {
 	Later uint64
 }
 
-// Interleave begins runs on the current state of the machine, none of which executes yet. For a program that cannot run it returns a Result with the
-// reason, as [Machine.Begin] does.
+// Interleave begins runs on the current state of the machine, none of which executes yet. For a
+// program that cannot run it returns a Result with the reason, as [Machine.Begin] does.
 func (m *Machine) Interleave(runs []Interleaved) (*Interleaving, *Result, error) {
 	x := &Interleaving{m: m, origin: m.Snapshot(), active: -1}
 	was := m.untracked
@@ -135,8 +136,9 @@ func (x *Interleaving) Held(i int) []held.Thing {
 	return nil
 }
 
-// Fire makes the run whose turn it is, which has executed nothing, the callback of the timer or work item at a field, on its CPU. Its time is not before the
-// one at which that is due. false means that nothing is armed there.
+// Fire makes the run whose turn it is, which has executed nothing, the callback of the timer or
+// work item at a field, on its CPU. Its time is not before the one at which that is due. false
+// means that nothing is armed there.
 func (x *Interleaving) Fire(addr uint64) bool {
 	m, s := x.m, x.runs[x.active].s
 	c, ok := m.env.Timers.TakeAt(addr)
@@ -176,7 +178,8 @@ func (x *Interleaving) Close() {
 // Deferred returns the timers and work items in map values.
 func (m *Machine) Deferred() *deferred.Queue { return &m.env.Timers }
 
-// FunctionAt returns the instruction at an address of the simulated kernel's text; ok is false if no program has it.
+// FunctionAt returns the instruction at an address of the simulated kernel's text; ok is false if
+// no program has it.
 func (m *Machine) FunctionAt(addr uint64) (lp *loader.LinkedProgram, pc int, ok bool) {
 	img, pc, ok := m.text.Resolve(addr)
 	p, own := owner(img)

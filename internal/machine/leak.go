@@ -16,7 +16,8 @@ import (
 // leaks are the findings of bytes that left the program although the run never wrote them.
 type leaks struct {
 	list []*leak
-	// kept are stores to map values that copied unwritten bytes: a leak if the bytes are there at the end of the run.
+	// kept are stores to map values that copied unwritten bytes: a leak if the bytes are there at
+	// the end of the run.
 	kept []keptStore
 	// copied are the stores of bytes that the run loaded without having written them.
 	copied []copiedBytes
@@ -94,7 +95,8 @@ func (l *leaks) keep(p *program, insn int, addr, size uint64) {
 	}
 }
 
-// sourceOf returns where unwritten bytes of a region come from; unset are those of a stack that no helper was to fill.
+// sourceOf returns where unwritten bytes of a region come from; unset are those of a stack that no
+// helper was to fill.
 func sourceOf(r *mem.Region, unset bool) source {
 	switch {
 	case r.Kind == mem.Stack && unset:
@@ -123,7 +125,8 @@ func (rec *recorder) sourceAt(r *mem.Region, off uint64) source {
 	return sourceOf(r, false)
 }
 
-// unwritten handles a read of bytes that this run did not write. It returns true if the bytes leave the program by it, so that nothing more is to be said.
+// unwritten handles a read of bytes that this run did not write. It returns true if the bytes leave
+// the program by it, so that nothing more is to be said.
 func (rec *recorder) unwritten(u mem.Unset) bool {
 	st := rec.run
 	if st == nil || rec.quiet || st.ignoreUnset || !rec.thread.Tracks() {
@@ -152,7 +155,8 @@ func (rec *recorder) unwritten(u mem.Unset) bool {
 	return false
 }
 
-// stateRead notes that the program reads bytes of a map value that an earlier run left: they are its state, and no accident.
+// stateRead notes that the program reads bytes of a map value that an earlier run left: they are
+// its state, and no accident.
 func (rec *recorder) stateRead(u mem.Unset) {
 	if u.Region.Kind != mem.MapValue && u.Region.Kind != mem.Global {
 		return
@@ -298,7 +302,8 @@ func (m *Machine) keptLeak(k keptStore, r *mem.Region) {
 	m.report(out)
 }
 
-// roomAdded returns the instruction that adds room to the packet, -1 if it is in a program that p called.
+// roomAdded returns the instruction that adds room to the packet, -1 if it is in a program that p
+// called.
 func roomAdded(p *program) int {
 	return slices.IndexFunc(p.lp.Insns, func(in decode.Insn) bool {
 		return in.Op() == decode.OpCallHelper && uapi.FuncID(in.Imm) == uapi.FuncXDPAdjustHead

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 )
 
-// TestLeaksAreFound: each way in which bytes leave that the run never wrote, with the field and where the bytes come from, on both
-// engines and in every run.
+// TestLeaksAreFound: each way in which bytes leave that the run never wrote, with the field and
+// where the bytes come from, on both engines and in every run.
 func TestLeaksAreFound(t *testing.T) {
 	const reserved = "never stored in the reserved record, which has bytes of earlier ones"
 	tests := map[string]string{
@@ -46,8 +46,8 @@ func TestLeaksAreFound(t *testing.T) {
 	}
 }
 
-// TestStaleBytesOfABuffer: what an earlier run left in a per-CPU array leaves with a shorter record; zeros of the map's creation, and what
-// user space stored there, were left by no run.
+// TestStaleBytesOfABuffer: what an earlier run left in a per-CPU array leaves with a shorter
+// record; zeros of the map's creation, and what user space stored there, were left by no run.
 func TestStaleBytesOfABuffer(t *testing.T) {
 	m := compose(t, load(t, "../../testdata/objects/clang-14/leaks.o", target(t, embedded.Name)), machine.Config{})
 	assert.Empty(t, run(t, m, "scratch").Findings, "zeros")

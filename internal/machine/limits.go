@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// rings are the ring buffers of a machine whose size the object says, with how many records each had lost when the run began.
+// rings are the ring buffers of a machine whose size the object says, with how many records each
+// had lost when the run began.
 type rings struct {
 	list []*boundMap
 	lost []uint64
@@ -33,8 +34,8 @@ func (m *Machine) beginLimits() {
 	}
 }
 
-// limits are the findings of limits of the kernel that a run reached. Each run begins with empty buffers, so that one that is full is too small for
-// what a single run sends.
+// limits are the findings of limits of the kernel that a run reached. Each run begins with empty
+// buffers, so that one that is full is too small for what a single run sends.
 func (m *Machine) limits(p *program) (out []finding.Finding) {
 	for i, b := range m.rings.list {
 		n := b.m.(maps.RingBuffer).Lost() - m.rings.lost[i]

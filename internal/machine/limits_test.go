@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 )
 
-// TestLimitsAreFindings: what a run reaches that the kernel limits is a finding, whichever engine runs it and however often; what stays just below is not.
+// TestLimitsAreFindings: what a run reaches that the kernel limits is a finding, whichever engine
+// runs it and however often; what stays just below is not.
 func TestLimitsAreFindings(t *testing.T) {
 	for _, c := range []struct{ object, prog, want, source string }{
 		{"limits", "around", "bpf_tail_call does nothing here: the run has made 33 tail calls, and the kernel makes no more", "testdata/src/limits.bpf.c:46:2"},

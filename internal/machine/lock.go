@@ -40,7 +40,8 @@ func locksSpin(f *vm.Func) bool {
 	return uapi.FuncID(f.ID) == uapi.FuncSpinLock
 }
 
-// underLock makes a call under a spin lock a fault, unless the kernel allows it there (verifier.c do_check).
+// underLock makes a call under a spin lock a fault, unless the kernel allows it there (verifier.c
+// do_check).
 func (acc *accounts) underLock(p *program, pc int, f vm.Func) vm.HelperFunc {
 	permitted := false
 	if f.Kfunc {

@@ -9,8 +9,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Loop runs one program very many times from one state, each time with other input: the context, the task and the stack of the program are made
-// once, and [Loop.Rewind] undoes what the last run and the caller changed. A run is exactly what the first one from that state is, and costs little
+// Loop runs one program very many times from one state, each time with other input: the context,
+// the task and the stack of the program are made once, and [Loop.Rewind] undoes what the last run
+// and the caller changed. A run is exactly what the first one from that state is, and costs little
 // more than its instructions.
 //
 //	l, res, err := m.Loop("filter", machine.Input{}) // res instead of l: why the program cannot run
@@ -25,8 +26,8 @@ import (
 //		}
 //	}
 //
-// A machine has one loop, session or replay at a time. Stack bytes that were never written are not tracked, and accesses of kernel objects are
-// recorded only after [Loop.Record].
+// A machine has one loop, session or replay at a time. Stack bytes that were never written are not
+// tracked, and accesses of kernel objects are recorded only after [Loop.Record].
 type Loop struct {
 	beginning
 	usual  *beginning // while one run has a context of its own
@@ -45,7 +46,8 @@ type Loop struct {
 	out      LoopOutcome
 }
 
-// beginning is a state that runs begin from: the context is made, the first instruction is not executed.
+// beginning is a state that runs begin from: the context is made, the first instruction is not
+// executed.
 type beginning struct {
 	s      *Session
 	in     Input
@@ -65,13 +67,14 @@ type LoopOutcome struct {
 	Ret, Insns uint64
 	// Fault is why the program was stopped, nil if it returned; [Machine.Explain] says more.
 	Fault *vm.Fault
-	// New means that the run reached an instruction or a branch that no run reached before. It needs [Config.Cover], or for instructions alone a
-	// machine that is not Uncovered.
+	// New means that the run reached an instruction or a branch that no run reached before. It
+	// needs [Config.Cover], or for instructions alone a machine that is not Uncovered.
 	New bool
 }
 
-// Loop prepares to run a program many times from the current state of the machine. As [Machine.Begin], it returns a Result instead for a program
-// that cannot run. in.Trace is not used: [Loop.Trace] sets a tracer.
+// Loop prepares to run a program many times from the current state of the machine. As
+// [Machine.Begin], it returns a Result instead for a program that cannot run. in.Trace is not used:
+// [Loop.Trace] sets a tracer.
 func (m *Machine) Loop(name string, in Input) (*Loop, *Result, error) {
 	l := &Loop{m: m, origin: m.Snapshot()}
 	l.in = in
@@ -122,9 +125,10 @@ func (l *Loop) rebase() {
 	}
 }
 
-// Warm runs the program as it is, and adds to the state that runs begin from what the kernel makes lazily and this run asked for: content of
-// kernel objects and objects that they lead to, memory of maps, stacks. Values do not depend on that, but addresses of such objects do. Runs that
-// ask for the same then need not make it.
+// Warm runs the program as it is, and adds to the state that runs begin from what the kernel makes
+// lazily and this run asked for: content of kernel objects and objects that they lead to, memory of
+// maps, stacks. Values do not depend on that, but addresses of such objects do. Runs that ask for
+// the same then need not make it.
 func (l *Loop) Warm(ctx context.Context) error {
 	m := l.m
 	l.Rewind()
@@ -180,8 +184,8 @@ func (l *Loop) fresh() {
 	}
 }
 
-// Run runs the program, from the state that runs begin from with the changes made since [Loop.Rewind]. After another run it rewinds first. The
-// error is that of ctx.
+// Run runs the program, from the state that runs begin from with the changes made since
+// [Loop.Rewind]. After another run it rewinds first. The error is that of ctx.
 func (l *Loop) Run(ctx context.Context) (*LoopOutcome, error) {
 	l.fresh()
 	l.ran = true
@@ -200,8 +204,9 @@ func (l *Loop) Run(ctx context.Context) (*LoopOutcome, error) {
 	return out, nil
 }
 
-// Finish ends the run as [Session.Finish] does, and returns its whole result. Before it, deleted elements of maps are still accessible, and records
-// not yet sent to user space. The Result stays valid.
+// Finish ends the run as [Session.Finish] does, and returns its whole result. Before it, deleted
+// elements of maps are still accessible, and records not yet sent to user space. The Result stays
+// valid.
 func (l *Loop) Finish() *Result {
 	if l.finished == nil {
 		l.finished = l.s.Finish()
@@ -217,19 +222,22 @@ func (l *Loop) Record(on bool) {
 	l.Rewind()
 }
 
-// Trace makes further runs report every instruction to a tracer, which costs far more than the instructions do; nil ends that.
+// Trace makes further runs report every instruction to a tracer, which costs far more than the
+// instructions do; nil ends that.
 func (l *Loop) Trace(t Tracer) { l.tracer = t }
 
-// Context returns what r1 of the program points to. Its Bytes and SetArg change it for the next run. It may be another one after SetInput, SetPacket and
-// Rewind.
+// Context returns what r1 of the program points to. Its Bytes and SetArg change it for the next
+// run. It may be another one after SetInput, SetPacket and Rewind.
 func (l *Loop) Context() *kernel.Context { return l.s.ctx }
 
 // Program returns the program that the loop runs.
 func (l *Loop) Program() *loader.LinkedProgram { return l.s.p.lp }
 
-// SetPacket gives the next run another packet, beginning with its Ethernet header. Packets of an sk_buff that are longer than Input.Packet need a
-// context of their own, which takes long; the others are put into the one that exists. What was changed since Rewind is lost in the first case, so
-// call SetPacket first. The error is a [*PacketSizeError], or that of a context that cannot be made.
+// SetPacket gives the next run another packet, beginning with its Ethernet header. Packets of an
+// sk_buff that are longer than Input.Packet need a context of their own, which takes long; the
+// others are put into the one that exists. What was changed since Rewind is lost in the first case,
+// so call SetPacket first. The error is a [*PacketSizeError], or that of a context that cannot be
+// made.
 func (l *Loop) SetPacket(frame []byte) error {
 	l.fresh()
 	if err := CheckPacket(l.s.p.lp.Program, len(frame)); err != nil {
@@ -245,14 +253,15 @@ func (l *Loop) SetPacket(frame []byte) error {
 	return err
 }
 
-// SetArg changes an argument of the hook, or a field of its trace record, for the next run. It returns false for what only [Loop.SetInput] changes.
+// SetArg changes an argument of the hook, or a field of its trace record, for the next run. It
+// returns false for what only [Loop.SetInput] changes.
 func (l *Loop) SetArg(name string, v uint64) bool {
 	l.fresh()
 	return l.s.ctx.SetArg(name, v)
 }
 
-// SetInput makes the context anew, for whatever the other methods cannot change: all further runs begin with it. It costs what a run of
-// [Machine.Run] costs.
+// SetInput makes the context anew, for whatever the other methods cannot change: all further runs
+// begin with it. It costs what a run of [Machine.Run] costs.
 func (l *Loop) SetInput(in Input) error {
 	in.Trace, in.IgnoreUnset = nil, true
 	l.in, l.usual = in, nil

@@ -39,8 +39,8 @@ func everything(r *machine.Result) string {
 	return text
 }
 
-// whole describes the state of a machine: every region with its bytes and its shadow, kernel objects, maps, what is allocated, time and the next
-// random numbers.
+// whole describes the state of a machine: every region with its bytes and its shadow, kernel
+// objects, maps, what is allocated, time and the next random numbers.
 func whole(m *machine.Machine) []string {
 	var out []string
 	mm, k := m.Memory(), m.Kernel()
@@ -88,7 +88,8 @@ var loopFrames = []string{
 	"eth/ip/tcp(flags=S)", "eth/ip(src=10.0.0.9)/udp(dport=53)/'question'", "eth/ip6/tcp(dport=443,flags=PA)/'x'*300", "eth/ip/icmp", "eth/arp", "eth/ip/udp/'x'*1200",
 }
 
-// input gives the loop its nth input: a packet, arguments, bytes of the context, time, elements of maps, user memory.
+// input gives the loop its nth input: a packet, arguments, bytes of the context, time, elements of
+// maps, user memory.
 func input(t *testing.T, l *machine.Loop, m *machine.Machine, n int) {
 	rnd := rand.New(rand.NewPCG(uint64(n), 7))
 	l.Rewind()
@@ -123,8 +124,9 @@ func input(t *testing.T, l *machine.Loop, m *machine.Machine, n int) {
 	}
 }
 
-// TestLoopIsAFreshMachine compares every run of a loop, in any order of inputs, with the first run of a fresh machine: its result, accesses and
-// coverage news aside, and all of the state that it leaves. Engines and warm loops too.
+// TestLoopIsAFreshMachine compares every run of a loop, in any order of inputs, with the first run
+// of a fresh machine: its result, accesses and coverage news aside, and all of the state that it
+// leaves. Engines and warm loops too.
 func TestLoopIsAFreshMachine(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*/*.bpf.o")
 	require.NoError(t, err)
@@ -189,7 +191,8 @@ func TestLoopIsAFreshMachine(t *testing.T) {
 	}
 }
 
-// TestLoopsTellWhatIsNew: both engines say of the same runs that they reached something new, never of a run made again, and cover the same in the end.
+// TestLoopsTellWhatIsNew: both engines say of the same runs that they reached something new, never
+// of a run made again, and cover the same in the end.
 func TestLoopsTellWhatIsNew(t *testing.T) {
 	for _, c := range []struct{ object, prog string }{{"xdp", "filter"}, {"firewall", "firewall"}, {"exec", "on_exec"}, {"tailcall", ""}, {"nat", "outbound"}} {
 		linked := load(t, "../../examples/"+c.object+"/"+c.object+".bpf.o", target(t, embedded.Name))
@@ -220,7 +223,8 @@ func TestLoopsTellWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestSetArgIsAnInput: an argument that is changed in a context is one that the context is made with.
+// TestSetArgIsAnInput: an argument that is changed in a context is one that the context is made
+// with.
 func TestSetArgIsAnInput(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*/*.bpf.o")
 	require.NoError(t, err)
@@ -272,7 +276,8 @@ func TestSetArgIsAnInput(t *testing.T) {
 	}
 }
 
-// TestLoopGoesOnWithOtherPrograms: after a run of a loop, other programs may run on what it left, and Rewind undoes that too.
+// TestLoopGoesOnWithOtherPrograms: after a run of a loop, other programs may run on what it left,
+// and Rewind undoes that too.
 func TestLoopGoesOnWithOtherPrograms(t *testing.T) {
 	linked := load(t, "../../examples/openat/openat.bpf.o", target(t, embedded.Name))
 	for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {
@@ -308,7 +313,8 @@ type counting struct{ n uint64 }
 
 func (c *counting) Step(*loader.LinkedProgram, int, int, *[11]uint64, *[11]uint64) { c.n++ }
 
-// TestLoopsAreTraced: a tracer sees every instruction of a loop's run, which is the run without it; overrides answer the helpers of the next one.
+// TestLoopsAreTraced: a tracer sees every instruction of a loop's run, which is the run without it;
+// overrides answer the helpers of the next one.
 func TestLoopsAreTraced(t *testing.T) {
 	linked := load(t, "../../testdata/objects/clang-14/barriers.o", target(t, embedded.Name))
 	m := compose(t, linked, machine.Config{Engine: machine.EngineJIT})

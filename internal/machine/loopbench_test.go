@@ -45,7 +45,8 @@ func BenchmarkRestore(b *testing.B) {
 	})
 }
 
-// BenchmarkLoop is a run of a [machine.Loop] with the rewind before it, and with the question whether it reached something new.
+// BenchmarkLoop is a run of a [machine.Loop] with the rewind before it, and with the question
+// whether it reached something new.
 func BenchmarkLoop(b *testing.B) {
 	benchPrograms(b, func(b *testing.B, m *machine.Machine, name string) {
 		// Shorter packets than the first are put into its context.

@@ -28,8 +28,9 @@ type Config struct {
 	Boot time.Duration
 	// MaxInsns limits the instructions of one run; 0 means 100 million.
 	MaxInsns uint64
-	// MaxKept limits the host memory, in bytes, for what programs make the simulation keep: records, effects, trace
-	// lines and queue elements, with their results and reports; 0 means [mem.DefaultHostLimit].
+	// MaxKept limits the host memory, in bytes, for what programs make the simulation keep:
+	// records, effects, trace lines and queue elements, with their results and reports; 0 means
+	// [mem.DefaultHostLimit].
 	MaxKept uint64
 	// Strict makes reads of memory that was never set a fault.
 	Strict bool
@@ -37,18 +38,18 @@ type Config struct {
 	Types *kernel.Types
 	// Engine selects what executes programs.
 	Engine Engine
-	// EagerLoops makes native code optimise loops when a program first runs, instead of after it has run for long; for
-	// tests.
+	// EagerLoops makes native code optimise loops when a program first runs, instead of after it
+	// has run for long; for tests.
 	EagerLoops bool
 	// OnDifference receives the differences that EngineBoth finds.
 	OnDifference func(text string)
-	// Tracked means that every run is tracked for bytes that were never written, not only some where there is native code: each begins on the
-	// interpreter.
+	// Tracked means that every run is tracked for bytes that were never written, not only some
+	// where there is native code: each begins on the interpreter.
 	Tracked bool
 	// Uncovered disables the recording of executed instructions.
 	Uncovered bool
-	// Cover receives what each run executed. It overrides Uncovered and also records which branches conditional jumps
-	// take.
+	// Cover receives what each run executed. It overrides Uncovered and also records which branches
+	// conditional jumps take.
 	Cover CoverSink
 	// Unwatched disables the recording of changes to maps.
 	Unwatched bool
@@ -62,16 +63,19 @@ type Config struct {
 	Xattrs map[kernel.XattrKey]string
 	// Consume selects when simulated user space reads ring and perf buffers.
 	Consume maps.ConsumeMode
-	// Restores means that the machine will be restored very often: a restore then costs nothing for the memory of maps that no program stored to,
-	// and the first store into it more.
+	// Restores means that the machine will be restored very often: a restore then costs nothing for
+	// the memory of maps that no program stored to, and the first store into it more.
 	Restores bool
-	// Schedules means that a schedule calls the programs of sched_ext schedulers, which cannot run otherwise.
+	// Schedules means that a schedule calls the programs of sched_ext schedulers, which cannot run
+	// otherwise.
 	Schedules bool
-	// Traffic means that traffic calls the programs of queueing disciplines, which cannot run otherwise.
+	// Traffic means that traffic calls the programs of queueing disciplines, which cannot run
+	// otherwise.
 	Traffic bool
 	// Ignore silences findings, and reads that are not proved (wrong-field).
 	Ignore []finding.Ignore
-	// Verify returns what the verifier of the target's kernel says about a program. If it is nil, there are no verdicts.
+	// Verify returns what the verifier of the target's kernel says about a program. If it is nil,
+	// there are no verdicts.
 	Verify func(*loader.LinkedProgram) loader.Verified
 }
 
@@ -83,10 +87,11 @@ const (
 	defaultMaxInsns = 100_000_000
 )
 
-// Machine runs the programs of one linked object. It is composed of parts with their own state: what exists
-// ([registry], [globals]), how it was created ([creator], [binder], [warnings]), and what concerns a run ([contexts],
-// [recorder], [accounts], [coverage], [addresses], [parking]). Its own state is the simulated hardware and kernel that
-// they share. Machine itself only drives runs: begin, step, finish, let time pass.
+// Machine runs the programs of one linked object. It is composed of parts with their own state:
+// what exists ([registry], [globals]), how it was created ([creator], [binder], [warnings]), and
+// what concerns a run ([contexts], [recorder], [accounts], [coverage], [addresses], [parking]). Its
+// own state is the simulated hardware and kernel that they share. Machine itself only drives runs:
+// begin, step, finish, let time pass.
 type Machine struct {
 	registry
 	globals
@@ -146,9 +151,9 @@ func (e *MapError) Error() string {
 // Unwrap returns the reason.
 func (e *MapError) Unwrap() error { return e.Err }
 
-// New creates a machine for a linked object: simulated memory and kernel, the object's maps with their initial
-// contents, and every program that can be loaded. The error is a [*MapError] if the kernel would refuse to create a
-// map. Call Close to release the memory.
+// New creates a machine for a linked object: simulated memory and kernel, the object's maps with
+// their initial contents, and every program that can be loaded. The error is a [*MapError] if the
+// kernel would refuse to create a map. Call Close to release the memory.
 func New(l *loader.Linked, cfg Config) (*Machine, error) {
 	if cfg.CPUs == 0 {
 		cfg.CPUs = defaultCPUs
@@ -284,7 +289,8 @@ func (m *Machine) Memory() *mem.Memory { return m.mem }
 // Thread returns the simulated processor, for debuggers.
 func (m *Machine) Thread() *vm.Thread { return m.thread }
 
-// ErrNoProgram: the object has no program with that name. ErrNoVariable: it has no such global variable.
+// ErrNoProgram: the object has no program with that name. ErrNoVariable: it has no such global
+// variable.
 var (
 	ErrNoProgram  = errors.New("no such program")
 	ErrNoVariable = errors.New("no such global variable")

@@ -16,7 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// kernels are the files with whole BTFs: the committed ones, and with BPFRUN_CORPUS those of that directory.
+// kernels are the files with whole BTFs: the committed ones, and with BPFRUN_CORPUS those of that
+// directory.
 var kernels = sync.OnceValue(func() []string {
 	files, _ := filepath.Glob("../../testdata/btf/*.btf.xz")
 	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" {
@@ -88,7 +89,8 @@ func examples(t *testing.T) []string {
 	return files
 }
 
-// outcome is a Result without what differs between machines without meaning anything: pointers to their own objects.
+// outcome is a Result without what differs between machines without meaning anything: pointers to
+// their own objects.
 func outcome(r *machine.Result) machine.Result {
 	c := *r
 	strip := func(list []machine.KernelAccess) []machine.KernelAccess {

@@ -17,8 +17,8 @@ type creator struct {
 	cfg *Config
 }
 
-// createMaps creates every map of the object as libbpf would before loading its programs. For a map type that is not
-// simulated the error is recorded: it affects only programs that use the map.
+// createMaps creates every map of the object as libbpf would before loading its programs. For a map
+// type that is not simulated the error is recorded: it affects only programs that use the map.
 func (cr *creator) createMaps() error {
 	for _, def := range cr.reg.linked.Maps {
 		if !def.Autocreate {
@@ -84,7 +84,8 @@ func (cr *creator) mapSpec(def *loader.Map) maps.Spec {
 	return s
 }
 
-// sized reports whether maps of a type have max_entries. Local storage does not: an owner has at most one element.
+// sized reports whether maps of a type have max_entries. Local storage does not: an owner has at
+// most one element.
 func sized(t uapi.MapType) bool {
 	switch t {
 	case uapi.MapTypeStructOps, uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage,
@@ -104,8 +105,8 @@ const (
 	defaultStackDepth = 127 // kernel.perf_event_max_stack
 )
 
-// defaultSize gives a map that user space would size before loading a common size, and adds a warning. With Strict the
-// definition stays unchanged, and the kernel's refusal stands.
+// defaultSize gives a map that user space would size before loading a common size, and adds a
+// warning. With Strict the definition stays unchanged, and the kernel's refusal stands.
 func (cr *creator) defaultSize(s *maps.Spec) {
 	if cr.cfg.Strict {
 		return

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Mark is the state of a session between two instructions: of the whole machine, of the runs on other CPUs, and of what
-// the run has collected. [Session.Return] can restore it any number of times, even after the session was finished or
-// left.
+// Mark is the state of a session between two instructions: of the whole machine, of the runs on
+// other CPUs, and of what the run has collected. [Session.Return] can restore it any number of
+// times, even after the session was finished or left.
 type Mark struct {
 	s      *Session
 	all    *Snapshot
@@ -21,7 +21,8 @@ type Mark struct {
 	parked  []func() *parked // the runs on other CPUs
 }
 
-// Mark records the state of the session and of all parked runs. The session must be neither over nor parked.
+// Mark records the state of the session and of all parked runs. The session must be neither over
+// nor parked.
 func (s *Session) Mark() *Mark {
 	st := s.m.run
 	k := &Mark{

@@ -34,10 +34,11 @@ type Measurement struct {
 	Compile time.Duration
 }
 
-// Measure runs a program repeatedly and times it in batches. With memory the program is raw: r1 is a private copy of
-// memory in simulated memory and r2 its length, and all runs work on that copy. A program that gets packets is timed
-// as the kernel's test run times it, see [Replay.Repeat]: on one packet, which is not renewed. Otherwise every run gets a fresh
-// context, as in [Machine.Run], which is not timed. If the first run fails, nothing is timed.
+// Measure runs a program repeatedly and times it in batches. With memory the program is raw: r1 is
+// a private copy of memory in simulated memory and r2 its length, and all runs work on that copy. A
+// program that gets packets is timed as the kernel's test run times it, see [Replay.Repeat]: on one
+// packet, which is not renewed. Otherwise every run gets a fresh context, as in [Machine.Run],
+// which is not timed. If the first run fails, nothing is timed.
 //
 // Configure the machine as Uncovered: recording coverage costs time.
 func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []byte) (*Measurement, error) {
@@ -118,7 +119,8 @@ func (m *Machine) executedNatively() uint64 {
 	return m.engine.Executed()
 }
 
-// measureRaw times runs in one session, so that only a restart of the processor lies between two of them.
+// measureRaw times runs in one session, so that only a restart of the processor lies between two of
+// them.
 func (m *Machine) measureRaw(ctx context.Context, t *timing, start func() (*Session, *Result, error)) error {
 	s, res, err := start()
 	if err != nil {
@@ -204,8 +206,8 @@ func (t *timing) take(ctx context.Context, run func(n int) error) error {
 	return nil
 }
 
-// measureRuns times only the execution of full runs. The number of runs in a batch is limited, because creating
-// contexts and comparing maps takes longer than many programs.
+// measureRuns times only the execution of full runs. The number of runs in a batch is limited,
+// because creating contexts and comparing maps takes longer than many programs.
 func measureRuns(ctx context.Context, t *timing, start func() (*Session, *Result, error)) error {
 	const mostRuns = 2000
 	for len(t.batches) < batches {

@@ -8,17 +8,19 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// An Observer is told of the runs of programs on a machine. It may read the machine, and changes nothing.
+// An Observer is told of the runs of programs on a machine. It may read the machine, and changes
+// nothing.
 type Observer interface {
 	// Begun is called when the program is at its first instruction.
 	Begun(p *loader.LinkedProgram, c *kernel.Context)
-	// Ended is called after the program returned; not after a fault. What it sent is still in its buffers, and elements that it
-	// deleted are accessible.
+	// Ended is called after the program returned; not after a fault. What it sent is still in its
+	// buffers, and elements that it deleted are accessible.
 	Ended(p *loader.LinkedProgram, c *kernel.Context, ret uint64)
 }
 
-// Observe makes o the observer of all further runs, nil for none. Programs that run because another one does, as those attached to its
-// functions, belong to its run; runs of a [Loop] are not observed.
+// Observe makes o the observer of all further runs, nil for none. Programs that run because another
+// one does, as those attached to its functions, belong to its run; runs of a [Loop] are not
+// observed.
 func (m *Machine) Observe(o Observer) { m.observer = o }
 
 // Ignore silences findings of all further runs, besides those of [Config.Ignore].

@@ -2,7 +2,8 @@ package machine
 
 import "github.com/bpfrun/bpfrun/internal/machine/finding"
 
-// overread adds the finding of a read past the end of an object, once for each line: compilers unroll loops.
+// overread adds the finding of a read past the end of an object, once for each line: compilers
+// unroll loops.
 func (rec *recorder) overread(text string) {
 	st := rec.run
 	p, ok := owner(rec.thread.Image())
@@ -20,7 +21,8 @@ func (rec *recorder) overread(text string) {
 	st.result.Findings = append(st.result.Findings, finding.Finding{Kind: finding.Overread, Program: p.lp.Name, Insn: pc, Source: source, Line: line, Text: text})
 }
 
-// overreads reports whether reads past the end of objects are no mistakes of the running program: --strict does not stop it for what is ignored.
+// overreads reports whether reads past the end of objects are no mistakes of the running program:
+// --strict does not stop it for what is ignored.
 func (rec *recorder) overreads() bool {
 	p, ok := owner(rec.thread.Image())
 	return ok && finding.Silenced(rec.cfg.Ignore, finding.Overread, p.lp.Name)

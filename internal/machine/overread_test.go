@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 )
 
-// TestReadsPastObjects: a read that ends behind its object is one finding for its line, on both engines; a copy of the whole object is none, and
-// is proved.
+// TestReadsPastObjects: a read that ends behind its object is one finding for its line, on both
+// engines; a copy of the whole object is none, and is proved.
 func TestReadsPastObjects(t *testing.T) {
 	for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {
 		m := compose(t, load(t, "../../testdata/objects/clang-14/overreads.o", target(t, embedded.Name)), machine.Config{Engine: engine})
@@ -51,7 +51,8 @@ func TestIgnoredFindingsOfRuns(t *testing.T) {
 	}
 }
 
-// TestIgnoredReadsDoNotStop: strict runs stop at reads past the end of objects, but for those that are ignored.
+// TestIgnoredReadsDoNotStop: strict runs stop at reads past the end of objects, but for those that
+// are ignored.
 func TestIgnoredReadsDoNotStop(t *testing.T) {
 	for _, tt := range []struct {
 		ignore          string
@@ -67,7 +68,8 @@ func TestIgnoredReadsDoNotStop(t *testing.T) {
 	}
 }
 
-// TestIgnoredWrongFields: reads that are not proved are findings, too; a field that was never set is none.
+// TestIgnoredWrongFields: reads that are not proved are findings, too; a field that was never set
+// is none.
 func TestIgnoredWrongFields(t *testing.T) {
 	m := compose(t, load(t, "../../testdata/objects/clang-14/baked.o", target(t, embedded.Name)), machine.Config{})
 	kinds := func() (wrong, others int) {

@@ -8,12 +8,14 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Override replaces calls of one helper or kfunc in a run. A call it does not apply to is executed as usual.
+// Override replaces calls of one helper or kfunc in a run. A call it does not apply to is executed
+// as usual.
 type Override struct {
-	// FailAt selects the call that the override applies to, counted from 1 in this run; 0 means every call.
+	// FailAt selects the call that the override applies to, counted from 1 in this run; 0 means
+	// every call.
 	FailAt int
-	// Returns are the results of successive calls that it applies to; the last one repeats. They are r0 as the program
-	// sees it: a negative errno is sign-extended.
+	// Returns are the results of successive calls that it applies to; the last one repeats. They
+	// are r0 as the program sees it: a negative errno is sign-extended.
 	Returns []uint64
 }
 
@@ -33,8 +35,8 @@ func (o *Override) value(n int) (v uint64, ok bool) {
 	return o.Returns[min(n, len(o.Returns))-1], true
 }
 
-// override answers a helper call from the run's input. A failing probe read zeroes its destination, as in the kernel
-// (kernel/trace/bpf_trace.c bpf_probe_read_kernel_common).
+// override answers a helper call from the run's input. A failing probe read zeroes its destination,
+// as in the kernel (kernel/trace/bpf_trace.c bpf_probe_read_kernel_common).
 func (acc *accounts) override(name string, call int, args *[5]uint64) (uint64, *vm.Action, bool) {
 	o, ok := acc.rec.run.overrides[name]
 	if !ok {

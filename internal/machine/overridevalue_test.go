@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestWhichCallsAreOverridden: an override of one call leaves those before and after it alone, one of all calls gives its values in turn.
+// TestWhichCallsAreOverridden: an override of one call leaves those before and after it alone, one
+// of all calls gives its values in turn.
 func TestWhichCallsAreOverridden(t *testing.T) {
 	failed := uapi.EPERM.Ret()
 	for _, c := range []struct {

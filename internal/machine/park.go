@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// parking holds the runs that are suspended while another executes, each on a CPU of its own. They share memory, maps,
-// objects and time with it.
+// parking holds the runs that are suspended while another executes, each on a CPU of its own. They
+// share memory, maps, objects and time with it.
 type parking struct {
 	runs []*parked
 	// waits is what the executing run waits for, nil if it can continue.
@@ -43,9 +43,10 @@ type Wait struct {
 	PC     int
 }
 
-// Park suspends the run, whether or not it is over, so that the machine can begin one on another CPU or continue a
-// suspended one. The runs share memory, maps and time; the caller can switch between them after any instruction. A
-// suspended run can only be continued, left, or become part of a [Mark].
+// Park suspends the run, whether or not it is over, so that the machine can begin one on another
+// CPU or continue a suspended one. The runs share memory, maps and time; the caller can switch
+// between them after any instruction. A suspended run can only be continued, left, or become part
+// of a [Mark].
 func (s *Session) Park() {
 	m := s.m
 	p := &parked{
@@ -85,7 +86,8 @@ func (p *parked) free(m *Machine) {
 	}
 }
 
-// Waits returns the lock for which the last Run of the session stopped, or nil if it stopped for another reason.
+// Waits returns the lock for which the last Run of the session stopped, or nil if it stopped for
+// another reason.
 func (s *Session) Waits() *Wait {
 	if s.blocked == 0 {
 		return nil
@@ -123,8 +125,9 @@ func holds(l *held.Ledger, lock uint64) bool {
 	return slices.ContainsFunc(l.Things(), func(t held.Thing) bool { return t.Kind == held.SpinLock && t.Addr == lock })
 }
 
-// await makes the call wait if a parked run holds the lock; it returns nil if none does. A bpf_res_spin_lock does not
-// wait for a CPU that itself waits for a lock held here: the call fails (kernel/bpf/rqspinlock.c check_deadlock_ABBA).
+// await makes the call wait if a parked run holds the lock; it returns nil if none does. A
+// bpf_res_spin_lock does not wait for a CPU that itself waits for a lock held here: the call fails
+// (kernel/bpf/rqspinlock.c check_deadlock_ABBA).
 func (pk *parking) await(lock uint64, resilient bool, mine *held.Ledger) *vm.Action {
 	p, t := pk.holder(lock)
 	if p == nil || resilient && p.s.blocked != 0 && holds(mine, p.s.blocked) {
@@ -173,7 +176,8 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("CPU %d is in the middle of %s: one program runs on a CPU at a time", e.CPU, e.Program)
 }
 
-// keep records the state of a parked run; restore parks it again in that state, any number of times.
+// keep records the state of a parked run; restore parks it again in that state, any number of
+// times.
 func (p *parked) keep() (restore func() *parked) {
 	was, session := *p, p.s.keep()
 	was.calls = slices.Clone(p.calls)

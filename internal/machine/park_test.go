@@ -30,7 +30,8 @@ func untilWaits(t *testing.T, s *machine.Session) *machine.Wait {
 	return s.Waits()
 }
 
-// TestParkedRuns continue as if nothing had come between: each has its registers, stack, counts and output.
+// TestParkedRuns continue as if nothing had come between: each has its registers, stack, counts and
+// output.
 func TestParkedRuns(t *testing.T) {
 	for _, prog := range []string{"count", "count_locked", "report"} {
 		t.Run(prog, func(t *testing.T) {
@@ -70,7 +71,8 @@ func TestParkedRuns(t *testing.T) {
 	}
 }
 
-// TestLocksInBothOrders: of two CPUs that wait for each other the second gets -EDEADLK for its bpf_res_spin_lock and lets the other continue.
+// TestLocksInBothOrders: of two CPUs that wait for each other the second gets -EDEADLK for its
+// bpf_res_spin_lock and lets the other continue.
 func TestLocksInBothOrders(t *testing.T) {
 	m := compose(t, load(t, cpusObject, target(t, "../../testdata/btf/linux-7.2.13-amd64.btf.xz")), machine.Config{Seed: 1})
 	pair, ok := m.MapByName("pair")

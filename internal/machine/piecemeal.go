@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Maps and programs added and removed one by one, as through bpf(2). [New] adds those of an object in the same way.
+// Maps and programs added and removed one by one, as through bpf(2). [New] adds those of an object
+// in the same way.
 
 // ErrExists means that the machine already has a program with that name.
 var ErrExists = errors.New("a program of that name already exists")
@@ -25,9 +26,10 @@ func (m *Machine) take(lp *loader.LinkedProgram) *program {
 // types returns the types of the object that the program comes from, or nil.
 func (p *program) types() *btf.Spec { return p.lp.Linked().Object.BTF }
 
-// AddMap creates a map that no object defines, as BPF_MAP_CREATE does: sizes are used as given, and the map is empty.
-// types contains the key and value types of def, inner those of its template of inner maps; both may be nil. Programs refer to the map by def. The errors are those
-// of [maps.New].
+// AddMap creates a map that no object defines, as BPF_MAP_CREATE does: sizes are used as given, and
+// the map is empty. types contains the key and value types of def, inner those of its template of
+// inner maps; both may be nil. Programs refer to the map by def. The errors are those of
+// [maps.New].
 func (m *Machine) AddMap(def *loader.Map, types, inner *btf.Spec) (maps.Map, error) {
 	spec := exactSpec(def, types, inner)
 	created, err := maps.New(m.mapEnv, spec)
@@ -51,7 +53,8 @@ func exactSpec(def *loader.Map, types, innerTypes *btf.Spec) maps.Spec {
 	return s
 }
 
-// RemoveMap frees a map created by [Machine.AddMap]. No program of the machine and no map may refer to it any more.
+// RemoveMap frees a map created by [Machine.AddMap]. No program of the machine and no map may refer
+// to it any more.
 func (m *Machine) RemoveMap(def *loader.Map) {
 	if b, ok := m.drop(def); ok && b.m != nil {
 		m.mapEnv.Remove(b.m)
@@ -59,8 +62,9 @@ func (m *Machine) RemoveMap(def *loader.Map) {
 	}
 }
 
-// AddProgram binds a program loaded on its own; see [loader.Raw]. Its name must be unique in the machine. A program
-// that cannot run is added all the same: [Machine.ProgramError] returns the reason.
+// AddProgram binds a program loaded on its own; see [loader.Raw]. Its name must be unique in the
+// machine. A program that cannot run is added all the same: [Machine.ProgramError] returns the
+// reason.
 func (m *Machine) AddProgram(lp *loader.LinkedProgram) error {
 	if m.byName[lp.Name] != nil {
 		return fmt.Errorf("%w: %s", ErrExists, lp.Name)
@@ -69,7 +73,8 @@ func (m *Machine) AddProgram(lp *loader.LinkedProgram) error {
 	return nil
 }
 
-// RemoveProgram frees a program. No program array may contain it any more, and no run may be active.
+// RemoveProgram frees a program. No program array may contain it any more, and no run may be
+// active.
 func (m *Machine) RemoveProgram(name string) {
 	p := m.byName[name]
 	if p == nil {
@@ -88,9 +93,10 @@ func (m *Machine) RemoveProgram(name string) {
 
 // Hook is what a program is attached to, if user space decides that after loading.
 type Hook struct {
-	// AttachTo is the target as in a section name: "do_unlinkat", "syscalls/sys_enter_openat", "sched_switch".
+	// AttachTo is the target as in a section name: "do_unlinkat", "syscalls/sys_enter_openat",
+	// "sched_switch".
 	AttachTo string
-	// Section is a section name of the same kind, such as "kretprobe": it distinguishes entry from return, and kernel
-	// from user code.
+	// Section is a section name of the same kind, such as "kretprobe": it distinguishes entry from
+	// return, and kernel from user code.
 	Section string
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// probesMemory reports whether direct loads of kernel memory have an exception table entry, so that a load from an
-// invalid address yields 0.
+// probesMemory reports whether direct loads of kernel memory have an exception table entry, so that
+// a load from an invalid address yields 0.
 func probesMemory(p *program) bool {
 	return p.typed || progtype.Of(p.typ).Args == progtype.PointerArgs
 }
 
-// recoverPolicy returns what happens to a load from an invalid address. In programs with typed pointers it yields 0, as
-// with the kernel's exception tables, and is recorded. An access next to a live stack frame, map value or packet
-// remains a fault: the verifier proves those.
+// recoverPolicy returns what happens to a load from an invalid address. In programs with typed
+// pointers it yields 0, as with the kernel's exception tables, and is recorded. An access next to a
+// live stack frame, map value or packet remains a fault: the verifier proves those.
 func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 	if !probesMemory(p) && p.arena == nil {
 		return nil
@@ -28,8 +28,8 @@ func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 			return 0, false
 		}
 		if p.arena != nil && f.Mem.Kind == mem.NullPointer {
-			// The verifier knows which pointers are the arena's; a null one is the page at the start of its span, which
-			// is not mapped.
+			// The verifier knows which pointers are the arena's; a null one is the page at the
+			// start of its span, which is not mapped.
 			m.run.warn(fmt.Sprintf("exception-table: insn %d uses a null pointer of the arena; the kernel reads 0 and drops stores", f.PC))
 			return 0, true
 		}
@@ -53,9 +53,10 @@ func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 	}
 }
 
-// beyondArguments reports whether a fault is a read past the arguments of the program's hook. The verifier knows how
-// many arguments the target's function or event has and refuses the program (kernel/bpf/btf.c btf_ctx_access), or the
-// kernel does not attach it (kernel/trace/bpf_trace.c bpf_probe_register).
+// beyondArguments reports whether a fault is a read past the arguments of the program's hook. The
+// verifier knows how many arguments the target's function or event has and refuses the program
+// (kernel/bpf/btf.c btf_ctx_access), or the kernel does not attach it (kernel/trace/bpf_trace.c
+// bpf_probe_register).
 func beyondArguments(f *vm.Fault, c *kernel.Context) bool {
 	return f.Kind == vm.Memory && f.Mem != nil && f.Mem.Region != nil && f.Mem.Region == c.Region && c.Type == "args"
 }
@@ -80,9 +81,9 @@ func argumentsHint(target string, c *kernel.Context) string {
 	return fmt.Sprintf("%s has %d %s on %s: %s", c.Func, len(list), what, target, strings.Join(list, ", "))
 }
 
-// loadsKernel reports whether the verifier lets a program load kernel memory directly. Tracing and LSM programs get
-// their arguments as BTF-typed pointers; programs of older types get numbers, and typed pointers only from helpers,
-// kfuncs and kernel variables.
+// loadsKernel reports whether the verifier lets a program load kernel memory directly. Tracing and
+// LSM programs get their arguments as BTF-typed pointers; programs of older types get numbers, and
+// typed pointers only from helpers, kfuncs and kernel variables.
 func loadsKernel(p *program) bool {
 	return p.typed || progtype.Of(p.typ).Args != progtype.NumberArgs
 }

@@ -103,7 +103,8 @@ func TestReleasedRecordIsShownAsItWas(t *testing.T) {
 	assert.Nil(t, res.Fault.Last)
 }
 
-// TestAStoppedProgramHoldsNothing: what a program held when it was stopped is free for those after it.
+// TestAStoppedProgramHoldsNothing: what a program held when it was stopped is free for those after
+// it.
 func TestAStoppedProgramHoldsNothing(t *testing.T) {
 	m := compose(t, load(t, "../../testdata/objects/clang-14/abandoned.o", target(t, embedded.Name)), machine.Config{})
 	for _, tt := range []struct{ err, ok string }{
@@ -124,7 +125,8 @@ func TestAStoppedProgramHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestEverySinIsStopped: each program of the fixture named err_ breaks one rule; those named ok_ and warn_ run.
+// TestEverySinIsStopped: each program of the fixture named err_ breaks one rule; those named ok_
+// and warn_ run.
 func TestEverySinIsStopped(t *testing.T) {
 	for _, object := range []string{"faults.o", "silent.o"} {
 		m := compose(t, load(t, "../../testdata/objects/clang-14/"+object, target(t, embedded.Name)), machine.Config{MaxInsns: 1 << 20})
@@ -144,7 +146,8 @@ func TestEverySinIsStopped(t *testing.T) {
 	}
 }
 
-// TestGuardedRunsEverywhere: relocations that fail behind a question are dead code, and their poison is never reached.
+// TestGuardedRunsEverywhere: relocations that fail behind a question are dead code, and their
+// poison is never reached.
 func TestGuardedRunsEverywhere(t *testing.T) {
 	onKernels(t, func(t *testing.T, tgt *loader.Target) {
 		if tgt.Arch == "s390" {
@@ -164,7 +167,8 @@ func TestGuardedRunsEverywhere(t *testing.T) {
 	})
 }
 
-// TestMissingFieldRefuses: a program that reaches a field its kernel lacks is refused by name, with what exists instead.
+// TestMissingFieldRefuses: a program that reaches a field its kernel lacks is refused by name, with
+// what exists instead.
 func TestMissingFieldRefuses(t *testing.T) {
 	linked := load(t, "../../testdata/objects/clang-14/missing.o", target(t, embedded.Name))
 	m := compose(t, linked, machine.Config{})

@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// recorder records what a run does to the kernel's memory, maps and stack, and what is sent to user space. It owns only
-// the record of the active run.
+// recorder records what a run does to the kernel's memory, maps and stack, and what is sent to user
+// space. It owns only the record of the active run.
 type recorder struct {
 	reg    *registry
 	mem    *mem.Memory
@@ -41,13 +41,14 @@ type runState struct {
 	ignoreUnset bool
 	leaks       leaks
 	copies      copies
-	// passing is a call of a traced function that the program makes or that has returned; passed means that the programs at its entry ran.
+	// passing is a call of a traced function that the program makes or that has returned; passed
+	// means that the programs at its entry ran.
 	passing *passing
 	passed  bool
 }
 
-// access records an access of a kernel object by the current instruction. Repeated reads of one field by one
-// instruction are recorded once.
+// access records an access of a kernel object by the current instruction. Repeated reads of one
+// field by one instruction are recorded once.
 func (rec *recorder) access(a *kernel.Access) {
 	st := rec.run
 	if st == nil || inContext(a.Object) {
@@ -89,7 +90,8 @@ func (rec *recorder) access(a *kernel.Access) {
 	}
 }
 
-// arrayOf returns the path of the array of which one instruction read adjacent elements in two accesses.
+// arrayOf returns the path of the array of which one instruction read adjacent elements in two
+// accesses.
 func arrayOf(last *KernelAccess, a *kernel.Access, pc int) (string, bool) {
 	if last.Insn != pc || last.Object != a.Object || last.Type != a.Type || last.Off+uint64(last.Size) != a.Off || !strings.HasSuffix(a.Path, "]") {
 		return "", false
@@ -106,7 +108,8 @@ func (st *runState) warn(text string) {
 	}
 }
 
-// Quietly runs f without traces: its accesses are not attributed to the program, and watches do not report.
+// Quietly runs f without traces: its accesses are not attributed to the program, and watches do not
+// report.
 func (rec *recorder) Quietly(f func()) {
 	watch := rec.mem.OnWatch
 	rec.mem.OnWatch = nil

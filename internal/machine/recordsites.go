@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// recordSite is a place where programs send records of a known size to a map, with the stores that build them.
+// recordSite is a place where programs send records of a known size to a map, with the stores that
+// build them.
 type recordSite struct {
 	mapName string
 	size    int
@@ -40,7 +41,8 @@ const (
 	trackedBuffer
 )
 
-// recordBuffer is memory that a helper returned: a reserved record, or a map value that may be sent.
+// recordBuffer is memory that a helper returned: a reserved record, or a map value that may be
+// sent.
 type recordBuffer struct {
 	mapName string // "" for a map value
 	valueOf string // the map whose value it is
@@ -48,8 +50,8 @@ type recordBuffer struct {
 	stores  []recordStore
 }
 
-// recordSites scans the instructions of a program in order, without following branches: the result is evidence that
-// types must be consistent with.
+// recordSites scans the instructions of a program in order, without following branches: the result
+// is evidence that types must be consistent with.
 func recordSites(lp *loader.LinkedProgram) []recordSite {
 	var out []recordSite
 	for _, f := range lp.Funcs {

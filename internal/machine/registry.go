@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// registry holds the maps and programs of a machine. It records which exist, and how often each program ran; maps and
-// code have state of their own.
+// registry holds the maps and programs of a machine. It records which exist, and how often each
+// program ran; maps and code have state of their own.
 type registry struct {
 	linked   *loader.Linked
 	maps     ordered.List[*boundMap]
@@ -120,8 +120,8 @@ func (reg *registry) SetProg(array maps.ProgArray, index uint32, name string) er
 	return nil
 }
 
-// ProgramStatus returns the status that Run would return without running the program: whether it can run, and if not,
-// why.
+// ProgramStatus returns the status that Run would return without running the program: whether it
+// can run, and if not, why.
 func (reg *registry) ProgramStatus(name string) (Status, error) {
 	p := reg.byName[name]
 	if p == nil {
@@ -138,7 +138,8 @@ func (reg *registry) ProgramError(name string) error {
 	return nil
 }
 
-// dropStorage deletes what programs stored for a socket that no longer exists (bpf_sk_storage_free).
+// dropStorage deletes what programs stored for a socket that no longer exists
+// (bpf_sk_storage_free).
 func (reg *registry) dropStorage(key uint64) {
 	for b := range reg.maps.All() {
 		if s, ok := b.m.(maps.LocalStorage); ok && s.Spec().Type == uapi.MapTypeSkStorage {
@@ -147,7 +148,8 @@ func (reg *registry) dropStorage(key uint64) {
 	}
 }
 
-// Calls returns the names of the helpers and kfuncs a program may call, sorted: those an [Override] can name.
+// Calls returns the names of the helpers and kfuncs a program may call, sorted: those an [Override]
+// can name.
 func (reg *registry) Calls(program string) []string {
 	p := reg.byName[program]
 	if p == nil {

@@ -5,9 +5,10 @@ import "context"
 // repeats is the number of runs of Repeat between two checks whether it was cancelled.
 const repeats = 1 << 10
 
-// Repeat runs the program again n times as the kernel's BPF_PROG_TEST_RUN repeats a program (bpf_test_run of net/bpf/test_run.c):
-// packet, context and stack are not renewed, so that each run finds what the one before left in them. It needs a packet that
-// [Replay.Run] put there. The outcome is that of the last run, or of the first that ends in a fault. The error is that of ctx.
+// Repeat runs the program again n times as the kernel's BPF_PROG_TEST_RUN repeats a program
+// (bpf_test_run of net/bpf/test_run.c): packet, context and stack are not renewed, so that each run
+// finds what the one before left in them. It needs a packet that [Replay.Run] put there. The
+// outcome is that of the last run, or of the first that ends in a fault. The error is that of ctx.
 func (r *Replay) Repeat(ctx context.Context, n int) (*Outcome, error) {
 	m, t := r.m, r.m.thread
 	img, limit := m.attached.entry(r.p).img, m.cfg.MaxInsns

@@ -91,7 +91,8 @@ func TestRepeatedRunsAreAllAlike(t *testing.T) {
 	assert.EqualValues(t, more+1, m.Memory().ByteOrder().Uint64(entries[0].PerCPU[0]))
 }
 
-// TestAPacketStaysUntilTheNextRun: what a run leaves can be looked at; afterwards it is gone, as other freed memory.
+// TestAPacketStaysUntilTheNextRun: what a run leaves can be looked at; afterwards it is gone, as
+// other freed memory.
 func TestAPacketStaysUntilTheNextRun(t *testing.T) {
 	m := example(t, "xdp")
 	packet := func() *mem.Region {
@@ -124,8 +125,8 @@ func TestAPacketStaysUntilTheNextRun(t *testing.T) {
 	assert.Equal(t, again, packet().Base, "a run from a snapshot is the same run")
 }
 
-// TestAPacketsSocketTakesItsStorageAlong: the socket a packet is given for its run is another one each time, even where its address was
-// that of an earlier one.
+// TestAPacketsSocketTakesItsStorageAlong: the socket a packet is given for its run is another one
+// each time, even where its address was that of an earlier one.
 func TestAPacketsSocketTakesItsStorageAlong(t *testing.T) {
 	const packets = 5000
 	check := func(t *testing.T, m *machine.Machine) {

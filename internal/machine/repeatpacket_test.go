@@ -13,8 +13,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestARepetitionFindsWhatTheLastRunLeft: the packet is not renewed, as in a test run of the kernel with repeat. The program puts 20
-// bytes in front of the packet, until the headroom of 256 bytes is used up.
+// TestARepetitionFindsWhatTheLastRunLeft: the packet is not renewed, as in a test run of the kernel
+// with repeat. The program puts 20 bytes in front of the packet, until the headroom of 256 bytes is
+// used up.
 func TestARepetitionFindsWhatTheLastRunLeft(t *testing.T) {
 	const tx, drop = 3, 1
 	m := replayMachine(t, "packets")
@@ -38,7 +39,8 @@ func TestARepetitionFindsWhatTheLastRunLeft(t *testing.T) {
 	r.Close()
 }
 
-// TestRepetitionsCountAsRuns: results, instructions, calls, time and maps are those of as many runs, on either engine.
+// TestRepetitionsCountAsRuns: results, instructions, calls, time and maps are those of as many
+// runs, on either engine.
 func TestRepetitionsCountAsRuns(t *testing.T) {
 	for _, c := range []struct {
 		object, prog string

@@ -15,9 +15,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Replay runs one program on one packet after another. For each packet it does what [Machine.Run] does, with the same
-// result, but keeps only counts: its memory does not grow with the number of packets. A machine has one replay or
-// session at a time.
+// Replay runs one program on one packet after another. For each packet it does what [Machine.Run]
+// does, with the same result, but keeps only counts: its memory does not grow with the number of
+// packets. A machine has one replay or session at a time.
 type Replay struct {
 	m      *Machine
 	p      *program
@@ -76,8 +76,8 @@ func (e *PacketSizeError) Error() string {
 	return text
 }
 
-// CheckPacket checks that a program can get a packet of that size in bytes, Ethernet header included. The error is a
-// [*PacketSizeError].
+// CheckPacket checks that a program can get a packet of that size in bytes, Ethernet header
+// included. The error is a [*PacketSizeError].
 func CheckPacket(lp *loader.Program, size int) error {
 	least, most := kernel.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
 	if size < least || size > most {
@@ -86,11 +86,13 @@ func CheckPacket(lp *loader.Program, size int) error {
 	return nil
 }
 
-// ErrReplayTraced is returned for a replay while programs trace functions of others: those run with single packets only.
+// ErrReplayTraced is returned for a replay while programs trace functions of others: those run with
+// single packets only.
 var ErrReplayTraced = errors.New("programs trace functions of programs (fentry, fexit), which a replay of many packets does not run: run single packets")
 
-// Replay prepares a replay. For a program that cannot run it returns no Replay but a Result with the reason as its
-// status. The error is for wrong input, as in [Machine.Begin]. in.Packet and in.Trace are not used.
+// Replay prepares a replay. For a program that cannot run it returns no Replay but a Result with
+// the reason as its status. The error is for wrong input, as in [Machine.Begin]. in.Packet and
+// in.Trace are not used.
 func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 	p := m.byName[name]
 	if p == nil {
@@ -254,8 +256,8 @@ func (r *Replay) consume() {
 	}
 }
 
-// Pass lets simulated time pass between two packets; timers and work items that become due run. The Result is that of
-// [Machine.Settle], nil if nothing ran.
+// Pass lets simulated time pass between two packets; timers and work items that become due run. The
+// Result is that of [Machine.Settle], nil if nothing ran.
 func (r *Replay) Pass(ctx context.Context, d time.Duration) (*Result, error) {
 	clock := r.m.kernel.Clock()
 	if d <= 0 {
@@ -273,8 +275,8 @@ func (r *Replay) Pass(ctx context.Context, d time.Duration) (*Result, error) {
 // Events counts the records sent to user space, by map.
 func (r *Replay) Events() map[string]int { return r.events }
 
-// Close ends the replay and returns the totals of its runs: instructions, calls of helpers, changes of maps, coverage,
-// warnings.
+// Close ends the replay and returns the totals of its runs: instructions, calls of helpers, changes
+// of maps, coverage, warnings.
 func (r *Replay) Close() *Result {
 	m := r.m
 	m.kernel.SetSink(nil)

@@ -16,7 +16,8 @@ const (
 	StatusOK Status = "ok"
 	// StatusAbsent: the target kernel does not have the program's hook; it was not run.
 	StatusAbsent Status = "absent"
-	// StatusUnknownHook: the target's BTF does not list the function; the program ran with untyped arguments.
+	// StatusUnknownHook: the target's BTF does not list the function; the program ran with untyped
+	// arguments.
 	StatusUnknownHook Status = "unknown-hook"
 	// StatusRefused: the target kernel would refuse to load the program.
 	StatusRefused Status = "refused"
@@ -36,15 +37,16 @@ type Result struct {
 	Ret uint64
 	// Insns is the number of instructions executed.
 	Insns uint64
-	// Calls is how often one event called the program: an iterator for each element, a session at entry and return; 0 if it did not run.
+	// Calls is how often one event called the program: an iterator for each element, a session at
+	// entry and return; 0 if it did not run.
 	Calls int
 	// Helpers counts the calls of each helper and kfunc by name.
 	Helpers map[string]int
 	Fault   *Fault
 	// DataOut is the packet after the run, CtxOut the context if it is writable; else nil.
 	DataOut, CtxOut []byte
-	// PacketIn and PacketOut are the packet before and after the run, starting with its Ethernet header and without
-	// metadata; nil if there is none.
+	// PacketIn and PacketOut are the packet before and after the run, starting with its Ethernet
+	// header and without metadata; nil if there is none.
 	PacketIn, PacketOut []byte
 	Trace               []string
 	Events              []Event
@@ -56,12 +58,13 @@ type Result struct {
 	Warnings      []string
 	// Findings are what the run found without being asked.
 	Findings []finding.Finding
-	// StackReads are reads of stack bytes that were never written, which are also warnings. Only the interpreter
-	// detects them; in a replay it runs the first packets and samples of the others.
+	// StackReads are reads of stack bytes that were never written, which are also warnings. Only
+	// the interpreter detects them; in a replay it runs the first packets and samples of the
+	// others.
 	StackReads []StackRead
 	Coverage   Coverage
-	// Traced are the results of programs that trace functions of the program, in the order in which they ran. Their records, effects, trace
-	// lines and changes of maps are among those above.
+	// Traced are the results of programs that trace functions of the program, in the order in which
+	// they ran. Their records, effects, trace lines and changes of maps are among those above.
 	Traced []*Result
 	// Socket is what a program of a sockmap asked for besides its return value; nil if nothing.
 	Socket *helpers.SocketVerdict
@@ -79,12 +82,14 @@ type Fault struct {
 	// Insn is the instruction's slot in the final program, as in the kernel's log.
 	Insn int
 	Text string // the instruction in pseudo-C
-	// Source is "file:line:col" and Line the text of that line; both are empty without line information.
+	// Source is "file:line:col" and Line the text of that line; both are empty without line
+	// information.
 	Source, Line string
 	// Hint suggests what to do next.
 	Hint string
-	// Released is the call that ended the life of the memory a use after free is about, "insn 9 (file.c:12: bpf_ringbuf_submit(r, 0);)", empty when it is not
-	// known. Last are the bytes that memory had then, at most [MostLast] of them; nil for all other faults, and of kernel objects.
+	// Released is the call that ended the life of the memory a use after free is about, "insn 9
+	// (file.c:12: bpf_ringbuf_submit(r, 0);)", empty when it is not known. Last are the bytes that
+	// memory had then, at most [MostLast] of them; nil for all other faults, and of kernel objects.
 	Released string
 	Last     []byte
 }
@@ -112,7 +117,8 @@ type Change struct {
 
 // KernelAccess is an executed access of kernel memory.
 type KernelAccess struct {
-	// Program is the one whose instruction it is: after a tail call and in a callback, not the one that was started.
+	// Program is the one whose instruction it is: after a tail call and in a callback, not the one
+	// that was started.
 	Program string
 	Insn    int
 	kernel.Access
@@ -122,7 +128,8 @@ type KernelAccess struct {
 
 // Coverage counts a program's instructions.
 type Coverage struct {
-	// Reachable is the number of instructions that constant propagation cannot rule out on this target.
+	// Reachable is the number of instructions that constant propagation cannot rule out on this
+	// target.
 	Reachable int
 	// Executed is the number of them that were executed at least once.
 	Executed int

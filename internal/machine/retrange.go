@@ -32,7 +32,8 @@ func (m *Machine) checkReturn(p *program, c *kernel.Context) {
 	m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("the program returned %d, a %s program %s", ret, lp.Section, may)})
 }
 
-// returns is the range of the values that the verifier allows a program to return; bounded is false if it allows all.
+// returns is the range of the values that the verifier allows a program to return; bounded is false
+// if it allows all.
 func (m *Machine) returns(p *program, c *kernel.Context) (rng progtype.Range, bounded bool) {
 	hook := strings.TrimPrefix(c.Func, "bpf_lsm_")
 	return progtype.Of(p.lp.Type).ReturnRange(uapi.ReleaseOf(m.linked.Target.Version), p.lp.Attach, hook, hookReturn(c))

@@ -26,8 +26,8 @@ type Input struct {
 	Packet []byte
 	// Context replaces the bytes of the context, if the type allows it.
 	Context []byte
-	// Args overrides arguments of the hook, or fields of a tracepoint's record, by name; "ret" is the return value.
-	// Values are those of [kernel.ContextSpec].
+	// Args overrides arguments of the hook, or fields of a tracepoint's record, by name; "ret" is
+	// the return value. Values are those of [kernel.ContextSpec].
 	Args map[string]any
 	// Values overrides arguments by position; it has precedence.
 	Values []any
@@ -39,26 +39,27 @@ type Input struct {
 	Hook *Hook
 	// Cookie is the cookie that user space attached the program with.
 	Cookie uint64
-	// USDT are the arguments of a USDT probe as its note has them ("-4@%edi 8@-16(%rbp)"): where libbpf's maps say they are. Without
-	// it they are constants in these maps.
+	// USDT are the arguments of a USDT probe as its note has them ("-4@%edi 8@-16(%rbp)"): where
+	// libbpf's maps say they are. Without it they are constants in these maps.
 	USDT *string
-	// CgroupStorage identifies the value that bpf_get_local_storage returns; 0 is that of the current task's cgroup.
+	// CgroupStorage identifies the value that bpf_get_local_storage returns; 0 is that of the
+	// current task's cgroup.
 	CgroupStorage uint64
-	// Elements overrides what an iterator visits: the arguments of each call by name. Map is the map whose elements it
-	// visits.
+	// Elements overrides what an iterator visits: the arguments of each call by name. Map is the
+	// map whose elements it visits.
 	Elements []map[string]any
 	Map      string
 	// MapDef is the same map by its definition, for names that are not unique.
 	MapDef *loader.Map
 	// Overrides replaces calls of helpers and kfuncs by name.
 	Overrides map[string]Override
-	// Settle is simulated time that passes after the program: callbacks of timers and work items that become due are
-	// part of the run.
+	// Settle is simulated time that passes after the program: callbacks of timers and work items
+	// that become due are part of the run.
 	Settle time.Duration
 	// IgnoreUnset does not record reads of stack bytes that were never written.
 	IgnoreUnset bool
-	// Holds are addresses of objects to which arguments hold a reference: the program must release it. Gives means that the
-	// program's result, if it is not 0, is a reference that it held.
+	// Holds are addresses of objects to which arguments hold a reference: the program must release
+	// it. Gives means that the program's result, if it is not 0, is a reference that it held.
 	Holds []uint64
 	Gives bool
 	// Trace receives the executed instructions one by one; nil runs at full speed.
@@ -78,8 +79,9 @@ type Tracer interface {
 	Step(p *loader.LinkedProgram, pc, depth int, before, after *[11]uint64)
 }
 
-// Run runs a program once with a fresh context. For a program that cannot run, the Result has the reason as its status
-// and error. The error of Run is for wrong input: an unknown program or CPU, or a context that cannot be created.
+// Run runs a program once with a fresh context. For a program that cannot run, the Result has the
+// reason as its status and error. The error of Run is for wrong input: an unknown program or CPU,
+// or a context that cannot be created.
 func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, error) {
 	s, res, err := m.Begin(name, in)
 	if s == nil {
@@ -140,8 +142,9 @@ func (m *Machine) checkHeld() {
 	}
 }
 
-// abandon releases what a stopped program held of things shared with other programs: a lock still taken, a record that
-// would block every later one. The kernel would not have loaded that program, so it must not affect the others.
+// abandon releases what a stopped program held of things shared with other programs: a lock still
+// taken, a record that would block every later one. The kernel would not have loaded that program,
+// so it must not affect the others.
 func (m *Machine) abandon() {
 	for _, h := range m.env.Run.Held.Things() {
 		if h.Kind == held.SpinLock {

@@ -9,12 +9,14 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Programs build records in elements of arrays, most often in one of a per-CPU array, since the stack is small. What an earlier run left there
-// leaves with the next record where that is shorter or has other fields. So each tracked run of a program that sends memory begins with the
-// values of its small arrays marked as unwritten, and what runs stored there is remembered. Zeros from the creation of the map, and what
-// user space stored, were not left by a run.
+// Programs build records in elements of arrays, most often in one of a per-CPU array, since the
+// stack is small. What an earlier run left there leaves with the next record where that is shorter
+// or has other fields. So each tracked run of a program that sends memory begins with the values of
+// its small arrays marked as unwritten, and what runs stored there is remembered. Zeros from the
+// creation of the map, and what user space stored, were not left by a run.
 
-// scratchLimit is the most bytes of arrays that are tracked for a program, and for one map: larger ones are tables.
+// scratchLimit is the most bytes of arrays that are tracked for a program, and for one map: larger
+// ones are tables.
 const scratchLimit = 32 << 10
 
 // scratches are the buffers of all programs.
@@ -32,7 +34,8 @@ type scratch struct {
 	last []byte     // what they left
 }
 
-// sends reports whether a program has a helper call by which memory leaves it, besides records that it reserves, and whether it tail calls.
+// sends reports whether a program has a helper call by which memory leaves it, besides records that
+// it reserves, and whether it tail calls.
 func sends(lp *loader.LinkedProgram) (sends, tails bool) {
 	for _, in := range lp.Insns {
 		if in.Op() != decode.OpCallHelper {
@@ -171,8 +174,10 @@ func (l *leaks) wasRead(addr uint64) bool {
 	return false
 }
 
-// stale returns those of the unwritten bytes of u that were left by accident. In a map value that the run used as a buffer these are all that earlier
-// runs of the program stored, but for zeros. Where the run read something before it stored there, the value holds state, and only the rest of a field that it stored in part counts.
+// stale returns those of the unwritten bytes of u that were left by accident. In a map value that
+// the run used as a buffer these are all that earlier runs of the program stored, but for zeros.
+// Where the run read something before it stored there, the value holds state, and only the rest of
+// a field that it stored in part counts.
 func (rec *recorder) stale(l *leak, u mem.Unset) []uint64 {
 	if u.Region.Kind != mem.MapValue && u.Region.Kind != mem.Global {
 		return u.Unwritten

@@ -12,8 +12,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestEverySectionNameRunsOrIsRefusedByName: the fixtures have a program for each section name libbpf knows. On a new kernel each of them runs, or
-// says by name what is not simulated; the hooks that kernel lacks are absent.
+// TestEverySectionNameRunsOrIsRefusedByName: the fixtures have a program for each section name
+// libbpf knows. On a new kernel each of them runs, or says by name what is not simulated; the hooks
+// that kernel lacks are absent.
 func TestEverySectionNameRunsOrIsRefusedByName(t *testing.T) {
 	kernel := target(t, "../../testdata/btf/linux-7.2.13-amd64.btf.xz")
 	absent := map[string]bool{

@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Session is a run that is driven from outside: begun, executed piece by piece, and finished or left. [Machine.Run] is
-// a session that runs to its end. A machine executes one session at a time; [Session.Park] makes room for another.
+// Session is a run that is driven from outside: begun, executed piece by piece, and finished or
+// left. [Machine.Run] is a session that runs to its end. A machine executes one session at a time;
+// [Session.Park] makes room for another.
 type Session struct {
 	m      *Machine
 	p      *program
@@ -35,9 +36,9 @@ type Session struct {
 	entered bool   // the programs at the entry of the program ran, for this call
 }
 
-// Begin prepares a run: it creates the context and sets the processor to the first instruction. For a program that
-// cannot run it returns no Session but a Result with the reason as its status. The error is for wrong input: an unknown
-// program or CPU, or a context that cannot be created.
+// Begin prepares a run: it creates the context and sets the processor to the first instruction. For
+// a program that cannot run it returns no Session but a Result with the reason as its status. The
+// error is for wrong input: an unknown program or CPU, or a context that cannot be created.
 func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	p := m.byName[name]
 	if p == nil {
@@ -88,12 +89,12 @@ func (s *Session) Program() *loader.LinkedProgram { return s.p.lp }
 // Context returns what r1 of the program pointed to at its start.
 func (s *Session) Context() *kernel.Context { return s.ctx }
 
-// Result returns what the run has collected so far: accesses of kernel memory and warnings. [Session.Finish] completes
-// it.
+// Result returns what the run has collected so far: accesses of kernel memory and warnings.
+// [Session.Finish] completes it.
 func (s *Session) Result() *Result { return s.res }
 
-// Run executes at most n instructions and returns why it stopped. The machine's instruction limit and references still
-// held at the end are faults. Run continues over all calls of its program.
+// Run executes at most n instructions and returns why it stopped. The machine's instruction limit
+// and references still held at the end are faults. Run continues over all calls of its program.
 func (s *Session) Run(n uint64) vm.Stop {
 	t := s.m.thread
 	s.blocked, s.m.waits = 0, nil
@@ -170,8 +171,8 @@ func (s *Session) Finish() *Result {
 	return s.res
 }
 
-// Leave ends the run without a result. After Finish it does nothing. Changes that a parked run made to shared state
-// remain.
+// Leave ends the run without a result. After Finish it does nothing. Changes that a parked run made
+// to shared state remain.
 func (s *Session) Leave() {
 	if at := s.m.parkedAt(s); at >= 0 {
 		s.m.runs[at].free(s.m)
@@ -193,7 +194,8 @@ func (s *Session) Leave() {
 // Explain adds everything known about the position of a fault.
 func (m *Machine) Explain(f *vm.Fault) *Fault { return m.explain(f) }
 
-// Execute runs to the end, in slices so that ctx can stop it; the error is then that of ctx. A tracer receives every instruction; nil runs at full speed.
+// Execute runs to the end, in slices so that ctx can stop it; the error is then that of ctx. A
+// tracer receives every instruction; nil runs at full speed.
 func (s *Session) Execute(ctx context.Context, tr Tracer) error {
 	if tr != nil {
 		return s.traced(ctx, tr)

@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// TestRestoredMachinesRepeat: a machine brought back to a snapshot does exactly the same again, whichever component holds
-// the state.
+// TestRestoredMachinesRepeat: a machine brought back to a snapshot does exactly the same again,
+// whichever component holds the state.
 func TestRestoredMachinesRepeat(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -45,7 +45,8 @@ func TestMachinesOfOneSeedAgree(t *testing.T) {
 	}
 }
 
-// TestMachinesRunInParallel: machines share nothing but what never changes. Its proof is the race detector's.
+// TestMachinesRunInParallel: machines share nothing but what never changes. Its proof is the race
+// detector's.
 func TestMachinesRunInParallel(t *testing.T) {
 	linked := load(t, "../../examples/exec/exec.bpf.o", target(t, embedded.Name))
 	var results [8][]machine.Result
@@ -63,8 +64,8 @@ func TestMachinesRunInParallel(t *testing.T) {
 	}
 }
 
-// TestEventsFollowOneAnother: the default kernel's second event of a kind is the next one. A task that was switched in is
-// switched out, and then runs no longer.
+// TestEventsFollowOneAnother: the default kernel's second event of a kind is the next one. A task
+// that was switched in is switched out, and then runs no longer.
 func TestEventsFollowOneAnother(t *testing.T) {
 	m := compose(t, load(t, "../../examples/tp_btf/tp_btf.bpf.o", target(t, embedded.Name)), machine.Config{Seed: 2})
 	before := m.Kernel().Current()
@@ -104,8 +105,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// unbound is a result without pointers to kernel objects: those made after a mark are made again, at the same addresses and under the
-// same roles.
+// unbound is a result without pointers to kernel objects: those made after a mark are made again,
+// at the same addresses and under the same roles.
 func unbound(r *machine.Result) machine.Result {
 	c := *r
 	for _, list := range []*[]machine.KernelAccess{&c.Reads, &c.Writes} {

@@ -2,11 +2,13 @@ package machine
 
 import "github.com/bpfrun/bpfrun/internal/exitcode"
 
-// StatusRow says what a status means and what it does to the exit code: the same for every command and for the JSON output.
+// StatusRow says what a status means and what it does to the exit code: the same for every command
+// and for the JSON output.
 type StatusRow struct {
 	Status Status
-	// Exit is the exit code of a run with that outcome of which nothing else was expected. An absent and an unknown hook are failures only where
-	// they leave nothing to run, or with --strict: that is for all programs of an object together to say.
+	// Exit is the exit code of a run with that outcome of which nothing else was expected. An
+	// absent and an unknown hook are failures only where they leave nothing to run, or with
+	// --strict: that is for all programs of an object together to say.
 	Exit int
 	// Meaning is one sentence without a full stop.
 	Meaning string

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// again starts the next call of a program that one event calls several times: an iterator for every element, a session
-// probe at the function's return. It returns false if the run is over.
+// again starts the next call of a program that one event calls several times: an iterator for every
+// element, a session probe at the function's return. It returns false if the run is over.
 func (s *Session) again() bool {
 	m := s.m
 	if s.step+1 >= s.ctx.Steps() {
@@ -38,8 +38,9 @@ func (s *Session) again() bool {
 	return true
 }
 
-// shown emulates bpf_seq_read after the program showed an element: output that does not fit into the buffer is dropped,
-// and the element is shown again in the next read; a nonzero return value ends the read (kernel/bpf/bpf_iter.c).
+// shown emulates bpf_seq_read after the program showed an element: output that does not fit into
+// the buffer is dropped, and the element is shown again in the next read; a nonzero return value
+// ends the read (kernel/bpf/bpf_iter.c).
 func (s *Session) shown(ret uint32) (next int, ok bool) {
 	run := s.m.env.Run
 	switch {
@@ -58,8 +59,8 @@ func (s *Session) shown(ret uint32) (next int, ok bool) {
 	return s.step + 1, true
 }
 
-// iteration describes what an iterator visits in this machine: its maps and programs, or the elements of the chosen
-// map.
+// iteration describes what an iterator visits in this machine: its maps and programs, or the
+// elements of the chosen map.
 func (cs *contexts) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 	if progtype.Of(p.lp.Type).TargetOf(p.lp.Attach) != progtype.Iterator {
 		return nil, nil
@@ -95,7 +96,8 @@ func mapInfo(b maps.Map) kernel.MapInfo {
 	return kernel.MapInfo{ID: b.ID(), Name: s.Name, Type: s.Type, KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Flags: s.Flags}
 }
 
-// iterMap returns the map that an iterator is attached to: the chosen one, else the object's first suitable map.
+// iterMap returns the map that an iterator is attached to: the chosen one, else the object's first
+// suitable map.
 func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 	var visits func(uapi.MapType) bool // bpf_iter_attach_map of the target
 	switch p.lp.AttachTo {
@@ -124,7 +126,8 @@ func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 	return nil, nil
 }
 
-// mapAt finds the map that a program passes a pointer of: its handle, or the struct bpf_map that an iterator got.
+// mapAt finds the map that a program passes a pointer of: its handle, or the struct bpf_map that an
+// iterator got.
 func (m *Machine) mapAt(addr uint64) (maps.Map, bool) {
 	if b, ok := m.mapEnv.ByAddr(addr); ok {
 		return b, true
@@ -135,7 +138,8 @@ func (m *Machine) mapAt(addr uint64) (maps.Map, bool) {
 	return nil, false
 }
 
-// storageElements are the values of a socket storage map. As long as no socket has one, in default mode a first socket gets a value of zeros.
+// storageElements are the values of a socket storage map. As long as no socket has one, in default
+// mode a first socket gets a value of zeros.
 func (cs *contexts) storageElements(s maps.LocalStorage) []kernel.MapElement {
 	owners := s.Owners()
 	if len(owners) == 0 && cs.kernel.Mode() == kernel.ModeDefault {
@@ -156,8 +160,8 @@ func (cs *contexts) storageElements(s maps.LocalStorage) []kernel.MapElement {
 	return out
 }
 
-// mapElements places the elements of a map in memory, in regions: copies of keys, the map's own values, and for a
-// per-CPU map a copy of all CPUs' values.
+// mapElements places the elements of a map in memory, in regions: copies of keys, the map's own
+// values, and for a per-CPU map a copy of all CPUs' values.
 func (cs *contexts) mapElements(b maps.Map) (out []kernel.MapElement, regions []*mem.Region, err error) {
 	s := b.Spec()
 	alloc := func(data []byte, what string) (uint64, error) {

@@ -13,7 +13,8 @@ import (
 
 const storageIter = "../../testdata/objects/clang-14/storageiter.o"
 
-// TestIteratorsVisitSocketStorage: the program gets the sockets that have a value, and may write the value, not past it.
+// TestIteratorsVisitSocketStorage: the program gets the sockets that have a value, and may write
+// the value, not past it.
 func TestIteratorsVisitSocketStorage(t *testing.T) {
 	m := compose(t, load(t, storageIter, target(t, embedded.Name)), machine.Config{Seed: 1})
 	for i, sum := range []int64{0, 7, 7 + 14} { // each run adds 7 to the value

@@ -9,9 +9,10 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// copies follows unwritten bytes that a program copies through registers, as compilers do with whole structs: eight bytes of which two are
-// padding. A load of such bytes starts it; from then on each instruction is looked at, until no register holds any. What is computed
-// from such bytes counts as written: only moves, shifts, masks and byte swaps keep them.
+// copies follows unwritten bytes that a program copies through registers, as compilers do with
+// whole structs: eight bytes of which two are padding. A load of such bytes starts it; from then on
+// each instruction is looked at, until no register holds any. What is computed from such bytes
+// counts as written: only moves, shifts, masks and byte swaps keep them.
 type copies struct {
 	// regs has the unwritten bits of each register.
 	regs [11]uint64
@@ -22,7 +23,8 @@ type copies struct {
 }
 
 const (
-	// mostCopied limits how many instructions follow a load: a register that nobody overwrites must not slow down the rest of the run.
+	// mostCopied limits how many instructions follow a load: a register that nobody overwrites must
+	// not slow down the rest of the run.
 	mostCopied = 256
 	// copying is the reason for which a thread stops after a load of unwritten bytes.
 	copying = "unwritten bytes"
@@ -58,7 +60,8 @@ func signed(mask uint64, width int) uint64 {
 	return uint64(int64(mask<<shift) >> shift)
 }
 
-// before updates the registers for an instruction that is about to execute. If it stores unwritten bytes, it returns a mask of them.
+// before updates the registers for an instruction that is about to execute. If it stores unwritten
+// bytes, it returns a mask of them.
 func (c *copies) before(in decode.Insn, big bool) (stored uint8) {
 	info := in.Info()
 	if info.Form == decode.FormStoreReg || info.Form == decode.FormStoreRel {
@@ -182,7 +185,8 @@ func swapped(op decode.Op, mask uint64, big bool) uint64 {
 	return mask << (64 - width) >> (64 - width)
 }
 
-// follow runs the thread for at most n instructions, one at a time while unwritten bytes are in registers.
+// follow runs the thread for at most n instructions, one at a time while unwritten bytes are in
+// registers.
 func (rec *recorder) follow(n uint64) vm.Stop {
 	t := rec.thread
 	for {

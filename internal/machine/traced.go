@@ -19,7 +19,8 @@ func (s *Session) enter() {
 	s.trace(passing{args: [5]uint64{s.ctx.Addr}})
 }
 
-// exit notes that an extension ran in place of the program, and runs those at the return of the run's program.
+// exit notes that an extension ran in place of the program, and runs those at the return of the
+// run's program.
 func (s *Session) exit() {
 	if t := s.m.thread; len(s.m.attached.at) > 0 && t.Fault() == nil && !s.late.begun {
 		if by := s.m.attached.entry(s.p); by != s.p {
@@ -32,7 +33,8 @@ func (s *Session) exit() {
 	s.entered = false
 }
 
-// passes runs the programs at the call of a traced function for which the thread stopped. It returns false if it stopped for another reason.
+// passes runs the programs at the call of a traced function for which the thread stopped. It
+// returns false if it stopped for another reason.
 func (s *Session) passes() bool {
 	run := s.m.run
 	if run == nil || run.passing == nil {
@@ -44,7 +46,8 @@ func (s *Session) passes() bool {
 	return true
 }
 
-// trace runs the programs that trace a call, as runs of their own in the middle of this one. A call without a program is that of the run's.
+// trace runs the programs that trace a call, as runs of their own in the middle of this one. A call
+// without a program is that of the run's.
 func (s *Session) trace(c passing) {
 	m := s.m
 	if c.at.p == nil {
@@ -86,10 +89,12 @@ func (s *Session) trace(c passing) {
 	}
 }
 
-// passCost is what a stop for tracing programs counts toward a slice besides their instructions, so that runs with many can be interrupted.
+// passCost is what a stop for tracing programs counts toward a slice besides their instructions, so
+// that runs with many can be interrupted.
 const passCost = 1000
 
-// nested runs a tracing program on the CPU and in the task of the run, which has executed began instructions.
+// nested runs a tracing program on the CPU and in the task of the run, which has executed began
+// instructions.
 func (s *Session) nested(t tracer, call *kernel.Passed, began uint64) *Result {
 	before := s.within + began
 	n, res, err := s.m.Begin(t.p.lp.Name, Input{CPU: s.in.CPU, Current: s.in.Current, Cookie: t.cookie, passed: call, IgnoreUnset: s.in.IgnoreUnset, Trace: s.in.Trace})
@@ -106,8 +111,8 @@ func (s *Session) nested(t tracer, call *kernel.Passed, began uint64) *Result {
 	return n.Finish()
 }
 
-// describe returns the call for a context. The kernel relies on the types of the program itself, of global functions, and of
-// static ones that the verifier found to be called as their types say.
+// describe returns the call for a context. The kernel relies on the types of the program itself, of
+// global functions, and of static ones that the verifier found to be called as their types say.
 func (c *passing) describe(of *kernel.Context) *kernel.Passed {
 	lp := c.at.p.lp
 	out := &kernel.Passed{Name: lp.Name, Addr: c.at.p.img.FuncAddr(c.at.start), Args: c.args, Ret: c.ret, Of: of}

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestLongRunsBecomeNative: a tracked run leaves the interpreter where its beginning ends, and ends as it would have there.
+// TestLongRunsBecomeNative: a tracked run leaves the interpreter where its beginning ends, and ends
+// as it would have there.
 func TestLongRunsBecomeNative(t *testing.T) {
 	if !NativeCode() {
 		t.Skip("no native code on this system")
@@ -51,7 +52,8 @@ func TestLongRunsBecomeNative(t *testing.T) {
 	assert.Greater(t, want.Insns, uint64(2*trackedInsns))
 }
 
-// TestTrackedRuns: with native code only the first runs of a program find leaks, and few of those after them; all do if the machine is asked for it.
+// TestTrackedRuns: with native code only the first runs of a program find leaks, and few of those
+// after them; all do if the machine is asked for it.
 func TestTrackedRuns(t *testing.T) {
 	if !NativeCode() {
 		t.Skip("no native code on this system")

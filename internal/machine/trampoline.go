@@ -19,8 +19,9 @@ type point struct {
 	start int
 }
 
-// trampoline is what is attached to a function of a program: an extension that runs in its place, or programs that run at its entry and at
-// its return, in the order of their attachment (kernel/bpf/trampoline.c).
+// trampoline is what is attached to a function of a program: an extension that runs in its place,
+// or programs that run at its entry and at its return, in the order of their attachment
+// (kernel/bpf/trampoline.c).
 type trampoline struct {
 	by          *program
 	entry, exit []tracer
@@ -31,7 +32,8 @@ type tracer struct {
 	cookie uint64
 }
 
-// trampolines are those of the machine's programs. Attachments are made between runs, and snapshots do not include them.
+// trampolines are those of the machine's programs. Attachments are made between runs, and snapshots
+// do not include them.
 type trampolines struct {
 	at    map[point]*trampoline
 	enter func(point) vm.HelperFunc
@@ -42,7 +44,8 @@ type trampolines struct {
 type Attachment struct {
 	// Program is an extension, or a program of type fentry or fexit.
 	Program string
-	// Target is the program that has the function; Start is the slot at which that begins, 0 for the program itself.
+	// Target is the program that has the function; Start is the slot at which that begins, 0 for
+	// the program itself.
 	Target string
 	Start  int
 	Cookie uint64
@@ -60,8 +63,8 @@ var (
 	ErrNotAttachable = errors.New("programs of this type do not attach to functions of programs")
 )
 
-// Attach makes a program run in place of a function of another (extensions), or with each of its calls (bpf_trampoline_link_prog). No run
-// may be active.
+// Attach makes a program run in place of a function of another (extensions), or with each of its
+// calls (bpf_trampoline_link_prog). No run may be active.
 func (m *Machine) Attach(a Attachment) error {
 	p, at, err := m.attachable(a)
 	if err != nil {
@@ -132,7 +135,8 @@ func (m *Machine) Detach(a Attachment) error {
 	return m.relower(at.p)
 }
 
-// MaxTracers is how many programs may trace a function (BPF_MAX_TRAMP_LINKS, until Linux 5.11 BPF_MAX_TRAMP_PROGS with 40).
+// MaxTracers is how many programs may trace a function (BPF_MAX_TRAMP_LINKS, until Linux 5.11
+// BPF_MAX_TRAMP_PROGS with 40).
 func MaxTracers(rules *since.Set) int {
 	if rules.Has(since.Tracers38) {
 		return uapi.MaxTrampLinks
@@ -176,7 +180,8 @@ func (m *Machine) relower(p *program) error {
 	return nil
 }
 
-// unlink makes the engine look at the programs of arrays again: its links lead to the code of a program's former image.
+// unlink makes the engine look at the programs of arrays again: its links lead to the code of a
+// program's former image.
 func (m *Machine) unlink() {
 	for b := range m.maps.All() {
 		if array, ok := b.m.(maps.ProgArray); ok {
@@ -185,7 +190,8 @@ func (m *Machine) unlink() {
 	}
 }
 
-// entry returns the program whose code runs for a program: itself, or the extension that replaces it.
+// entry returns the program whose code runs for a program: itself, or the extension that replaces
+// it.
 func (ts *trampolines) entry(p *program) *program {
 	if t := ts.at[point{p, 0}]; t != nil && t.by != nil && t.by.img != nil {
 		return t.by
@@ -203,7 +209,8 @@ func (ts *trampolines) traces() bool {
 	return false
 }
 
-// divert returns the function that calls what is attached to a function of a program, nil if nothing is.
+// divert returns the function that calls what is attached to a function of a program, nil if
+// nothing is.
 func (ts *trampolines) divert(p *program, start int) *vm.Func {
 	at := point{p, start}
 	if ts.at[at] == nil {
@@ -212,7 +219,8 @@ func (ts *trampolines) divert(p *program, start int) *vm.Func {
 	return &vm.Func{Name: "trampoline", Fn: ts.enter(at)}
 }
 
-// resolve returns the function that runs for a call: the last of a row of extensions, and what traces that.
+// resolve returns the function that runs for a call: the last of a row of extensions, and what
+// traces that.
 func (ts *trampolines) resolve(at point) (point, *trampoline) {
 	t := ts.at[at]
 	if t != nil && t.by != nil && t.by.img != nil {
@@ -230,7 +238,8 @@ type passing struct {
 	ret      uint64
 }
 
-// Reasons for which a thread stops at calls of traced functions. The session runs the tracing programs then.
+// Reasons for which a thread stops at calls of traced functions. The session runs the tracing
+// programs then.
 const tracing = "tracing"
 
 // enterFunction returns what calls of a function do that something is attached to.
@@ -271,7 +280,8 @@ type leaving struct {
 	m    *Machine
 	at   point
 	args [5]uint64
-	// extension means that an extension ran; began is the number of instructions executed before it.
+	// extension means that an extension ran; began is the number of instructions executed before
+	// it.
 	extension bool
 	began     uint64
 }

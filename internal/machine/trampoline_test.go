@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// extends composes a machine with testdata's extends.o and programs attached to functions of others.
+// extends composes a machine with testdata's extends.o and programs attached to functions of
+// others.
 func extends(t *testing.T, cfg machine.Config, attach map[string]string) *machine.Machine {
 	t.Helper()
 	obj, err := loader.Open("../../testdata/objects/clang-14/extends.o")
@@ -33,7 +34,8 @@ func names(res *machine.Result) (out []string) {
 	return out
 }
 
-// TestAttached: extensions run in place of functions, tracing programs at their entry and return, alike on every engine.
+// TestAttached: extensions run in place of functions, tracing programs at their entry and return,
+// alike on every engine.
 func TestAttached(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -104,7 +106,8 @@ func TestMaxTracers(t *testing.T) {
 	assert.Equal(t, []int{40, 38, 38}, []int{most(uapi.R(5, 11)), most(uapi.R(5, 12)), most(0)})
 }
 
-// TestTracersShareTheLimit: programs that trace calls count toward the limit of instructions of the run, so that they cannot multiply it.
+// TestTracersShareTheLimit: programs that trace calls count toward the limit of instructions of the
+// run, so that they cannot multiply it.
 func TestTracersShareTheLimit(t *testing.T) {
 	attach := map[string]string{"on_target": "target", "on_add": "target", "after_add": "target"}
 	alone := run(t, extends(t, machine.Config{}, nil), "target").Insns

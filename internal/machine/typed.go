@@ -8,11 +8,12 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// EventTypes finds the types of records. Ring buffers and perf arrays have no value type, so the stores of the programs
-// are the evidence: a struct of the object matches if it has exactly the record's size, and members where the programs
-// that send records of that size to the map store. At least two members must be stored to, because a single number may
-// be anything. Of several matches, the one with the most stores to whole members wins, then one whose name suggests an
-// event; otherwise the type stays unknown, as it does if programs copy records as a whole.
+// EventTypes finds the types of records. Ring buffers and perf arrays have no value type, so the
+// stores of the programs are the evidence: a struct of the object matches if it has exactly the
+// record's size, and members where the programs that send records of that size to the map store. At
+// least two members must be stored to, because a single number may be anything. Of several matches,
+// the one with the most stores to whole members wins, then one whose name suggests an event;
+// otherwise the type stays unknown, as it does if programs copy records as a whole.
 type EventTypes struct {
 	types  func() *btf.Spec // the object's types
 	roots  []btf.ID         // kernel types whose fields the object reads
@@ -27,9 +28,10 @@ type EventTypes struct {
 	sites    []recordSite // of the programs, once a record was seen
 }
 
-// NewEventTypes returns an index of an object's structs. types returns the object's BTF or nil and is called when there
-// is a record. Kernel types, which objects contain to read kernel memory, are excluded: those of target, which may be
-// nil, and those reachable from roots, which another kernel may have had. The stores of programs are the evidence.
+// NewEventTypes returns an index of an object's structs. types returns the object's BTF or nil and
+// is called when there is a record. Kernel types, which objects contain to read kernel memory, are
+// excluded: those of target, which may be nil, and those reachable from roots, which another kernel
+// may have had. The stores of programs are the evidence.
 func NewEventTypes(types func() *btf.Spec, target *btf.Spec, roots []btf.ID, programs []*loader.LinkedProgram) *EventTypes {
 	return &EventTypes{types: types, target: target, roots: roots, programs: programs, found: map[recordKey]btf.ID{}}
 }
@@ -113,8 +115,8 @@ type recordKey struct {
 	size    int
 }
 
-// Find returns the type of records of size bytes in a map, 0 if the programs' stores do not determine it. An empty name
-// means any map.
+// Find returns the type of records of size bytes in a map, 0 if the programs' stores do not
+// determine it. An empty name means any map.
 func (e *EventTypes) Find(mapName string, size int) btf.ID {
 	key := recordKey{mapName, size}
 	id, ok := e.found[key]
@@ -206,7 +208,8 @@ func (e *EventTypes) valueType(s *recordSite) btf.ID {
 	return 0
 }
 
-// fits counts the members of a struct that the site stores to; ok is false if a store ends within a member.
+// fits counts the members of a struct that the site stores to; ok is false if a store ends within a
+// member.
 func (s *recordSite) fits(spec *btf.Spec, id btf.ID) (members int, ok bool) {
 	seen := map[string]bool{}
 	for _, st := range s.stores {

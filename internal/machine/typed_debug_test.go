@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestRecordsHaveTheTypesOfDWARF: compilers leave the struct of a record out of BTF when no map, function or variable leads to it.
+// TestRecordsHaveTheTypesOfDWARF: compilers leave the struct of a record out of BTF when no map,
+// function or variable leads to it.
 func TestRecordsHaveTheTypesOfDWARF(t *testing.T) {
 	obj, err := loader.Open("../../testdata/objects/clang-14/records.o")
 	require.NoError(t, err)

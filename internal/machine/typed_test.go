@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// TestRecordsHaveTheStructTheirStoresMake: a struct of the right size is not enough. What programs store decides, or the definition of the map
-// whose value is sent.
+// TestRecordsHaveTheStructTheirStoresMake: a struct of the right size is not enough. What programs
+// store decides, or the definition of the map whose value is sent.
 func TestRecordsHaveTheStructTheirStoresMake(t *testing.T) {
 	m := compose(t, load(t, "../../testdata/objects/clang-14/silent.o", target(t, embedded.Name)), machine.Config{})
 	for prog, want := range map[string]string{

@@ -17,8 +17,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// StackRead is a read of stack bytes that were never written. Kernels that have [since.UninitStack] read whatever is there;
-// others refuse it.
+// StackRead is a read of stack bytes that were never written. Kernels that have [since.UninitStack]
+// read whatever is there; others refuse it.
 type StackRead struct {
 	Program string
 	Insn    int
@@ -33,20 +33,21 @@ type StackRead struct {
 }
 
 const (
-	// trackedRuns is the number of runs of a program, or packets of a replay, that begin on the interpreter, which
-	// tracks stack writes; native code does not.
+	// trackedRuns is the number of runs of a program, or packets of a replay, that begin on the
+	// interpreter, which tracks stack writes; native code does not.
 	trackedRuns = 16
 	// trackedEvery: after those, one in this many runs is tracked.
 	trackedEvery = 1024
-	// trackedInsns limits the tracked instructions of such a run if there is native code: some milliseconds.
+	// trackedInsns limits the tracked instructions of such a run if there is native code: some
+	// milliseconds.
 	trackedInsns = 1 << 19
 )
 
 // tracks reports whether run number n, counted from 0, is tracked.
 func tracks(n uint64) bool { return n < trackedRuns || n%trackedEvery == 0 }
 
-// tracksRun reports whether a run is tracked: on the interpreter every one is. An engine that is being compared with
-// the interpreter must execute everything.
+// tracksRun reports whether a run is tracked: on the interpreter every one is. An engine that is
+// being compared with the interpreter must execute everything.
 func (m *Machine) tracksRun(p *program, in Input) bool {
 	n := p.begun
 	p.begun++
@@ -59,8 +60,8 @@ func (m *Machine) tracksRun(p *program, in Input) bool {
 	return m.cfg.Engine != EngineBoth && !in.IgnoreUnset && (m.cfg.Tracked || tracks(n))
 }
 
-// trackedFor returns how many of the next n instructions are tracked, after done instructions: a tracked run on a
-// machine with native code is tracked up to trackedInsns.
+// trackedFor returns how many of the next n instructions are tracked, after done instructions: a
+// tracked run on a machine with native code is tracked up to trackedInsns.
 func (m *Machine) trackedFor(n, done uint64) uint64 {
 	if m.engine == nil || !m.thread.Tracks() {
 		return n
@@ -120,7 +121,8 @@ func (r StackRead) warning() string {
 	return fmt.Sprintf("%s; %s read whatever was there, other kernels refuse that", r, since.UninitStack.Kernels())
 }
 
-// tellOnce drops the warnings about reads at an instruction: a finding says what became of the bytes.
+// tellOnce drops the warnings about reads at an instruction: a finding says what became of the
+// bytes.
 func (st *runState) tellOnce(program string, insn int) {
 	for i := range st.result.StackReads {
 		r := &st.result.StackReads[i]

@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
-// TestStackBytesNobodyWrote: bytes that leave are a finding that names them; what leaves follows from the seed and is not zero; strict
-// machines stop the program, and so do kernels without since.UninitStack.
+// TestStackBytesNobodyWrote: bytes that leave are a finding that names them; what leaves follows
+// from the seed and is not zero; strict machines stop the program, and so do kernels without
+// since.UninitStack.
 func TestStackBytesNobodyWrote(t *testing.T) {
 	const object = "../../testdata/objects/clang-14/silent.o"
 	tests := []struct {
@@ -53,8 +54,8 @@ func TestStackBytesNobodyWrote(t *testing.T) {
 	}
 }
 
-// TestNativeRunsTrackTheirBeginning: with native code the first runs, and some of the others, begin on the interpreter, so that they warn
-// as others do; runs that do not ask are native.
+// TestNativeRunsTrackTheirBeginning: with native code the first runs, and some of the others, begin
+// on the interpreter, so that they warn as others do; runs that do not ask are native.
 func TestNativeRunsTrackTheirBeginning(t *testing.T) {
 	if !machine.NativeCode() {
 		t.Skip("no native code on this system")
@@ -73,7 +74,8 @@ func TestNativeRunsTrackTheirBeginning(t *testing.T) {
 	assert.Empty(t, res.StackReads)
 }
 
-// TestReplaysTrackSamples: native code tracks nothing, so the first packets and some of the others run on the interpreter.
+// TestReplaysTrackSamples: native code tracks nothing, so the first packets and some of the others
+// run on the interpreter.
 func TestReplaysTrackSamples(t *testing.T) {
 	for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {
 		m := compose(t, load(t, "../../testdata/objects/clang-14/silent.o", target(t, embedded.Name)), machine.Config{Engine: engine})

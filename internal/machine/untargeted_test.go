@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestProgramsWithoutTargets: a program that libbpf loads without a target runs on a default context; what it does not load is absent, and a
-// section name that only a loader knows has a hint that works.
+// TestProgramsWithoutTargets: a program that libbpf loads without a target runs on a default
+// context; what it does not load is absent, and a section name that only a loader knows has a hint
+// that works.
 func TestProgramsWithoutTargets(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

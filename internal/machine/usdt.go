@@ -17,9 +17,11 @@ const (
 
 func isUSDT(p *program) bool { return p.lp.SectionFlags.Has(progtype.Marker) }
 
-// describeUSDT does what libbpf does when it attaches to a USDT probe: it stores a spec of the arguments under number
-// 0, which is the attach cookie, and for older kernels under the probe's address. Where the arguments are is what the probe's note says; without
-// one they are constants, those of the run, and their number is that of the highest one given, else as many as the context has registers for.
+// describeUSDT does what libbpf does when it attaches to a USDT probe: it stores a spec of the
+// arguments under number 0, which is the attach cookie, and for older kernels under the probe's
+// address. Where the arguments are is what the probe's note says; without one they are constants,
+// those of the run, and their number is that of the highest one given, else as many as the context
+// has registers for.
 func (cs *contexts) describeUSDT(p *program, c *kernel.Context, in Input) error {
 	specs, ok := cs.reg.MapByName(usdtSpecs)
 	if !isUSDT(p) {

@@ -18,7 +18,8 @@ type USDTError struct{ Why string }
 // Error says why.
 func (e *USDTError) Error() string { return e.Why }
 
-// markerArg is an argument of a USDT probe as the spec of libbpf's map describes it (struct __bpf_usdt_arg_spec).
+// markerArg is an argument of a USDT probe as the spec of libbpf's map describes it (struct
+// __bpf_usdt_arg_spec).
 type markerArg struct {
 	usdt.Arg
 	regOff, indexOff int
@@ -30,7 +31,8 @@ type member struct {
 	v    uint64
 }
 
-// members are those that the struct has for an argument. Those that are 0 may be absent in objects built with an older usdt.bpf.h.
+// members are those that the struct has for an argument. Those that are 0 may be absent in objects
+// built with an older usdt.bpf.h.
 func (a *markerArg) members() []member {
 	signed := uint64(0)
 	if a.Signed {
@@ -115,7 +117,8 @@ func (f *marker) value(i int) uint64 {
 	return 0
 }
 
-// place sets the registers that are arguments, lets the others that arguments use point to memory, and fills that.
+// place sets the registers that are arguments, lets the others that arguments use point to memory,
+// and fills that.
 func (f *marker) place(given func(i int) bool) error {
 	for i := range f.args {
 		if a := &f.args[i]; a.Kind == usdt.Reg {
@@ -177,7 +180,8 @@ func (f *marker) addr(a *markerArg) uint64 {
 // mostRoom limits the memory that arguments at one register span, in bytes.
 const mostRoom = 1 << 20
 
-// room lets a register point to memory that has all arguments at it. bpf_usdt_arg reads eight bytes of each.
+// room lets a register point to memory that has all arguments at it. bpf_usdt_arg reads eight bytes
+// of each.
 func (f *marker) room(reg string) error {
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := range f.args {
@@ -196,7 +200,8 @@ func (f *marker) room(reg string) error {
 	return nil
 }
 
-// check compares what a program will find with what the run gives: two arguments may be in one place.
+// check compares what a program will find with what the run gives: two arguments may be in one
+// place.
 func (f *marker) check(given func(i int) bool) error {
 	for i := range f.args {
 		a := &f.args[i]

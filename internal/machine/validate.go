@@ -15,9 +15,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Validation reports which of a run's reads of kernel memory are proved: CO-RE relocated the access, and the
-// relocation's field is the field of the object that was read; or the program read where a pointer leads that it got from the kernel, and
-// added no offset.
+// Validation reports which of a run's reads of kernel memory are proved: CO-RE relocated the
+// access, and the relocation's field is the field of the object that was read; or the program read
+// where a pointer leads that it got from the kernel, and added no offset.
 type Validation struct {
 	Reads, Proved, Baked int
 	Findings             []Finding
@@ -28,7 +28,8 @@ type Validation struct {
 // Finding is a read that is not proved, or that found nothing.
 type Finding struct {
 	Kind FindingKind
-	// Program is the one whose instruction Insn is: the one that ran, which after a tail call is not the one that was started.
+	// Program is the one whose instruction Insn is: the one that ran, which after a tail call is
+	// not the one that was started.
 	Program string
 	Insn    int
 	// Source is "file:line:col", empty without line information.
@@ -40,8 +41,8 @@ type Finding struct {
 type FindingKind string
 
 const (
-	// Baked: a field of a kernel type was read at an offset that no relocation adjusts; other kernels may have another
-	// field there.
+	// Baked: a field of a kernel type was read at an offset that no relocation adjusts; other
+	// kernels may have another field there.
 	Baked FindingKind = "baked"
 	// Differs: the field read is not the relocation's field.
 	Differs FindingKind = "differs"
@@ -103,8 +104,8 @@ func (m *Machine) Validate(res *Result) Validation {
 	return v
 }
 
-// straddles reports whether a read covers parts of several members: more than one member of the type itself, or a part
-// of a nested struct's member.
+// straddles reports whether a read covers parts of several members: more than one member of the
+// type itself, or a part of a nested struct's member.
 func straddles(spec *btf.Spec, a *KernelAccess) bool {
 	if a.Path == "" {
 		size, err := spec.Sizeof(a.TypeID)
@@ -174,8 +175,8 @@ func formats(lp *loader.LinkedProgram, pc int) bool {
 	return pc >= 0 && pc < len(lp.Insns) && lp.Insns[pc].Op() == decode.OpCallHelper && formatHelpers[uapi.FuncID(lp.Insns[pc].Imm)]
 }
 
-// meantPath returns the path of the field that the relocation of a read refers to, "" if it starts from a different
-// type than the read's.
+// meantPath returns the path of the field that the relocation of a read refers to, "" if it starts
+// from a different type than the read's.
 func meantPath(a *KernelAccess, relocs []*loader.Reloc) string {
 	for _, r := range relocs {
 		if r.Target == nil || r.Target.BTF == nil {
@@ -188,9 +189,9 @@ func meantPath(a *KernelAccess, relocs []*loader.Reloc) string {
 	return ""
 }
 
-// atPointer reports whether a read may be of what a pointer leads to that the program got from the kernel: it added nothing to it, or a
-// number of elements. A pointer to the start of a struct does not count, unless text is read there, since which member comes first is the
-// kernel's choice too.
+// atPointer reports whether a read may be of what a pointer leads to that the program got from the
+// kernel: it added nothing to it, or a number of elements. A pointer to the start of a struct does
+// not count, unless text is read there, since which member comes first is the kernel's choice too.
 func atPointer(spec *btf.Spec, a *KernelAccess, at *loader.Address) bool {
 	switch {
 	case at.Moved, at.Partial, at.Mixed && inText(spec, a):
@@ -270,8 +271,8 @@ func (v *Validation) add(lp *loader.LinkedProgram, insn int, kind FindingKind, t
 	v.Findings = append(v.Findings, f)
 }
 
-// meant reports whether a relocation's field is the one that was read: the same offset of the same type, which may be
-// embedded in the object's type, or embed it (container_of).
+// meant reports whether a relocation's field is the one that was read: the same offset of the same
+// type, which may be embedded in the object's type, or embed it (container_of).
 func meant(spec *btf.Spec, a *KernelAccess, r *loader.Reloc) bool {
 	target := r.Target
 	if target == nil || target.BTF == nil {
@@ -305,7 +306,8 @@ type composite struct {
 	t    *btf.Type
 }
 
-// is reports whether both are the same struct or union. One without a name, such as that of atomic_long_t, is known by its members.
+// is reports whether both are the same struct or union. One without a name, such as that of
+// atomic_long_t, is known by its members.
 func (c composite) is(o composite) bool {
 	if !c.t.Kind.IsComposite() || c.t.Kind != o.t.Kind {
 		return false
@@ -316,8 +318,8 @@ func (c composite) is(o composite) bool {
 	return c.t.Size == o.t.Size && slices.EqualFunc(c.t.Members, o.t.Members, func(a, b btf.Member) bool { return a.Name == b.Name })
 }
 
-// embeds reports whether offset off of a type corresponds to an offset from lo to hi of a struct or union that is the type itself or a
-// member of it, at any depth.
+// embeds reports whether offset off of a type corresponds to an offset from lo to hi of a struct or
+// union that is the type itself or a member of it, at any depth.
 func (c composite) embeds(of composite, off, lo, hi uint32, depth int) bool {
 	const deepest = 16
 	switch {

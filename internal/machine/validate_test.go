@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// TestReadsAtFixedOffsets: offsets compiled in are right on one kernel, and hit another member or none on others.
+// TestReadsAtFixedOffsets: offsets compiled in are right on one kernel, and hit another member or
+// none on others.
 func TestReadsAtFixedOffsets(t *testing.T) {
 	for _, tt := range []struct {
 		kernel string

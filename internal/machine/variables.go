@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Variable finds a global variable of the object by name, preferring one that is not static, and the map of its data
-// section.
+// Variable finds a global variable of the object by name, preferring one that is not static, and
+// the map of its data section.
 func Variable(l *loader.Linked, name string) (*loader.Map, loader.Var, bool) {
 	return loader.FindVariable(l.Maps, name, nil)
 }
@@ -20,7 +20,8 @@ func VariableNames(l *loader.Linked) []string {
 	return loader.VariableNames(l.Maps, nil)
 }
 
-// globals accesses the global variables of an object's programs, which are stored in maps. It has no state of its own.
+// globals accesses the global variables of an object's programs, which are stored in maps. It has
+// no state of its own.
 type globals struct {
 	reg *registry
 	mem *mem.Memory
@@ -69,8 +70,9 @@ func (gl *globals) ReadVariable(name string) ([]byte, error) {
 	return append([]byte(nil), b...), nil
 }
 
-// WriteVariable replaces the first bytes of a global variable between runs. Conclusions that constant propagation drew
-// from read-only variables at load time remain: set those in [loader.LoadOptions].
+// WriteVariable replaces the first bytes of a global variable between runs. Conclusions that
+// constant propagation drew from read-only variables at load time remain: set those in
+// [loader.LoadOptions].
 func (gl *globals) WriteVariable(name string, data []byte) error {
 	if a, at, size, ok := gl.arenaVariable(name); ok {
 		if len(data) > size {

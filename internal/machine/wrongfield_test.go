@@ -21,7 +21,8 @@ const (
 	oldest = "../../testdata/btf/linux-5.10.262-amd64-cloud.btf.xz"
 )
 
-// wrongFields runs the programs of an object and returns their findings about fields, and how many reads were proved.
+// wrongFields runs the programs of an object and returns their findings about fields, and how many
+// reads were proved.
 func wrongFields(t *testing.T, m *machine.Machine, settle time.Duration) (found []machine.Finding, proved int) {
 	t.Helper()
 	for _, p := range m.Linked().Programs {
@@ -39,8 +40,8 @@ func wrongFields(t *testing.T, m *machine.Machine, settle time.Duration) (found 
 	return found, proved
 }
 
-// TestCorrectFieldsAreProved: in correct programs, whatever way they reach a field, all reads are proved: by the relocation that was added
-// to the address, in the program that ran.
+// TestCorrectFieldsAreProved: in correct programs, whatever way they reach a field, all reads are
+// proved: by the relocation that was added to the address, in the program that ran.
 func TestCorrectFieldsAreProved(t *testing.T) {
 	for _, tt := range []struct {
 		object  string
@@ -62,8 +63,8 @@ func TestCorrectFieldsAreProved(t *testing.T) {
 	}
 }
 
-// TestWrongFieldsAreFound: the mistakes that resemble those programs are found at their lines, in the program that made them, and nothing
-// else is.
+// TestWrongFieldsAreFound: the mistakes that resemble those programs are found at their lines, in
+// the program that made them, and nothing else is.
 func TestWrongFieldsAreFound(t *testing.T) {
 	want := map[int]string{} // the programs of lines
 	text, err := os.ReadFile("../../testdata/src/wrongfields.bpf.c")
@@ -101,7 +102,8 @@ func TestWrongFieldsAreFound(t *testing.T) {
 	}
 }
 
-// TestFindingsBelongToTheProgramThatRan: what a program does after a tail call has the place that it has in a run of its own.
+// TestFindingsBelongToTheProgramThatRan: what a program does after a tail call has the place that
+// it has in a run of its own.
 func TestFindingsBelongToTheProgramThatRan(t *testing.T) {
 	m := compose(t, load(t, "../../testdata/objects/clang-14/wrongfields.o", target(t, embedded.Name)), machine.Config{})
 	alone := m.Validate(run(t, m, "tail")).Findings
@@ -112,8 +114,8 @@ func TestFindingsBelongToTheProgramThatRan(t *testing.T) {
 	assert.Equal(t, "tail", alone[0].Program)
 }
 
-// TestCallbacksBelongToTheirProgram: a timer that one program started expires in the run of another; its reads are judged by the relocations
-// of the first.
+// TestCallbacksBelongToTheirProgram: a timer that one program started expires in the run of
+// another; its reads are judged by the relocations of the first.
 func TestCallbacksBelongToTheirProgram(t *testing.T) {
 	m := compose(t, load(t, "../../testdata/objects/clang-14/calledback.o", target(t, embedded.Name)), machine.Config{})
 	run(t, m, "arm")

@@ -7,9 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// arena is BPF_MAP_TYPE_ARENA (kernel/bpf/arena.c): a window of up to 4 GiB with pages allocated by the program. Its pointers
-// have two forms: user addresses, which are stored and shown, and kernel addresses, which are
-// accessed. Both have the same low 32 bits.
+// arena is BPF_MAP_TYPE_ARENA (kernel/bpf/arena.c): a window of up to 4 GiB with pages allocated by
+// the program. Its pointers have two forms: user addresses, which are stored and shown, and kernel
+// addresses, which are accessed. Both have the same low 32 bits.
 type arena struct {
 	base
 	win   *mem.Window
@@ -25,8 +25,8 @@ type pageRange struct{ start, n uint32 }
 const (
 	arenaFlags = uapi.MapSegvOnFault | uapi.MapMmapable | uapi.MapNoUserConv
 	arenaSpan  = 4 << 30
-	// Default addresses of arenas, used unless map_extra is set: what user space would have got from mmap, and a part
-	// of the vmalloc area.
+	// Default addresses of arenas, used unless map_extra is set: what user space would have got
+	// from mmap, and a part of the vmalloc area.
 	arenaUser = 0x7f0010000000
 	arenaKern = 0xffffc90000000000
 	// Size in bytes of the gap around each arena, the range of an instruction's offset (GUARD_SZ).
@@ -62,8 +62,8 @@ func newArena(b base) (Map, error) {
 	}
 	a.kern = arenaKern + id*2*(arenaSpan+arenaGuard)
 	a.first = a.kern + a.user%arenaSpan
-	// Any pointer within the arena's span may be dereferenced: where no page is, loads yield 0 and stores have no
-	// effect.
+	// Any pointer within the arena's span may be dereferenced: where no page is, loads yield 0 and
+	// stores have no effect.
 	win, err := b.env.Mem.AddWindow(mem.Window{Base: a.kern - arenaReach, Size: arenaSpan + 2*arenaReach, Kind: mem.WindowArena, Name: s.Name})
 	if err != nil {
 		return nil, err
@@ -119,7 +119,8 @@ func (a *arena) ToUser(addr uint64) uint64 {
 	return a.user&^(arenaSpan-1) | addr
 }
 
-// AllocPages mirrors arena_alloc_pages: it allocates at hint, or in the smallest sufficient free range.
+// AllocPages mirrors arena_alloc_pages: it allocates at hint, or in the smallest sufficient free
+// range.
 func (a *arena) AllocPages(hint uint64, count uint32) uint64 {
 	if count == 0 || count > a.pages {
 		return 0

@@ -26,7 +26,8 @@ func TestArenaMovesBeforeItsFirstPage(t *testing.T) {
 	assert.Equal(t, uapi.EBUSY, newMap(t, newEnv(t, 1), spec).(Arena).SetUserBase(at+1<<20), "map_extra fixes its address")
 }
 
-// TestArenaListsItsPages checks that pages are listed that are allocated, not those that are free or only reserved.
+// TestArenaListsItsPages checks that pages are listed that are allocated, not those that are free
+// or only reserved.
 func TestArenaListsItsPages(t *testing.T) {
 	a := newMap(t, newEnv(t, 1), Spec{Type: uapi.MapTypeArena, MaxEntries: 8, Flags: uapi.MapMmapable}).(Arena)
 	pages := func() map[uint64]byte {

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// array implements array and percpu_array (kernel/bpf/arraymap.c). Elements are allocated in chunks on first use; an
-// element that was never used reads as zero.
+// array implements array and percpu_array (kernel/bpf/arraymap.c). Elements are allocated in chunks
+// on first use; an element that was never used reads as zero.
 type array struct {
 	base
 	percpu bool
@@ -27,8 +27,8 @@ type array struct {
 const (
 	arrayFlags = uapi.MapNumaNode | uapi.MapMmapable | accessFlags | uapi.MapPreserveElems | uapi.MapInnerMap
 	arrayChunk = 64 << 10
-	// arrayLimit is the size in bytes of the largest array that is created here. Kernels are limited only by their
-	// memory.
+	// arrayLimit is the size in bytes of the largest array that is created here. Kernels are
+	// limited only by their memory.
 	arrayLimit = 1 << 36
 )
 
@@ -292,7 +292,8 @@ func (a *array) KeyOf(addr uint64) ([]byte, int, bool) {
 	return key, int(elem % a.copies), true
 }
 
-// ElemName returns the index of the value at an address in the whole array: a region has one chunk, and all CPUs' values of an element.
+// ElemName returns the index of the value at an address in the whole array: a region has one chunk,
+// and all CPUs' values of an element.
 func (a *array) ElemName(addr uint64) string {
 	key, _, ok := a.KeyOf(addr)
 	if !ok {

@@ -47,8 +47,8 @@ func (b *base) region() mem.Region {
 	return r
 }
 
-// open returns the size of a value that programs may read and write anywhere, 0 if this map's values have bytes that they may not, or if stores are
-// tracked ([mem.Config.TrackStores]).
+// open returns the size of a value that programs may read and write anywhere, 0 if this map's
+// values have bytes that they may not, or if stores are tracked ([mem.Config.TrackStores]).
 func (b *base) open() uint64 {
 	if b.spec.Flags&uapi.MapRdonlyProg != 0 || len(b.guards) != 0 || b.env.Mem.TracksStores() {
 		return 0
@@ -118,15 +118,16 @@ func (b *base) copyValue(dst, src []byte) {
 	}
 }
 
-// userCopy returns the value as user space sees it: special fields read as zero (check_and_init_map_value on the copy).
+// userCopy returns the value as user space sees it: special fields read as zero
+// (check_and_init_map_value on the copy).
 func (b *base) userCopy(src []byte) []byte {
 	out := make([]byte, b.spec.ValueSize)
 	b.copyValue(out, src)
 	return out
 }
 
-// freeFields releases what the special fields of the value at addr own and zeroes them. Locks and reference counts are
-// kept (bpf_obj_free_fields).
+// freeFields releases what the special fields of the value at addr own and zeroes them. Locks and
+// reference counts are kept (bpf_obj_free_fields).
 func (b *base) freeFields(addr uint64, val []byte) {
 	if !b.owning {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// bloom implements BPF_MAP_TYPE_BLOOM_FILTER (kernel/bpf/bloom_filter.c) with the kernel's own hash: a filter created
-// with BPF_F_ZERO_SEED has exactly the kernel's false positives.
+// bloom implements BPF_MAP_TYPE_BLOOM_FILTER (kernel/bpf/bloom_filter.c) with the kernel's own
+// hash: a filter created with BPF_F_ZERO_SEED has exactly the kernel's false positives.
 type bloom struct {
 	base
 	mask   uint32

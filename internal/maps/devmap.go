@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// devmap implements devmap, devmap_hash and cpumap (kernel/bpf/devmap.c, cpumap.c) as maps: stored values and lookups,
-// not redirects. Programs may read values, but only user space stores them.
+// devmap implements devmap, devmap_hash and cpumap (kernel/bpf/devmap.c, cpumap.c) as maps: stored
+// values and lookups, not redirects. Programs may read values, but only user space stores them.
 type devmap struct {
 	base
 	table
@@ -110,7 +110,8 @@ func (d *devmap) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	return OK
 }
 
-// check returns the errors of __dev_map_update_elem, __dev_map_hash_update_elem and cpu_map_update_elem.
+// check returns the errors of __dev_map_update_elem, __dev_map_hash_update_elem and
+// cpu_map_update_elem.
 func (d *devmap) check(i, first, prog uint32, flags uint64) uapi.Errno {
 	switch {
 	case flags > uapi.Exist:

@@ -1,18 +1,19 @@
 // Package maps implements the BPF map types of the simulated kernel.
 //
-// It knows what a map of each type accepts at creation, what its operations do and which error they return. Values are
-// in the simulated memory of package mem, where programs can access them, each with its own bounds. It does not know
-// helpers, programs or user space tools: a helper determines which operation a program requested and calls it here, and
-// what a file descriptor would refer to (a program, a cgroup, a socket, another map) is passed as a Go value.
+// It knows what a map of each type accepts at creation, what its operations do and which error they
+// return. Values are in the simulated memory of package mem, where programs can access them, each
+// with its own bounds. It does not know helpers, programs or user space tools: a helper determines
+// which operation a program requested and calls it here, and what a file descriptor would refer to
+// (a program, a cgroup, a socket, another map) is passed as a Go value.
 //
-// Start from [Env] (one per machine), [New] and [Map]. Operations of particular types are the small interfaces in
-// iface.go ([RingBuffer], [PerfArray], [Queue], [OuterMap], ...). The bpf(2) element commands, whose semantics differ
-// from those of the helpers, are the functions User* in user.go.
+// Start from [Env] (one per machine), [New] and [Map]. Operations of particular types are the small
+// interfaces in iface.go ([RingBuffer], [PerfArray], [Queue], [OuterMap], ...). The bpf(2) element
+// commands, whose semantics differ from those of the helpers, are the functions User* in user.go.
 //
 // # Rules
 //
-// Rules come from kernel/bpf of Linux 6.18 and are compared with the running kernel by kernel_test.go, operation by
-// operation. Where the kernel is not deterministic, this package is:
+// Rules come from kernel/bpf of Linux 6.18 and are compared with the running kernel by
+// kernel_test.go, operation by operation. Where the kernel is not deterministic, this package is:
 //
 //   - Iteration (NextKey, Walk) over hashes is in slot order, which is insertion order as long as nothing is deleted.
 //     Entries is always sorted by key bytes.

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// A fault beside the value of a hash names the element's key, and never the place of the value in memory.
+// A fault beside the value of a hash names the element's key, and never the place of the value in
+// memory.
 func TestFaultsNameHashElementsByKey(t *testing.T) {
 	long := append([]byte("0123456789abcdef"), "ghij"...)
 	for _, tc := range []struct {

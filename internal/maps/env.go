@@ -26,11 +26,12 @@ type Spec struct {
 	Extra      uint64 // map_extra: hash functions of a bloom filter, address of an arena
 	NumaNode   int32  // used only with uapi.MapNumaNode
 
-	// BTF and the type ids of key and value are optional. They determine the value's special fields.
+	// BTF and the type ids of key and value are optional. They determine the value's special
+	// fields.
 	BTF                *btf.Spec
 	KeyType, ValueType btf.ID
-	// Offsets are the offsets in bytes of a data section's variables by name, because they are all zero in an object
-	// file's BTF.
+	// Offsets are the offsets in bytes of a data section's variables by name, because they are all
+	// zero in an object file's BTF.
 	Offsets map[string]uint32
 
 	// Inner is the template of the maps an array or hash of maps may hold.
@@ -52,36 +53,37 @@ const (
 	ConsumeNever
 )
 
-// AllCPUs as a CPU number denotes an operation of user space: values of per-CPU maps then contain the copies of all
-// CPUs, each rounded up to 8 bytes.
+// AllCPUs as a CPU number denotes an operation of user space: values of per-CPU maps then contain
+// the copies of all CPUs, each rounded up to 8 bytes.
 const AllCPUs = -1
 
 // OK is the Errno of a successful operation.
 const OK uapi.Errno = 0
 
-// Env is shared by the maps of one machine. Set Mem and CPUs before the first [New]; the other fields are optional. The
-// zero value is not usable.
+// Env is shared by the maps of one machine. Set Mem and CPUs before the first [New]; the other
+// fields are optional. The zero value is not usable.
 type Env struct {
 	Mem           *mem.Memory
 	CPUs          int    // possible CPUs, at least 1
 	Seed          uint64 // for values that the kernel draws at random (seed of a bloom filter's hash)
 	KernelVersion uint32 // KERNEL_VERSION of the target, 0 = newest
 	Consume       ConsumeMode
-	// Host accounts for what maps keep outside simulated memory: elements of queues and stacks, records not yet taken,
-	// and the slots of large arrays; nil means a separate account.
+	// Host accounts for what maps keep outside simulated memory: elements of queues and stacks,
+	// records not yet taken, and the slots of large arrays; nil means a separate account.
 	Host *mem.Host
-	// OnLimit is called if there is no room in Host for a record or element: the operation failed in a way that it
-	// cannot fail in the kernel.
+	// OnLimit is called if there is no room in Host for a record or element: the operation failed
+	// in a way that it cannot fail in the kernel.
 	OnLimit func(error)
 	// PerfBytes is the size of each CPU's perf buffer in bytes; 0 = unlimited.
 	PerfBytes uint64
 	// PageSize of the target in bytes; 0 = 4096.
 	PageSize uint32
-	// KernelBTF provides the layout of struct bpf_map, so that programs can read a map's attributes through its
-	// pointer. Without it such reads fault.
+	// KernelBTF provides the layout of struct bpf_map, so that programs can read a map's attributes
+	// through its pointer. Without it such reads fault.
 	KernelBTF *btf.Spec
-	// FreeField is called when an element is deleted or overwritten, for each special field in it that owns something
-	// (timers, kptrs, lists, ...), before the field is zeroed. addr is the guest address of the field.
+	// FreeField is called when an element is deleted or overwritten, for each special field in it
+	// that owns something (timers, kptrs, lists, ...), before the field is zeroed. addr is the
+	// guest address of the field.
 	FreeField func(m Map, s Special, addr uint64)
 	// ValidDev reports whether a network device exists; nil accepts every index above 0.
 	ValidDev func(ifindex uint32) bool
@@ -96,16 +98,17 @@ type Env struct {
 	late   bool // see TakeLate
 }
 
-// TakeLate reports whether elements were deleted since the last call whose memory the kernel frees only after a grace period of RCU Tasks Trace, because sleepable programs
-// may still use it: those of local storage, since Linux 5.17 (call_rcu_tasks_trace of bpf_local_storage.c).
+// TakeLate reports whether elements were deleted since the last call whose memory the kernel frees
+// only after a grace period of RCU Tasks Trace, because sleepable programs may still use it: those
+// of local storage, since Linux 5.17 (call_rcu_tasks_trace of bpf_local_storage.c).
 func (e *Env) TakeLate() bool {
 	was := e.late
 	e.late = false
 	return was
 }
 
-// host reserves room for a record or an element of n bytes outside simulated memory. Otherwise a program could use up
-// all of the host's memory.
+// host reserves room for a record or an element of n bytes outside simulated memory. Otherwise a
+// program could use up all of the host's memory.
 func (e *Env) host(m *base, n int) uapi.Errno {
 	if err := e.reserve(m, mem.HostCost(n)); err != nil {
 		if e.OnLimit != nil {
@@ -149,7 +152,8 @@ func (e *Env) u32(p []byte) uint32 {
 // Maps returns all maps in the order of their creation.
 func (e *Env) Maps() []Map { return slices.Collect(e.maps.All()) }
 
-// ByAddr returns the map whose handle is at a guest address, which is what a program passes as a map pointer.
+// ByAddr returns the map whose handle is at a guest address, which is what a program passes as a
+// map pointer.
 func (e *Env) ByAddr(addr uint64) (Map, bool) {
 	m, ok := e.byAddr[addr]
 	return m, ok
@@ -160,7 +164,8 @@ func (e *Env) ByID(id uint32) (Map, bool) {
 	return e.maps.Get(id)
 }
 
-// Remove frees a map: its handle, its values, and what they own. Its id is not reused. No other map may contain it.
+// Remove frees a map: its handle, its values, and what they own. Its id is not reused. No other map
+// may contain it.
 func (e *Env) Remove(m Map) {
 	if found, _ := e.maps.Get(m.ID()); found != m {
 		return
@@ -177,9 +182,9 @@ func (e *Env) Remove(m Map) {
 	e.Mem.Free(e.Mem.Find(m.Addr()))
 }
 
-// Err returns the first failure of the simulation itself, for example because simulated memory was exhausted during an
-// operation. The operation then reported ENOMEM to the program although the kernel might have succeeded, so the run's
-// result is unreliable.
+// Err returns the first failure of the simulation itself, for example because simulated memory was
+// exhausted during an operation. The operation then reported ENOMEM to the program although the
+// kernel might have succeeded, so the run's result is unreliable.
 func (e *Env) Err() error { return e.err }
 
 func (e *Env) fail(err error) uapi.Errno {
@@ -216,7 +221,8 @@ func (e *Env) add(m Map) {
 	}
 }
 
-// EndRun ends a run for all maps, in the order of creation: deleted elements become inaccessible and user space reads buffers.
+// EndRun ends a run for all maps, in the order of creation: deleted elements become inaccessible
+// and user space reads buffers.
 func (e *Env) EndRun() {
 	for r := range e.enders.All() {
 		r.endRun()
@@ -234,8 +240,8 @@ type Snapshot struct {
 	err    error
 }
 
-// Snapshot records the state of all maps. It is complete only together with a snapshot of the memory taken at the same
-// time.
+// Snapshot records the state of all maps. It is complete only together with a snapshot of the
+// memory taken at the same time.
 func (e *Env) Snapshot() *Snapshot {
 	s := &Snapshot{maps: e.Maps(), byAddr: maps.Clone(e.byAddr), last: e.last, seq: e.seq, err: e.err}
 	if e.Host != nil {
@@ -247,7 +253,8 @@ func (e *Env) Snapshot() *Snapshot {
 	return s
 }
 
-// Restore restores all maps to a snapshot of this Env. Restore the memory first. Maps created since are forgotten.
+// Restore restores all maps to a snapshot of this Env. Restore the memory first. Maps created since
+// are forgotten.
 func (e *Env) Restore(s *Snapshot) {
 	e.last, e.seq, e.err = s.last, s.seq, s.err
 	if e.Host != nil {
@@ -306,7 +313,8 @@ func (e *CreateError) Unwrap() error { return e.Errno }
 // ErrLimit means that this simulation, not the kernel, refuses a map because of its size.
 var ErrLimit = errors.New("larger than the simulated memory")
 
-// LimitError reports a map that does not fit in simulated memory, although a kernel might create it.
+// LimitError reports a map that does not fit in simulated memory, although a kernel might create
+// it.
 type LimitError struct {
 	Map         string
 	Need, Limit uint64 // bytes

@@ -1,6 +1,7 @@
 package maps
 
-// Grown lists, by map, the chunks of memory for values that exist: maps get them when they are first needed.
+// Grown lists, by map, the chunks of memory for values that exist: maps get them when they are
+// first needed.
 func (e *Env) Grown() [][]int {
 	out := make([][]int, 0, e.maps.Len())
 	for m := range e.maps.All() {

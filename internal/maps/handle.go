@@ -11,9 +11,10 @@ import (
 // handleSize is the size in bytes of a map's handle if the kernel's struct bpf_map is unknown.
 const handleSize = 256
 
-// handleView is the memory view of a map's kernel object, which is struct bpf_map and the struct of the map's type that embeds it. Programs
-// may read it through a map pointer (kernel/bpf/verifier.c check_ptr_to_map_access). Only attributes and fields derived from them are
-// simulated. Stores are not permitted.
+// handleView is the memory view of a map's kernel object, which is struct bpf_map and the struct of
+// the map's type that embeds it. Programs may read it through a map pointer (kernel/bpf/verifier.c
+// check_ptr_to_map_access). Only attributes and fields derived from them are simulated. Stores are
+// not permitted.
 type handleView struct {
 	env  *Env
 	m    Map
@@ -63,8 +64,8 @@ func roundUp8(n uint32) uint64 { return (uint64(n) + 7) &^ 7 }
 // powerOfTwo rounds n up to a power of two (roundup_pow_of_two).
 func powerOfTwo(n uint32) uint64 { return 1 << bits.Len32(max(n, 1)-1) }
 
-// counted returns the getter of bpf_htab.count. Preallocated maps do not use that field, nor do large maps on kernels with a per-CPU
-// counter (PERCPU_COUNTER_BATCH).
+// counted returns the getter of bpf_htab.count. Preallocated maps do not use that field, nor do
+// large maps on kernels with a per-CPU counter (PERCPU_COUNTER_BATCH).
 func (v *handleView) counted(perCPU bool) func(Map) uint64 {
 	const batch = 32
 	return func(m Map) uint64 {
@@ -76,8 +77,8 @@ func (v *handleView) counted(perCPU bool) func(Map) uint64 {
 	}
 }
 
-// elementSize returns the getter of bpf_htab.elem_size: the size of an element's head, its key, and its value or the pointer to its per-CPU
-// values (htab_map_alloc).
+// elementSize returns the getter of bpf_htab.elem_size: the size of an element's head, its key, and
+// its value or the pointer to its per-CPU values (htab_map_alloc).
 func elementSize(head uint32) func(Map) uint64 {
 	return func(m Map) uint64 {
 		s := m.Spec()
@@ -144,8 +145,8 @@ func (v *handleView) placeName(id btf.ID) {
 	}
 }
 
-// placeType adds the fields of the struct of the map's type, which must start with struct bpf_map, and returns its size, or 0 if it is
-// unknown.
+// placeType adds the fields of the struct of the map's type, which must start with struct bpf_map,
+// and returns its size, or 0 if it is unknown.
 func (v *handleView) placeType(name string) uint64 {
 	if v.spec == nil || name == "bpf_map" {
 		return 0

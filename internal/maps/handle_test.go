@@ -22,7 +22,8 @@ const (
 	atUserStart           = 24
 )
 
-// mapTypes are a kernel's struct bpf_map, bpf_array, and bpf_htab with or without the counters for each CPU that Linux 6.1 brought.
+// mapTypes are a kernel's struct bpf_map, bpf_array, and bpf_htab with or without the counters for
+// each CPU that Linux 6.1 brought.
 func mapTypes(t *testing.T, perCPUCount bool) *btf.Spec {
 	b := btf.NewBuilder(nil)
 	u32, u64 := b.Int("unsigned int", 4, 0), b.Int("unsigned long long", 8, 0)
@@ -43,8 +44,8 @@ func mapTypes(t *testing.T, perCPUCount bool) *btf.Spec {
 	return spec
 }
 
-// TestMapPointersShowWhatTheKernelComputes: a program that reads a map as the struct of its type finds what the kernel derives from the
-// map's attributes (array_map_alloc, htab_map_alloc).
+// TestMapPointersShowWhatTheKernelComputes: a program that reads a map as the struct of its type
+// finds what the kernel derives from the map's attributes (array_map_alloc, htab_map_alloc).
 func TestMapPointersShowWhatTheKernelComputes(t *testing.T) {
 	const cpus = 2
 	hash := Spec{Type: uapi.MapTypeHash, KeySize: 4, ValueSize: 12, MaxEntries: 100}
@@ -88,7 +89,8 @@ func TestMapPointersShowWhatTheKernelComputes(t *testing.T) {
 	}
 }
 
-// TestArenasShowTheirAddressInUserSpace: as map_extra says, else as user space mapped it (arena_map_alloc, arena_map_mmap).
+// TestArenasShowTheirAddressInUserSpace: as map_extra says, else as user space mapped it
+// (arena_map_alloc, arena_map_mmap).
 func TestArenasShowTheirAddressInUserSpace(t *testing.T) {
 	const fixed, mapped = 0x7a0000000000, 0x7b0000000000
 	for extra, want := range map[uint64]uint64{fixed: fixed, 0: mapped} {
@@ -104,7 +106,8 @@ func TestArenasShowTheirAddressInUserSpace(t *testing.T) {
 	}
 }
 
-// TestMapPointersRefuseTheRestByName: what a kernel keeps besides is not simulated, and cannot be written.
+// TestMapPointersRefuseTheRestByName: what a kernel keeps besides is not simulated, and cannot be
+// written.
 func TestMapPointersRefuseTheRestByName(t *testing.T) {
 	env := newEnv(t, 1)
 	env.KernelBTF = mapTypes(t, true)

@@ -13,8 +13,8 @@ type hash struct {
 	percpu   bool
 	prealloc bool
 	lru      *lru
-	// spare is the slot that each CPU uses for its next replacement of an element (extra_elems of preallocated maps).
-	// The replaced one becomes the new spare.
+	// spare is the slot that each CPU uses for its next replacement of an element (extra_elems of
+	// preallocated maps). The replaced one becomes the new spare.
 	spare []uint32
 }
 
@@ -38,8 +38,8 @@ func newHash(b base) (Map, error) {
 	}
 	cpus := b.env.CPUs
 	if isLRU && s.Flags&uapi.MapNoCommonLRU != 0 {
-		// htab_map_alloc ensures that each CPU's LRU list has at least one element; rounding never reduces the number
-		// requested.
+		// htab_map_alloc ensures that each CPU's LRU list has at least one element; rounding never
+		// reduces the number requested.
 		n := uint32(cpus)
 		if up := (s.MaxEntries + n - 1) / n * n; up >= s.MaxEntries {
 			h.spec.MaxEntries = up
@@ -197,8 +197,8 @@ func (h *hash) set(slot uint32, value []byte) {
 	h.note(slot, 0)
 }
 
-// replaceElem gives the key a new element, as the kernel does: through a pointer to the old one the old value remains
-// visible.
+// replaceElem gives the key a new element, as the kernel does: through a pointer to the old one the
+// old value remains visible.
 func (h *hash) replaceElem(hk, old uint32, cpu int, value []byte) uapi.Errno {
 	var slot uint32
 	i := max(cpu, 0)
@@ -225,9 +225,10 @@ func (h *hash) replaceElem(hk, old uint32, cpu int, value []byte) uapi.Errno {
 	return OK
 }
 
-// updateLRU evicts only for a new key that will be stored. The kernel allocates the new element before it looks for the
-// old one and checks the flags (htab_lru_map_update_elem), so that even an update of an existing key, or one that
-// fails, may evict an element if none is free. In a list of one element that is always so: see evictOnly.
+// updateLRU evicts only for a new key that will be stored. The kernel allocates the new element
+// before it looks for the old one and checks the flags (htab_lru_map_update_elem), so that even an
+// update of an existing key, or one that fails, may evict an element if none is free. In a list of
+// one element that is always so: see evictOnly.
 func (h *hash) updateLRU(hk uint32, cpu int, key, value []byte, mode uint64) uapi.Errno {
 	h.evictOnly(cpu)
 	old := h.find(hk, key)
@@ -257,9 +258,9 @@ func (h *hash) updateLRU(hk uint32, cpu int, key, value []byte, mode uint64) uap
 	return OK
 }
 
-// evictOnly makes room for an update in a list of one element. The kernel allocates a new element before it looks for
-// the key, so the only one is evicted, whatever its key: BPF_NOEXIST succeeds, and BPF_EXIST fails and leaves the list
-// empty (measured on Linux 6.18).
+// evictOnly makes room for an update in a list of one element. The kernel allocates a new element
+// before it looks for the key, so the only one is evicted, whatever its key: BPF_NOEXIST succeeds,
+// and BPF_EXIST fails and leaves the list empty (measured on Linux 6.18).
 func (h *hash) evictOnly(cpu int) {
 	if victim, full := h.lru.victim(max(cpu, 0)); full && h.lru.room(max(cpu, 0)) == 1 {
 		h.dropElem(victim)
@@ -305,8 +306,8 @@ func (h *hash) updatePercpu(hk uint32, cpu int, key, value []byte, mode uint64) 
 	return OK
 }
 
-// setCopies stores the value for one CPU, or for all in an update by user space. In a new element the other CPUs'
-// copies are zero (pcpu_init_value).
+// setCopies stores the value for one CPU, or for all in an update by user space. In a new element
+// the other CPUs' copies are zero (pcpu_init_value).
 func (h *hash) setCopies(slot uint32, cpu int, value []byte, fresh bool) {
 	step := round8(h.spec.ValueSize)
 	for c := range h.env.CPUs {

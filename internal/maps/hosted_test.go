@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestHostBytes: what maps keep outside simulated memory has a bound, whatever their size, and what is taken away makes room.
+// TestHostBytes: what maps keep outside simulated memory has a bound, whatever their size, and what
+// is taken away makes room.
 func TestHostBytes(t *testing.T) {
 	const value, limit = 1000, 10 * (768 + 24*1000)
 	data := make([]byte, value)
@@ -52,7 +53,8 @@ func TestHostBytes(t *testing.T) {
 	}
 }
 
-// TestSlotsOfManyMaps: definitions are small, so that an object has room for any number of maps with many slots.
+// TestSlotsOfManyMaps: definitions are small, so that an object has room for any number of maps
+// with many slots.
 func TestSlotsOfManyMaps(t *testing.T) {
 	for _, s := range []Spec{
 		{Type: uapi.MapTypeProgArray, KeySize: 4, ValueSize: 4, MaxEntries: 1000},

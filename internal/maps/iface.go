@@ -2,28 +2,29 @@ package maps
 
 import "github.com/bpfrun/bpfrun/internal/uapi"
 
-// Map is implemented by every map type. Keys and values are in the target's byte order. Operations that a type lacks
-// return the kernel's errno.
+// Map is implemented by every map type. Keys and values are in the target's byte order. Operations
+// that a type lacks return the kernel's errno.
 type Map interface {
-	// Spec returns the attributes of the map, including those that the kernel changes at creation (flags of device
-	// maps, max_entries of some LRU maps).
+	// Spec returns the attributes of the map, including those that the kernel changes at creation
+	// (flags of device maps, max_entries of some LRU maps).
 	Spec() *Spec
 	// ID returns the map's id; ids count from 1 in the order of creation.
 	ID() uint32
 	// Addr returns the guest address of the map's handle, the value of an LD_IMM64 of the map.
 	Addr() uint64
-	// Lookup returns the guest address of the value, as bpf_map_lookup_elem does for a program on that CPU. For an
-	// array or hash of maps it is the address of the inner map's handle.
+	// Lookup returns the guest address of the value, as bpf_map_lookup_elem does for a program on
+	// that CPU. For an array or hash of maps it is the address of the inner map's handle.
 	Lookup(cpu int, key []byte) (addr uint64, err uapi.Errno)
-	// Update stores a value as bpf_map_update_elem does on that CPU, or with AllCPUs as user space does.
+	// Update stores a value as bpf_map_update_elem does on that CPU, or with AllCPUs as user space
+	// does.
 	Update(cpu int, key, value []byte, flags uint64) uapi.Errno
 	// Delete removes an element.
 	Delete(key []byte) uapi.Errno
-	// NextKey returns the key after key, or the first one if key is nil or not in the map. After the last key it
-	// returns ENOENT.
+	// NextKey returns the key after key, or the first one if key is nil or not in the map. After
+	// the last key it returns ENOENT.
 	NextKey(key []byte) ([]byte, uapi.Errno)
-	// Entries returns a copy of the contents: hashes sorted by key bytes, arrays by index without all-zero elements,
-	// queues and stacks in pop order. Special fields read as zero.
+	// Entries returns a copy of the contents: hashes sorted by key bytes, arrays by index without
+	// all-zero elements, queues and stacks in pop order. Special fields read as zero.
 	Entries() []Entry
 	// Snapshot and Restore save and restore all state except for bytes in simulated memory.
 	Snapshot() any
@@ -41,13 +42,14 @@ type Entry struct {
 	Ref any
 }
 
-// ValueBase is implemented by maps whose value bytes have a fixed address (LD_IMM64 of a map value): arrays of one
-// element, arenas.
+// ValueBase is implemented by maps whose value bytes have a fixed address (LD_IMM64 of a map
+// value): arrays of one element, arenas.
 type ValueBase interface {
 	DirectValue(off uint32) (addr uint64, err uapi.Errno)
 }
 
-// PercpuLookup is implemented by maps with one copy of each value per CPU (bpf_map_lookup_percpu_elem).
+// PercpuLookup is implemented by maps with one copy of each value per CPU
+// (bpf_map_lookup_percpu_elem).
 type PercpuLookup interface {
 	LookupCPU(key []byte, cpu int) (addr uint64, err uapi.Errno)
 }
@@ -57,10 +59,11 @@ type Cursor struct {
 	next uint32
 }
 
-// Walker is implemented by maps that bpf_for_each_map_elem can walk. The element just returned may be deleted.
+// Walker is implemented by maps that bpf_for_each_map_elem can walk. The element just returned may
+// be deleted.
 type Walker interface {
-	// Walk returns the next element's key, which is valid until the map changes, and the guest address of its value on
-	// that CPU.
+	// Walk returns the next element's key, which is valid until the map changes, and the guest
+	// address of its value on that CPU.
 	Walk(cpu int, c *Cursor) (key []byte, addr uint64, ok bool)
 }
 
@@ -71,14 +74,15 @@ type KeyFinder interface {
 
 // Placer is implemented by maps that give a key another element when it is set.
 type Placer interface {
-	// NextValue returns the guest address of the value that an update of the key on that CPU would write; ok is false if it writes none, or in place, or
-	// if there is no memory for it yet.
+	// NextValue returns the guest address of the value that an update of the key on that CPU would
+	// write; ok is false if it writes none, or in place, or if there is no memory for it yet.
 	NextValue(cpu int, key []byte) (addr uint64, ok bool)
 }
 
 // LookupDeleter is implemented by maps with BPF_MAP_LOOKUP_AND_DELETE_ELEM for keyed elements.
 type LookupDeleter interface {
-	// LookupDelete copies the value (for all CPUs, each rounded up to 8 bytes) to value and deletes the element.
+	// LookupDelete copies the value (for all CPUs, each rounded up to 8 bytes) to value and deletes
+	// the element.
 	LookupDelete(key, value []byte, flags uint64) uapi.Errno
 }
 
@@ -94,7 +98,8 @@ type RingBuffer interface {
 	Map
 	// Reserve returns the address of size writable bytes; ok is false if the kernel returns NULL.
 	Reserve(size, flags uint64) (addr uint64, ok bool)
-	// Submit and Discard end a reservation; later accesses fault. ENOENT: addr is not an open reservation.
+	// Submit and Discard end a reservation; later accesses fault. ENOENT: addr is not an open
+	// reservation.
 	Submit(addr, flags uint64) uapi.Errno
 	Discard(addr, flags uint64) uapi.Errno
 	// Output copies data as one record.
@@ -118,15 +123,17 @@ type RingBuffer interface {
 // PerfArray is BPF_MAP_TYPE_PERF_EVENT_ARRAY.
 type PerfArray interface {
 	Map
-	// Output implements bpf_perf_event_output on that CPU; flags contains the index or BPF_F_CURRENT_CPU.
+	// Output implements bpf_perf_event_output on that CPU; flags contains the index or
+	// BPF_F_CURRENT_CPU.
 	Output(cpu int, flags uint64, data []byte) uapi.Errno
-	// SetEvent puts a perf event of a CPU into a slot; cpu < 0 empties the slot. Initially every slot below the number
-	// of CPUs holds the event of its CPU.
+	// SetEvent puts a perf event of a CPU into a slot; cpu < 0 empties the slot. Initially every
+	// slot below the number of CPUs holds the event of its CPU.
 	SetEvent(index uint32, cpu int) uapi.Errno
 	// EventCPU returns the CPU of the event in a slot: ENOENT if empty, E2BIG if out of range.
 	EventCPU(index uint32) (int, uapi.Errno)
-	// Count returns what the event in a slot has counted, for a program on that CPU; the errors are those of EventCPU and [PerfSink]. Without a sink, known is false
-	// for events, which then are the simulated user space's.
+	// Count returns what the event in a slot has counted, for a program on that CPU; the errors are
+	// those of EventCPU and [PerfSink]. Without a sink, known is false for events, which then are
+	// the simulated user space's.
 	Count(index uint32, cpu int) (count PerfCount, known bool, e uapi.Errno)
 	Records() []Record
 	TakeRecords() []Record
@@ -140,14 +147,15 @@ type PerfArray interface {
 // StackTrace is BPF_MAP_TYPE_STACK_TRACE.
 type StackTrace interface {
 	Map
-	// StackID implements bpf_get_stackid for a call chain, innermost first: the id, or a negative errno.
+	// StackID implements bpf_get_stackid for a call chain, innermost first: the id, or a negative
+	// errno.
 	StackID(ips []uint64, flags uint64) int64
 	// Stack returns the addresses stored under an id.
 	Stack(id uint32) ([]uint64, bool)
 }
 
-// RefArray is a map of objects that file descriptors refer to, here Go values: prog_array, cgroup_array, xskmap,
-// reuseport_sockarray.
+// RefArray is a map of objects that file descriptors refer to, here Go values: prog_array,
+// cgroup_array, xskmap, reuseport_sockarray.
 type RefArray interface {
 	Map
 	// Ref returns the value in a slot.
@@ -168,8 +176,8 @@ type ProgArray interface {
 	Map
 	Prog(index uint32) (any, bool)
 	SetProg(index uint32, prog any) uapi.Errno
-	// Links returns a number for each slot, for the engine's use. The map sets it to 0 when the slot changes. It returns nil for
-	// large arrays.
+	// Links returns a number for each slot, for the engine's use. The map sets it to 0 when the
+	// slot changes. It returns nil for large arrays.
 	Links() []uint64
 }
 
@@ -185,17 +193,18 @@ type OuterMap interface {
 type Queue interface {
 	Map
 	Push(value []byte, flags uint64) uapi.Errno
-	// Pop and Peek copy to value; for an empty map they zero it and return ENOENT. Peek on a bloom filter reports
-	// whether value may be in it.
+	// Pop and Peek copy to value; for an empty map they zero it and return ENOENT. Peek on a bloom
+	// filter reports whether value may be in it.
 	Pop(value []byte) uapi.Errno
 	Peek(value []byte) uapi.Errno
 }
 
-// LocalStorage is storage attached to kernel objects: task, socket, inode, cgroup storage. An owner is identified by
-// the guest address of its object.
+// LocalStorage is storage attached to kernel objects: task, socket, inode, cgroup storage. An owner
+// is identified by the guest address of its object.
 type LocalStorage interface {
 	Map
-	// Get returns the owner's value. If there is none and create is set, it creates it from init (nil = zero).
+	// Get returns the owner's value. If there is none and create is set, it creates it from init
+	// (nil = zero).
 	Get(owner uint64, init []byte, create bool) (addr uint64, err uapi.Errno)
 	// DeleteOwner deletes the owner's value, FreeOwner that of an owner that is freed.
 	DeleteOwner(owner uint64) uapi.Errno
@@ -209,8 +218,8 @@ type UserRing interface {
 	Map
 	// Push adds a sample as user space does; ENOSPC if it does not fit.
 	Push(sample []byte) uapi.Errno
-	// Next takes the oldest sample and returns the address of its bytes, which are readable until Release; ENODATA if
-	// there is none.
+	// Next takes the oldest sample and returns the address of its bytes, which are readable until
+	// Release; ENODATA if there is none.
 	Next() (addr uint64, size uint32, err uapi.Errno)
 	// Release ends access to the sample that Next returned.
 	Release(addr uint64)
@@ -220,10 +229,12 @@ type UserRing interface {
 	SetSource(UserSource)
 }
 
-// Arena is BPF_MAP_TYPE_ARENA. Programs hold user addresses; memory is at kernel addresses with the same low 32 bits.
+// Arena is BPF_MAP_TYPE_ARENA. Programs hold user addresses; memory is at kernel addresses with the
+// same low 32 bits.
 type Arena interface {
 	Map
-	// AllocPages returns the user address of count new pages, at hint unless that is 0; 0 on failure.
+	// AllocPages returns the user address of count new pages, at hint unless that is 0; 0 on
+	// failure.
 	AllocPages(hint uint64, count uint32) uint64
 	FreePages(addr uint64, count uint32)
 	// ReservePages excludes free pages from allocation.
@@ -234,13 +245,14 @@ type Arena interface {
 	// ToKernel and ToUser convert pointers as addr_space_cast does; an offset of zero gives null.
 	ToKernel(addr uint64) uint64
 	ToUser(addr uint64) uint64
-	// UserBase returns the user address of the first page; KernelBase the kernel address for a pointer whose low 32
-	// bits are 0.
+	// UserBase returns the user address of the first page; KernelBase the kernel address for a
+	// pointer whose low 32 bits are 0.
 	UserBase() uint64
 	KernelBase() uint64
-	// SetUserBase moves the user addresses, as the first mmap of an arena without map_extra does: EBUSY once pages are allocated, EINVAL if the arena would cross a
-	// 4 GiB boundary there.
+	// SetUserBase moves the user addresses, as the first mmap of an arena without map_extra does:
+	// EBUSY once pages are allocated, EINVAL if the arena would cross a 4 GiB boundary there.
 	SetUserBase(addr uint64) uapi.Errno
-	// Pages calls f for each allocated page with its offset and contents, which are valid during the call.
+	// Pages calls f for each allocated page with its offset and contents, which are valid during
+	// the call.
 	Pages(f func(off uint64, data []byte))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/keyhash"
 )
 
-// index finds slots by key. It is an open-addressing table with linear probing and backward-shift deletion. An entry is
-// the upper half of a key's hash and the slot plus one; 0 means empty.
+// index finds slots by key. It is an open-addressing table with linear probing and backward-shift
+// deletion. An entry is the upper half of a key's hash and the slot plus one; 0 means empty.
 type index struct {
 	keySize int
 	keys    []byte // key of slot i at i*keySize

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Bob Jenkins' lookup3 hash as in include/linux/jhash.h. Stack ids and bloom filter bits follow from it and are visible
-// to programs and users.
+// Bob Jenkins' lookup3 hash as in include/linux/jhash.h. Stack ids and bloom filter bits follow
+// from it and are visible to programs and users.
 
 const jhashInit = 0xdeadbeef
 

@@ -22,8 +22,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// The running kernel as an oracle: the same operations on a map of the kernel and on ours must give the
-// same errors and the same contents. Nothing is attached or pinned. The system call is used
+// The running kernel as an oracle: the same operations on a map of the kernel and on ours must give
+// the same errors and the same contents. Nothing is attached or pinned. The system call is used
 // directly, so that a loader's own checks do not hide the kernel's.
 
 var iterations = flag.Int("create-iterations", 300, "map creations to compare with the running kernel, by type")

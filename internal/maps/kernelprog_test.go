@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// probe is a program for the running kernel that makes calls on one map and stores results in an array.
+// probe is a program for the running kernel that makes calls on one map and stores results in an
+// array.
 type probe struct {
 	insns   asm.Instructions
 	m, out  *ebpf.Map
@@ -101,7 +102,8 @@ func newProbe(t *testing.T, spec *ebpf.MapSpec) *probe {
 	return &probe{m: m, out: out}
 }
 
-// TestKernelStalePointers compares what a program sees through pointers to replaced and deleted elements.
+// TestKernelStalePointers compares what a program sees through pointers to replaced and deleted
+// elements.
 func TestKernelStalePointers(t *testing.T) {
 	p := newProbe(t, &ebpf.MapSpec{Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: 8})
 	p.update(1, 11)

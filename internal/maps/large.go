@@ -9,7 +9,8 @@ const (
 // Len returns the number of elements.
 func (t *table) Len() int { return t.index.n }
 
-// Large reports whether programs have created too many elements in a map to list them, and how many.
+// Large reports whether programs have created too many elements in a map to list them, and how
+// many.
 func Large(m Map) (elements int, large bool) {
 	t, ok := m.(interface{ Len() int })
 	if !ok {

@@ -1,16 +1,19 @@
 package maps
 
-// Layout describes where the values of an array are. It is valid for as long as the array exists, even across Restore.
+// Layout describes where the values of an array are. It is valid for as long as the array exists,
+// even across Restore.
 type Layout struct {
 	Entries uint32
-	// Stride is the distance between elements, CopyStride that between the copies for different CPUs, both in bytes.
-	// Copies is the number of copies.
+	// Stride is the distance between elements, CopyStride that between the copies for different
+	// CPUs, both in bytes. Copies is the number of copies.
 	Stride, CopyStride uint64
 	Copies             int
-	// Bases are the addresses of the chunks of 1<<Shift elements, 0 for those not allocated yet: At allocates them.
+	// Bases are the addresses of the chunks of 1<<Shift elements, 0 for those not allocated yet: At
+	// allocates them.
 	Bases []uint64
 	Shift uint
-	// Open is the number of bytes of each element that programs may read and write without restriction: all, or 0.
+	// Open is the number of bytes of each element that programs may read and write without
+	// restriction: all, or 0.
 	Open uint64
 }
 
@@ -27,8 +30,8 @@ func (a *array) Layout() Layout {
 	}
 }
 
-// Row is where elements that follow each other are: element Index is at Addr, those up to End (exclusive) at the same
-// distance from each other.
+// Row is where elements that follow each other are: element Index is at Addr, those up to End
+// (exclusive) at the same distance from each other.
 type Row struct {
 	Index, End     uint32
 	Addr, Distance uint64

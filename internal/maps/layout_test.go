@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestLayoutHoldsForLookups: an address worked out from the layout is the one Lookup gives, before and after chunks appear and over
-// Restore, though the layout is asked for once.
+// TestLayoutHoldsForLookups: an address worked out from the layout is the one Lookup gives, before
+// and after chunks appear and over Restore, though the layout is asked for once.
 func TestLayoutHoldsForLookups(t *testing.T) {
 	for _, s := range []Spec{
 		{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 8, MaxEntries: 10},
@@ -58,7 +58,8 @@ func TestLayoutHoldsForLookups(t *testing.T) {
 	}
 }
 
-// TestOnlyOrdinaryValuesAreOpen: engines may skip the check of accesses to values without bytes that programs may not write.
+// TestOnlyOrdinaryValuesAreOpen: engines may skip the check of accesses to values without bytes
+// that programs may not write.
 func TestOnlyOrdinaryValuesAreOpen(t *testing.T) {
 	spec, val := valueType(t)
 	for _, tt := range []struct {

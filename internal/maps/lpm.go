@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// trie implements BPF_MAP_TYPE_LPM_TRIE (kernel/bpf/lpm_trie.c). Elements are indexed by prefix: its length and the
-// key's bits up to it. A lookup tries the lengths in use, longest first.
+// trie implements BPF_MAP_TYPE_LPM_TRIE (kernel/bpf/lpm_trie.c). Elements are indexed by prefix:
+// its length and the key's bits up to it. A lookup tries the lengths in use, longest first.
 type trie struct {
 	base
 	table
@@ -168,8 +168,8 @@ func (t *trie) fullKey(slot uint32) []byte {
 	return t.full[int(slot)*size : (int(slot)+1)*size]
 }
 
-// compare orders prefixes as the kernel's get_next_key does: by bits, and a prefix after all longer ones within it
-// (postorder).
+// compare orders prefixes as the kernel's get_next_key does: by bits, and a prefix after all longer
+// ones within it (postorder).
 func (t *trie) compare(a, b []byte) int {
 	order := t.env.Mem.ByteOrder()
 	na, nb := order.Uint32(a), order.Uint32(b)
@@ -200,7 +200,8 @@ func (t *trie) sorted() []uint32 {
 	return t.order
 }
 
-// NextKey goes from more to less specific prefixes (postorder), each with the key's bits as they were stored.
+// NextKey goes from more to less specific prefixes (postorder), each with the key's bits as they
+// were stored.
 func (t *trie) NextKey(key []byte) ([]byte, uapi.Errno) {
 	order := t.sorted()
 	if len(order) == 0 {

@@ -2,8 +2,9 @@ package maps
 
 import "slices"
 
-// lru orders the elements of an LRU map by use. With BPF_F_NO_COMMON_LRU every CPU has its own list and an equal share
-// of the elements; otherwise there is one list. An element belongs to the list of the CPU that created it.
+// lru orders the elements of an LRU map by use. With BPF_F_NO_COMMON_LRU every CPU has its own list
+// and an equal share of the elements; otherwise there is one list. An element belongs to the list
+// of the CPU that created it.
 type lru struct {
 	lists []lruList
 	nodes []lruNode // by slot

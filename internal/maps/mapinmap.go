@@ -161,7 +161,8 @@ func (m *arrayOfMaps) Entries() []Entry {
 func (m *arrayOfMaps) Snapshot() any { return slices.Clone(m.slots) }
 func (m *arrayOfMaps) Restore(v any) { copy(m.slots, v.([]Map)) }
 
-// hashOfMaps is BPF_MAP_TYPE_HASH_OF_MAPS. It uses the index of a hash; the inner maps are Go values by slot.
+// hashOfMaps is BPF_MAP_TYPE_HASH_OF_MAPS. It uses the index of a hash; the inner maps are Go
+// values by slot.
 type hashOfMaps struct {
 	base
 	index

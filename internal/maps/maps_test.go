@@ -49,7 +49,8 @@ func TestRefusals(t *testing.T) {
 	assert.Empty(t, env.Maps())
 }
 
-// TestMemoryOfAnElementThatNeverWasIsNamed: a program may read there, and the message must not need a key.
+// TestMemoryOfAnElementThatNeverWasIsNamed: a program may read there, and the message must not need
+// a key.
 func TestMemoryOfAnElementThatNeverWasIsNamed(t *testing.T) {
 	env := newEnv(t, 1)
 	m := newMap(t, env, Spec{Type: uapi.MapTypeHash, KeySize: 44, ValueSize: 64, MaxEntries: 16})
@@ -244,7 +245,8 @@ func TestRingbufAccounting(t *testing.T) {
 	r := newMap(t, env, Spec{Type: uapi.MapTypeRingbuf, MaxEntries: 4096}).(RingBuffer)
 	_, ok := r.Reserve(4096-8+1, 0)
 	assert.False(t, ok)
-	// A record that would fill the ring completely does not fit: the positions may differ by 4095 at most.
+	// A record that would fill the ring completely does not fit: the positions may differ by 4095
+	// at most.
 	_, ok = r.Reserve(4096-8, 0)
 	assert.False(t, ok)
 	_, ok = r.Reserve(8, 1)
@@ -505,7 +507,8 @@ func TestIndexAgainstMap(t *testing.T) {
 	}
 }
 
-// TestRingbufOverwrite follows the positions of a full ring through records that take the place of old ones.
+// TestRingbufOverwrite follows the positions of a full ring through records that take the place of
+// old ones.
 func TestRingbufOverwrite(t *testing.T) {
 	for _, mode := range []ConsumeMode{ConsumeNever, ConsumeEachRun, ConsumeAtOnce} {
 		env := newEnv(t, 1)
@@ -544,7 +547,8 @@ func TestRingbufOverwrite(t *testing.T) {
 	}
 }
 
-// TestRingbufOverwriteRelease: the flag exists since 6.19, and only for ring buffers that programs write.
+// TestRingbufOverwriteRelease: the flag exists since 6.19, and only for ring buffers that programs
+// write.
 func TestRingbufOverwriteRelease(t *testing.T) {
 	for _, c := range []struct {
 		minor uint32

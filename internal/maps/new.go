@@ -51,8 +51,8 @@ func Simulated(t uapi.MapType) bool {
 	return ok
 }
 
-// New creates a map as BPF_MAP_CREATE does. The error is a *NotSimulated, a *CreateError with the kernel's errno, a
-// *LimitError, or a failure of the simulated memory.
+// New creates a map as BPF_MAP_CREATE does. The error is a *NotSimulated, a *CreateError with the
+// kernel's errno, a *LimitError, or a failure of the simulated memory.
 func New(env *Env, s Spec) (Map, error) {
 	create, ok := constructors[s.Type]
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// structOps implements BPF_MAP_TYPE_STRUCT_OPS: the image of the struct that a set of programs implements. The map only
-// stores the bytes; the machine registers them.
+// structOps implements BPF_MAP_TYPE_STRUCT_OPS: the image of the struct that a set of programs
+// implements. The map only stores the bytes; the machine registers them.
 type structOps struct {
 	base
 	value []byte
@@ -32,7 +32,8 @@ func (m *structOps) zeroKey(key []byte) bool {
 	return len(key) >= 4 && m.env.u32(key) == 0
 }
 
-// Lookup fails, because only user space gets a copy: bpf_struct_ops_map_lookup_elem returns EINVAL to programs.
+// Lookup fails, because only user space gets a copy: bpf_struct_ops_map_lookup_elem returns EINVAL
+// to programs.
 func (m *structOps) Lookup(int, []byte) (uint64, uapi.Errno) { return 0, uapi.EINVAL }
 
 // Update registers the struct: once, until it is deleted.
@@ -78,8 +79,9 @@ func (m *structOps) Entries() []Entry {
 func (m *structOps) Snapshot() any { return m.value }
 func (m *structOps) Restore(v any) { m.value = v.([]byte) }
 
-// insnArray implements BPF_MAP_TYPE_INSN_ARRAY (Linux 6.19): offsets of instructions, for indirect jumps. Values are
-// struct bpf_insn_array_value {orig_off, xlated_off, jitted_off, unused}; user space sets only orig_off.
+// insnArray implements BPF_MAP_TYPE_INSN_ARRAY (Linux 6.19): offsets of instructions, for indirect
+// jumps. Values are struct bpf_insn_array_value {orig_off, xlated_off, jitted_off, unused}; user
+// space sets only orig_off.
 type insnArray struct {
 	array
 }
@@ -108,7 +110,8 @@ func (a *insnArray) Update(cpu int, key, value []byte, flags uint64) uapi.Errno 
 	return a.array.Update(cpu, key, value, flags)
 }
 
-// DirectValue returns the base address of the table, from which an indirect jump computes its target.
+// DirectValue returns the base address of the table, from which an indirect jump computes its
+// target.
 func (a *insnArray) DirectValue(off uint32) (uint64, uapi.Errno) {
 	if off%16 != 0 || off/16 >= a.n || len(a.bases) != 1 {
 		return 0, uapi.EINVAL

@@ -1,7 +1,8 @@
 package maps
 
-// overwriting is what a ring buffer with BPF_F_RB_OVERWRITE adds: a new record takes the place of the oldest ones, whether or not user
-// space read them (kernel/bpf/ringbuf.c __bpf_ringbuf_reserve).
+// overwriting is what a ring buffer with BPF_F_RB_OVERWRITE adds: a new record takes the place of
+// the oldest ones, whether or not user space read them (kernel/bpf/ringbuf.c
+// __bpf_ringbuf_reserve).
 type overwriting struct {
 	pos  uint64   // position after the last record that was overwritten
 	lens []uint32 // lengths in the ring of the records between pos and the producer's position
@@ -28,7 +29,8 @@ func (r *ringbuf) oldestOpen() uint64 {
 	return r.prod
 }
 
-// overwrite makes room for a record of n bytes in the ring, which must fit behind the oldest open one, and forgets what nobody can read any more.
+// overwrite makes room for a record of n bytes in the ring, which must fit behind the oldest open
+// one, and forgets what nobody can read any more.
 func (r *ringbuf) overwrite(n uint64) {
 	o := r.over
 	gone := 0

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// perfArray implements BPF_MAP_TYPE_PERF_EVENT_ARRAY. The simulated user space has opened a software event for every
-// CPU and put it into that CPU's slot, as tools usually do.
+// perfArray implements BPF_MAP_TYPE_PERF_EVENT_ARRAY. The simulated user space has opened a
+// software event for every CPU and put it into that CPU's slot, as tools usually do.
 type perfArray struct {
 	base
 	events  map[uint32]int32 // CPU of the event in each slot
@@ -33,11 +33,12 @@ func newPerf(b base) (Map, error) {
 	return p, nil
 }
 
-// perfRecordSize returns the size of a record in bytes: header, size word and data, rounded so that the total is a
-// multiple of 8 (PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW).
+// perfRecordSize returns the size of a record in bytes: header, size word and data, rounded so that
+// the total is a multiple of 8 (PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW).
 func perfRecordSize(n int) uint64 { return (uint64(n)+4+7)&^7 + 8 }
 
-// Output mirrors ____bpf_perf_event_output: the slot is the lower 32 bits of flags, or the current CPU.
+// Output mirrors ____bpf_perf_event_output: the slot is the lower 32 bits of flags, or the current
+// CPU.
 func (p *perfArray) Output(cpu int, flags uint64, data []byte) uapi.Errno {
 	if flags&^uapi.PerfIndexMask != 0 {
 		return uapi.EINVAL

@@ -5,26 +5,30 @@ import (
 	"slices"
 )
 
-// Probe describes how to find the value of a key in memory: what Lookup does for programs, without a call of it. It is
-// valid for as long as the map exists, even across Restore. What the pointers lead to changes with the map.
+// Probe describes how to find the value of a key in memory: what Lookup does for programs, without
+// a call of it. It is valid for as long as the map exists, even across Restore. What the pointers
+// lead to changes with the map.
 type Probe struct {
 	KeySize int
-	// Tab is a table with linear probing whose length is a power of two, or 0. It is searched from the hash of the key
-	// (internal/keyhash), modulo its length. The upper half of an entry is the hash of its key, the lower half is its slot
-	// plus one; 0 ends the search. The key of slot i is at i*KeySize in Keys.
+	// Tab is a table with linear probing whose length is a power of two, or 0. It is searched from
+	// the hash of the key (internal/keyhash), modulo its length. The upper half of an entry is the
+	// hash of its key, the lower half is its slot plus one; 0 ends the search. The key of slot i is
+	// at i*KeySize in Keys.
 	Tab  *[]uint64
 	Keys *[]byte
-	// Bases are the addresses of the chunks of 1<<Shift slots. Stride is the distance between the values of slots,
-	// CopyStride that between the copies for different CPUs, both in bytes. Copies is the number of copies.
+	// Bases are the addresses of the chunks of 1<<Shift slots. Stride is the distance between the
+	// values of slots, CopyStride that between the copies for different CPUs, both in bytes. Copies
+	// is the number of copies.
 	Bases              *[]uint64
 	Shift              uint
 	Stride, CopyStride uint64
 	Copies             int
 	// First, if not nil, is the only slot whose lookup does not change the map, as in LRU maps.
 	First *uint32
-	// Lengths and Masks, if not nil, are those of the prefixes in a trie whose keys are 8 bytes: a 32-bit prefix length, then
-	// the data. A lookup tries the prefixes that are not longer than the key's length, in order: the key looked for is the prefix
-	// length and, of the data, the bits of the mask. Keys with a length above 32 are not found.
+	// Lengths and Masks, if not nil, are those of the prefixes in a trie whose keys are 8 bytes: a
+	// 32-bit prefix length, then the data. A lookup tries the prefixes that are not longer than the
+	// key's length, in order: the key looked for is the prefix length and, of the data, the bits of
+	// the mask. Keys with a length above 32 are not found.
 	Lengths *[]uint32
 	Masks   *[]uint64
 	// Open is as in [Layout].

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// queue implements BPF_MAP_TYPE_QUEUE and STACK (kernel/bpf/queue_stack_maps.c). Elements are only copied in and out,
-// so they are kept here and not in simulated memory.
+// queue implements BPF_MAP_TYPE_QUEUE and STACK (kernel/bpf/queue_stack_maps.c). Elements are only
+// copied in and out, so they are kept here and not in simulated memory.
 type queue struct {
 	base
 	stack bool

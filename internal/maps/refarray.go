@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// refArray is a map of objects that file descriptors refer to: programs, cgroups, sockets. Here they are Go values; nil
-// is an empty slot.
+// refArray is a map of objects that file descriptors refer to: programs, cgroups, sockets. Here
+// they are Go values; nil is an empty slot.
 type refArray struct {
 	base
 	slots []any
@@ -113,8 +113,8 @@ func (a *refArray) index(key []byte) (uint32, bool) {
 	return i, uint64(i) < uint64(len(a.slots))
 }
 
-// Lookup returns the struct bpf_xdp_sock of an xskmap's socket. For the other types the verifier allows no lookups,
-// except for sock arrays, whose elements are sockets in the kernel and not here.
+// Lookup returns the struct bpf_xdp_sock of an xskmap's socket. For the other types the verifier
+// allows no lookups, except for sock arrays, whose elements are sockets in the kernel and not here.
 func (a *refArray) Lookup(_ int, key []byte) (uint64, uapi.Errno) {
 	if a.spec.Type != uapi.MapTypeXskmap {
 		return 0, uapi.EOPNOTSUPP

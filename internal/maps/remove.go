@@ -11,7 +11,8 @@ func (b *base) reserve(n uint64) error {
 
 func (b *base) baseOf() *base { return b }
 
-// release releases what a map has besides its regions: what the fields of its values own, and host memory.
+// release releases what a map has besides its regions: what the fields of its values own, and host
+// memory.
 func (e *Env) release(m Map) {
 	b := m.(interface{ baseOf() *base }).baseOf()
 	if w, ok := m.(Walker); ok && b.owning {

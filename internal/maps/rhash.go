@@ -2,8 +2,9 @@ package maps
 
 import "github.com/bpfrun/bpfrun/internal/uapi"
 
-// rhash implements BPF_MAP_TYPE_RHASH, the resizable hash table of Linux 7.2 (kernel/bpf/hashtab.c rhtab_map_ops). Its
-// elements are allocated one by one. An update modifies an existing element in place, whereas a hash replaces it.
+// rhash implements BPF_MAP_TYPE_RHASH, the resizable hash table of Linux 7.2 (kernel/bpf/hashtab.c
+// rhtab_map_ops). Its elements are allocated one by one. An update modifies an existing element in
+// place, whereas a hash replaces it.
 type rhash struct{ hash }
 
 func newRhash(b base) (Map, error) {
@@ -21,8 +22,8 @@ func newRhash(b base) (Map, error) {
 	return m, nil
 }
 
-// checkRhash mirrors rhtab_map_alloc_check. map_extra is the initial number of elements, a hint that the simulation
-// does not need.
+// checkRhash mirrors rhtab_map_alloc_check. map_extra is the initial number of elements, a hint
+// that the simulation does not need.
 func (b *base) checkRhash() *CreateError {
 	s := &b.spec
 	switch {
@@ -71,8 +72,8 @@ func (m *rhash) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	return OK
 }
 
-// cancelFields cancels timers and work items of an element that gets another value; whatever else its special fields
-// own is kept (bpf_obj_cancel_fields).
+// cancelFields cancels timers and work items of an element that gets another value; whatever else
+// its special fields own is kept (bpf_obj_cancel_fields).
 func (m *rhash) cancelFields(slot uint32) {
 	val := m.written(slot, 0)
 	for _, f := range m.fields {

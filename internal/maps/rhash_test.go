@@ -48,7 +48,8 @@ func TestRhashIsCreated(t *testing.T) {
 	}
 }
 
-// TestRhashUpdatesInPlace: a pointer to an element sees its next value, which that of a hash does not.
+// TestRhashUpdatesInPlace: a pointer to an element sees its next value, which that of a hash does
+// not.
 func TestRhashUpdatesInPlace(t *testing.T) {
 	env := newEnv(t, 2)
 	m := newMap(t, env, resizable)

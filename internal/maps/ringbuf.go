@@ -8,9 +8,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// ringbuf implements BPF_MAP_TYPE_RINGBUF (kernel/bpf/ringbuf.c). Positions count bytes since creation, like the
-// kernel's consumer and producer positions, with 8 bytes of header per record and records rounded up to 8 bytes. The
-// data is not in a ring: each record is a region of its own, which ends at submit or discard.
+// ringbuf implements BPF_MAP_TYPE_RINGBUF (kernel/bpf/ringbuf.c). Positions count bytes since
+// creation, like the kernel's consumer and producer positions, with 8 bytes of header per record
+// and records rounded up to 8 bytes. The data is not in a ring: each record is a region of its own,
+// which ends at submit or discard.
 type ringbuf struct {
 	base
 	mask    uint64
@@ -155,7 +156,8 @@ func (r *ringbuf) regions() []*mem.Region {
 	return out
 }
 
-// region0 finds the region of an open record; one of size 0 contains no address, so it is found through its neighbour.
+// region0 finds the region of an open record; one of size 0 contains no address, so it is found
+// through its neighbour.
 func (r *ringbuf) region0(addr, size uint64) *mem.Region {
 	if size != 0 {
 		return r.env.Mem.Find(addr)
@@ -267,7 +269,8 @@ func (r *ringbuf) Records() []Record {
 // Lost counts records that were larger than the buffer, too.
 func (r *ringbuf) Lost() uint64 { return r.lost }
 
-// Shared reports whether a process reads the buffer, at its own pace, so that what is lost is not the program's fault alone.
+// Shared reports whether a process reads the buffer, at its own pace, so that what is lost is not
+// the program's fault alone.
 func (r *ringbuf) Shared() bool { return r.sink != nil }
 
 // TakeRecords reads everything that is complete and forgets it.
@@ -313,8 +316,9 @@ func (r *ringbuf) Restore(v any) {
 	}
 }
 
-// RingSize rounds a size in bytes for max_entries of ring buffers as libbpf does: up to a power of two and a multiple
-// of the page size. 0 stays 0, and a size whose rounded value exceeds 32 bits stays unchanged.
+// RingSize rounds a size in bytes for max_entries of ring buffers as libbpf does: up to a power of
+// two and a multiple of the page size. 0 stays 0, and a size whose rounded value exceeds 32 bits
+// stays unchanged.
 func RingSize(n, page uint32) uint32 {
 	if n == 0 {
 		return 0

@@ -2,36 +2,46 @@ package maps
 
 import "github.com/bpfrun/bpfrun/internal/uapi"
 
-// RingSink receives the records of a ring buffer while programs create them. With a sink the map keeps no records: the
-// sink knows the contents of the ring and how far it was read, as shared memory does in the kernel
-// (kernel/bpf/ringbuf.c). Positions count bytes since creation.
+// RingSink receives the records of a ring buffer while programs create them. With a sink the map
+// keeps no records: the sink knows the contents of the ring and how far it was read, as shared
+// memory does in the kernel (kernel/bpf/ringbuf.c). Positions count bytes since creation.
 type RingSink interface {
-	// Consumed returns the position up to which user space has read. It cannot be trusted: user space writes it.
+	// Consumed returns the position up to which user space has read. It cannot be trusted: user
+	// space writes it.
 	Consumed() uint64
-	// Reserve announces a record with its header at pos and size bytes of data; end is the new producer position.
+	// Reserve announces a record with its header at pos and size bytes of data; end is the new
+	// producer position.
 	Reserve(pos, end uint64, size int)
-	// Overwrite announces, before Reserve, the position up to which a ring buffer that overwrites gave up its oldest records.
+	// Overwrite announces, before Reserve, the position up to which a ring buffer that overwrites
+	// gave up its oldest records.
 	Overwrite(pos uint64)
-	// Commit completes the record at pos. flags are those of the helper (BPF_RB_NO_WAKEUP, BPF_RB_FORCE_WAKEUP).
+	// Commit completes the record at pos. flags are those of the helper (BPF_RB_NO_WAKEUP,
+	// BPF_RB_FORCE_WAKEUP).
 	Commit(pos uint64, data []byte, flags uint64)
 	// Discard completes the record at pos, which user space skips.
 	Discard(pos, flags uint64)
 }
 
-// PerfSink receives the records of a perf event array, each for the event in a slot. With a sink the map keeps none.
+// PerfSink receives the records of a perf event array, each for the event in a slot. With a sink
+// the map keeps none.
 type PerfSink interface {
-	// Sample offers a record; false means that the event's buffer was full, and the sink counts the record as lost.
+	// Sample offers a record; false means that the event's buffer was full, and the sink counts the
+	// record as lost.
 	Sample(slot uint32, cpu int, data []byte) bool
-	// Count returns what the event in a slot has counted, for a program on that CPU: ENOENT if there is none, EINVAL if it is another CPU's or task's.
+	// Count returns what the event in a slot has counted, for a program on that CPU: ENOENT if
+	// there is none, EINVAL if it is another CPU's or task's.
 	Count(slot uint32, cpu int) (PerfCount, uapi.Errno)
 }
 
-// PerfCount is the count of a perf event, and for how many nanoseconds the event was enabled and running (struct bpf_perf_event_value).
+// PerfCount is the count of a perf event, and for how many nanoseconds the event was enabled and
+// running (struct bpf_perf_event_value).
 type PerfCount struct{ Value, Enabled, Running uint64 }
 
-// UserSource provides the samples of a user ring buffer, as shared memory does in the kernel. With a source the map keeps no samples.
+// UserSource provides the samples of a user ring buffer, as shared memory does in the kernel. With
+// a source the map keeps no samples.
 type UserSource interface {
-	// Peek returns a copy of the oldest sample: ENODATA if there is none, another errno if user space wrote what makes no sense.
+	// Peek returns a copy of the oldest sample: ENODATA if there is none, another errno if user
+	// space wrote what makes no sense.
 	Peek() ([]byte, uapi.Errno)
 	// Release frees the room of the sample that Peek returned.
 	Release()
@@ -46,8 +56,8 @@ func (r *ringbuf) SetSink(s RingSink) { r.sink = s }
 // SetSink connects a perf event array to user space.
 func (p *perfArray) SetSink(s PerfSink) { p.sink = s }
 
-// room reports whether n bytes fit in a ring: neither the oldest incomplete record nor, unless old records are overwritten, the consumer
-// may be overtaken (bpf_ringbuf_has_space).
+// room reports whether n bytes fit in a ring: neither the oldest incomplete record nor, unless old
+// records are overwritten, the consumer may be overtaken (bpf_ringbuf_has_space).
 func (r *ringbuf) room(n uint64) bool {
 	if r.sink != nil {
 		r.cons = r.sink.Consumed()

@@ -14,8 +14,8 @@ const (
 	noSlot     = ^uint32(0)
 )
 
-// slab allocates slots in simulated memory, each for a value or for one copy per CPU. Chunks of slots are allocated on
-// demand and never freed.
+// slab allocates slots in simulated memory, each for a value or for one copy per CPU. Chunks of
+// slots are allocated on demand and never freed.
 type slab struct {
 	mem    *mem.Memory
 	region mem.Region // template
@@ -23,7 +23,8 @@ type slab struct {
 	stride uint64
 	copies uint64 // values per slot
 	shift  uint   // slots per chunk is 1<<shift
-	// delayed means that a freed slot is reused only after limboSize others or after the end of the run.
+	// delayed means that a freed slot is reused only after limboSize others or after the end of the
+	// run.
 	delayed bool
 
 	chunks []chunk

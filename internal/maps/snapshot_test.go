@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// snapshotSpecs is a map of every type; ringbuf and others with methods of their own are driven by those.
+// snapshotSpecs is a map of every type; ringbuf and others with methods of their own are driven by
+// those.
 func snapshotSpecs() []Spec {
 	inner := Spec{Name: "in", Type: uapi.MapTypeHash, KeySize: 4, ValueSize: 8, MaxEntries: 4}
 	specs := []Spec{inner}

@@ -8,13 +8,14 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// SockMap is BPF_MAP_TYPE_SOCKMAP and BPF_MAP_TYPE_SOCKHASH: sockets by index or key. The sockets are Go values of the
-// caller.
+// SockMap is BPF_MAP_TYPE_SOCKMAP and BPF_MAP_TYPE_SOCKHASH: sockets by index or key. The sockets
+// are Go values of the caller.
 type SockMap interface {
 	Map
 	// Sock returns the socket of a key.
 	Sock(key []byte) (any, bool)
-	// SetSock stores a socket as an update does; the caller checks whether the socket may be in a map.
+	// SetSock stores a socket as an update does; the caller checks whether the socket may be in a
+	// map.
 	SetSock(key []byte, sock any, flags uint64) uapi.Errno
 }
 

@@ -60,7 +60,8 @@ func (k SpecialKind) String() string {
 	return fmt.Sprintf("special(%d)", uint8(k))
 }
 
-// Owns reports whether freeing an element with such a field releases something: a timer, an object, a list.
+// Owns reports whether freeing an element with such a field releases something: a timer, an object,
+// a list.
 func (k SpecialKind) Owns() bool {
 	switch k {
 	case SpinLock, ResSpinLock, Refcount, ListNode, RBNode:
@@ -69,8 +70,8 @@ func (k SpecialKind) Owns() bool {
 	return true
 }
 
-// stored reports whether programs may store to the field directly: only to kptrs without a reference count
-// (kernel/bpf/verifier.c check_map_access, check_map_kptr_access).
+// stored reports whether programs may store to the field directly: only to kptrs without a
+// reference count (kernel/bpf/verifier.c check_map_access, check_map_kptr_access).
 func (k SpecialKind) stored() bool { return k == KptrUntrusted }
 
 // Guards returns the fields that programs may not store to.
@@ -84,7 +85,8 @@ func Guards(fields []Special) []mem.Guard {
 	return out
 }
 
-// allowed reports whether values of a map type may contain the field (kernel/bpf/syscall.c map_check_btf).
+// allowed reports whether values of a map type may contain the field (kernel/bpf/syscall.c
+// map_check_btf).
 func (k SpecialKind) allowed(t uapi.MapType) bool {
 	locks := k == SpinLock || k == ResSpinLock
 	pointers := k == KptrUntrusted || k == Kptr || k == KptrPercpu || k == Refcount
@@ -113,8 +115,8 @@ type Special struct {
 	Name string // path of the member
 	// Type is the pointee of a kptr, else the field's own struct.
 	Type btf.ID
-	// ContainsType and ContainsField name the struct, and its node, that a list or tree contains (decl tag
-	// "contains:TYPE:FIELD").
+	// ContainsType and ContainsField name the struct, and its node, that a list or tree contains
+	// (decl tag "contains:TYPE:FIELD").
 	ContainsType, ContainsField string
 }
 
@@ -126,8 +128,9 @@ const (
 	maxSpecials     = 11 // BTF_FIELDS_MAX
 )
 
-// FieldSpecials returns the special fields of a map's values, by offset. There are none without BTF, without a value
-// type, or if its size is not value_size (libbpf then creates the map without BTF).
+// FieldSpecials returns the special fields of a map's values, by offset. There are none without
+// BTF, without a value type, or if its size is not value_size (libbpf then creates the map without
+// BTF).
 func FieldSpecials(s *Spec) ([]Special, error) {
 	if s.BTF == nil || s.ValueType == 0 {
 		return nil, nil

@@ -14,8 +14,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// valueType builds struct val { int a; struct bpf_spin_lock lock; struct bpf_timer t; struct task __kptr *p[2];
-// struct { struct bpf_list_head head; } in; int tail; } with head containing struct node by its member n.
+// valueType builds struct val { int a; struct bpf_spin_lock lock; struct bpf_timer t; struct task
+// __kptr *p[2]; struct { struct bpf_list_head head; } in; int tail; } with head containing struct
+// node by its member n.
 func valueType(t *testing.T) (*btf.Spec, btf.ID) {
 	t.Helper()
 	b := btf.NewBuilder(nil)
@@ -68,7 +69,8 @@ func TestSpecials(t *testing.T) {
 	assert.Empty(t, none, "another size: the map is made without BTF")
 }
 
-// TestProgramsMayNotStoreToSpecialFields: in every element of arrays and hash maps, and in one that takes the place of a deleted one.
+// TestProgramsMayNotStoreToSpecialFields: in every element of arrays and hash maps, and in one that
+// takes the place of a deleted one.
 func TestProgramsMayNotStoreToSpecialFields(t *testing.T) {
 	spec, val := valueType(t)
 	env := newEnv(t, 1)
@@ -163,7 +165,8 @@ func TestSpecialFieldsInUpdates(t *testing.T) {
 	assert.ErrorIs(t, err, uapi.EACCES)
 }
 
-// TestSpecialsOutsideOfValue: damaged type information may place members after the end of their struct.
+// TestSpecialsOutsideOfValue: damaged type information may place members after the end of their
+// struct.
 func TestSpecialsOutsideOfValue(t *testing.T) {
 	b := btf.NewBuilder(nil)
 	i32 := b.Int("int", 4, btf.IntSigned)

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// stackTrace implements BPF_MAP_TYPE_STACK_TRACE (kernel/bpf/stackmap.c). An id is a bucket number: the masked hash of
-// the chain.
+// stackTrace implements BPF_MAP_TYPE_STACK_TRACE (kernel/bpf/stackmap.c). An id is a bucket number:
+// the masked hash of the chain.
 type stackTrace struct {
 	base
 	mask  uint32
@@ -127,7 +127,8 @@ func (m *stackTrace) Delete(key []byte) uapi.Errno {
 	return OK
 }
 
-// LookupDelete implements BPF_MAP_LOOKUP_AND_DELETE_ELEM, as measured on 6.18; older kernels lack it.
+// LookupDelete implements BPF_MAP_LOOKUP_AND_DELETE_ELEM, as measured on 6.18; older kernels lack
+// it.
 func (m *stackTrace) LookupDelete(key, value []byte, flags uint64) uapi.Errno {
 	switch {
 	case !m.env.has(since.StackTraceDelete):

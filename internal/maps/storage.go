@@ -7,13 +7,15 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// storage implements local storage of sockets, tasks, inodes and cgroups (kernel/bpf/bpf_local_storage.c) and the older
-// cgroup storage (kernel/bpf/local_storage.c): one value per owner. An owner is identified by the guest address of its
-// object, as a key of 8 bytes in the target's byte order. User space's keys (pidfds, sockets) have no meaning here.
+// storage implements local storage of sockets, tasks, inodes and cgroups
+// (kernel/bpf/bpf_local_storage.c) and the older cgroup storage (kernel/bpf/local_storage.c): one
+// value per owner. An owner is identified by the guest address of its object, as a key of 8 bytes
+// in the target's byte order. User space's keys (pidfds, sockets) have no meaning here.
 type storage struct {
 	base
 	table
-	// cgroup marks the older kind, whose values are created on attachment and cannot be deleted by programs.
+	// cgroup marks the older kind, whose values are created on attachment and cannot be deleted by
+	// programs.
 	cgroup bool
 }
 
@@ -121,7 +123,8 @@ func (s *storage) DeleteOwner(owner uint64) uapi.Errno {
 	return e
 }
 
-// FreeOwner deletes the value of an owner that is freed, which no program can use any more: its memory is free at once.
+// FreeOwner deletes the value of an owner that is freed, which no program can use any more: its
+// memory is free at once.
 func (s *storage) FreeOwner(owner uint64) uapi.Errno {
 	key := s.owner(owner)
 	h := hashKey(key)

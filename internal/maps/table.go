@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// table holds keyed values in simulated memory, as used by hashes, tries, device hashes and local storage.
+// table holds keyed values in simulated memory, as used by hashes, tries, device hashes and local
+// storage.
 type table struct {
 	slab
 	index
@@ -74,8 +75,8 @@ func (t *table) keyOf(addr uint64) (key []byte, cpu int, ok bool) {
 	return bytes.Clone(t.key(slot)), cpu, true
 }
 
-// ElemName returns the key of the value at an address, for a deleted one its last key: as a number if it has the size
-// of one, else as hex digits.
+// ElemName returns the key of the value at an address, for a deleted one its last key: as a number
+// if it has the size of one, else as hex digits.
 func (t *table) ElemName(addr uint64) string {
 	slot, _, ok := t.slotOf(addr)
 	if !ok || (int(slot)+1)*t.keySize > len(t.keys) { // a slot that no element had yet

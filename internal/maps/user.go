@@ -6,15 +6,17 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// The functions in this file are the element commands of bpf(2) (kernel/bpf/syscall.c), as used by user space. They
-// differ from a program's operations in flags, in per-CPU values and for maps that only user space may change.
+// The functions in this file are the element commands of bpf(2) (kernel/bpf/syscall.c), as used by
+// user space. They differ from a program's operations in flags, in per-CPU values and for maps that
+// only user space may change.
 
 // userReader is implemented by maps whose values user space can read by key.
 type userReader interface {
 	userRead(key []byte) ([]byte, uapi.Errno)
 }
 
-// UserValueSize returns the size in bytes of the value buffer that user space passes (bpf_map_value_size).
+// UserValueSize returns the size in bytes of the value buffer that user space passes
+// (bpf_map_value_size).
 func UserValueSize(m Map) int {
 	s := m.Spec()
 	if s.Type.PerCPU() {
@@ -27,8 +29,8 @@ func envOf(m Map) *Env { return m.(interface{ envOf() *Env }).envOf() }
 
 func (b *base) envOf() *Env { return b.env }
 
-// UserLookup implements BPF_MAP_LOOKUP_ELEM. value is the caller's buffer, which a bloom filter reads; the result is a
-// copy of the element, for all CPUs in per-CPU maps.
+// UserLookup implements BPF_MAP_LOOKUP_ELEM. value is the caller's buffer, which a bloom filter
+// reads; the result is a copy of the element, for all CPUs in per-CPU maps.
 func UserLookup(m Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
 	switch {
 	case flags&^uapi.Lock != 0:
@@ -64,8 +66,8 @@ func isStorage(m Map) bool {
 	return ok
 }
 
-// UserUpdate implements BPF_MAP_UPDATE_ELEM. Maps whose elements are file descriptors take a map's id (maps of maps) or
-// are changed by methods of their own (RefArray.SetRef and others).
+// UserUpdate implements BPF_MAP_UPDATE_ELEM. Maps whose elements are file descriptors take a map's
+// id (maps of maps) or are changed by methods of their own (RefArray.SetRef and others).
 func UserUpdate(m Map, key, value []byte, flags uint64) uapi.Errno {
 	switch {
 	case m.Spec().Flags&uapi.MapRdonly != 0:
@@ -161,7 +163,8 @@ func (a *array) userRead(key []byte) ([]byte, uapi.Errno) {
 	return out, OK
 }
 
-// userRead fails: the kernel returns the id of the program, but here programs are the caller's values without ids.
+// userRead fails: the kernel returns the id of the program, but here programs are the caller's
+// values without ids.
 func (a *refArray) userRead(key []byte) ([]byte, uapi.Errno) {
 	i, ok := a.index(key)
 	switch {

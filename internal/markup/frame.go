@@ -2,7 +2,8 @@ package markup
 
 import _ "embed"
 
-// The style that all pages share: colours, type, tables, tags; light, dark, on paper, and on narrow screens.
+// The style that all pages share: colours, type, tables, tags; light, dark, on paper, and on narrow
+// screens.
 //
 //go:embed page.css
 var pageCSS string
@@ -16,7 +17,8 @@ type Frame struct {
 	Script string
 }
 
-// Begin writes the beginning of a page, up to its body. The page needs nothing from the network, and its policy lets it fetch nothing.
+// Begin writes the beginning of a page, up to its body. The page needs nothing from the network,
+// and its policy lets it fetch nothing.
 func (p *Page) Begin(f Frame) {
 	policy := "default-src 'none'; style-src 'unsafe-inline'"
 	if f.Script != "" {

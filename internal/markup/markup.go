@@ -1,5 +1,6 @@
-// Package markup writes HTML. It replaces html/template, which adds a megabyte to the binary and another by its use of
-// reflection, which makes the linker keep every exported method of every type.
+// Package markup writes HTML. It replaces html/template, which adds a megabyte to the binary and
+// another by its use of reflection, which makes the linker keep every exported method of every
+// type.
 package markup
 
 import (
@@ -14,8 +15,8 @@ type HTML string
 // Page is a page being written.
 type Page struct{ b strings.Builder }
 
-// Printf writes HTML by a format. Arguments other than numbers and [HTML] are escaped for text between tags and for double-quoted attribute values, the
-// only places where they may be used.
+// Printf writes HTML by a format. Arguments other than numbers and [HTML] are escaped for text
+// between tags and for double-quoted attribute values, the only places where they may be used.
 func (p *Page) Printf(format string, args ...any) {
 	p.b.WriteString(string(Sprintf(format, args...)))
 }

@@ -149,7 +149,8 @@ func complete(f *Fault, addr uint64, size int, write bool, t target) *Fault {
 	return f
 }
 
-// Read copies len(p) bytes from addr, with the checks of a guest load. After a fault p may have been written in part.
+// Read copies len(p) bytes from addr, with the checks of a guest load. After a fault p may have
+// been written in part.
 func (m *Memory) Read(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
@@ -210,8 +211,8 @@ func (m *Memory) Write(addr uint64, p []byte) *Fault {
 	return nil
 }
 
-// Check checks whether the guest may access all of [addr, addr+size), without accessing it. For views and windows it
-// checks only the bounds.
+// Check checks whether the guest may access all of [addr, addr+size), without accessing it. For
+// views and windows it checks only the bounds.
 func (m *Memory) Check(addr, size uint64, write bool) *Fault {
 	if size == 0 {
 		return nil
@@ -223,8 +224,8 @@ func (m *Memory) Check(addr, size uint64, write bool) *Fault {
 	return f
 }
 
-// ReadCString reads bytes up to a NUL, at most max; the NUL is not included. terminated is false if none of max bytes
-// was a NUL. Bytes before a fault are returned with it.
+// ReadCString reads bytes up to a NUL, at most max; the NUL is not included. terminated is false if
+// none of max bytes was a NUL. Bytes before a fault are returned with it.
 func (m *Memory) ReadCString(addr uint64, max int) (s []byte, terminated bool, f *Fault) {
 	for len(s) < max {
 		c, f := m.Load(addr+uint64(len(s)), 1)

@@ -14,17 +14,17 @@ const (
 	quarantineCount = 4096
 )
 
-// block is the space of one region: redzone, extent, redzone. Blocks are sorted by address and are never split or
-// merged; a freed one is reused for a later request of the same size.
+// block is the space of one region: redzone, extent, redzone. Blocks are sorted by address and are
+// never split or merged; a freed one is reused for a later request of the same size.
 type block struct {
 	start, end uint64 // offsets into the arena, multiples of 16
 	r          *Region
 	touched    bool // see journal
 }
 
-// redzone returns the size of a redzone. It grows with the object, so that an out-of-range index still lands in it.
-// Wrong pointers to kernel objects are off by the size of a struct, as from container_of with the wrong type, so there
-// is a page between kernel objects while there is room.
+// redzone returns the size of a redzone. It grows with the object, so that an out-of-range index
+// still lands in it. Wrong pointers to kernel objects are off by the size of a struct, as from
+// container_of with the wrong type, so there is a page between kernel objects while there is room.
 func (m *Memory) redzone(size uint64, kind RegionKind) uint64 {
 	if kind == KernelObject && m.limit < m.size/4 {
 		return guardZone
@@ -32,7 +32,8 @@ func (m *Memory) redzone(size uint64, kind RegionKind) uint64 {
 	return min(max(size/4, minRedzone), maxRedzone) &^ 15
 }
 
-// roundBlock rounds large sizes up to eighths of powers of two, so that freed blocks are more often reusable.
+// roundBlock rounds large sizes up to eighths of powers of two, so that freed blocks are more often
+// reusable.
 func roundBlock(n uint64) uint64 {
 	step := uint64(16)
 	for step*32 < n {
@@ -41,16 +42,17 @@ func roundBlock(n uint64) uint64 {
 	return (n + step - 1) &^ (step - 1)
 }
 
-// Alloc allocates a region of size bytes, zeroed, 16-byte aligned, with redzones on both sides. r sets kind, name,
-// owner, view and ReadOnly; Alloc sets its other fields. The error is a *LimitError, ErrClosed, or the system's refusal
-// to commit memory.
+// Alloc allocates a region of size bytes, zeroed, 16-byte aligned, with redzones on both sides. r
+// sets kind, name, owner, view and ReadOnly; Alloc sets its other fields. The error is a
+// *LimitError, ErrClosed, or the system's refusal to commit memory.
 func (m *Memory) Alloc(size uint64, r Region) (*Region, error) {
 	r.Count, r.ElemSize, r.Stride = 0, 0, 0
 	return m.alloc(size, r)
 }
 
-// AllocArray allocates one region of n elements of elemSize bytes each, stride bytes apart (0 = elemSize rounded up to
-// 8). Each element has its own bounds: the gaps between elements are redzones. stride must be a multiple of 8.
+// AllocArray allocates one region of n elements of elemSize bytes each, stride bytes apart (0 =
+// elemSize rounded up to 8). Each element has its own bounds: the gaps between elements are
+// redzones. stride must be a multiple of 8.
 func (m *Memory) AllocArray(n, elemSize, stride uint64, r Region) (*Region, error) {
 	if stride == 0 {
 		if elemSize > 1<<62 {
@@ -115,7 +117,8 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	p.Base, p.Size, p.Freed, p.unwritten, p.resting, p.why = m.base+lo, size, false, false, false, ""
 	p.block, p.ext, p.extSz, p.part = bi, p.Base, size, nil
 	if old := b.r; old != nil {
-		// The old region is unreachable but shares a slab with others: it must not keep its owner alive.
+		// The old region is unreachable but shares a slab with others: it must not keep its owner
+		// alive.
 		if old.part != nil {
 			old.part.Owner, old.part.View = nil, nil
 		}
@@ -192,8 +195,8 @@ func (m *Memory) paint(r *Region) {
 	}
 }
 
-// paintRange sets the class of [lo, hi): c for full granules, c with the number of valid bytes for a last partial one,
-// ClassMixed for a granule that starts with invalid bytes.
+// paintRange sets the class of [lo, hi): c for full granules, c with the number of valid bytes for
+// a last partial one, ClassMixed for a granule that starts with invalid bytes.
 func (m *Memory) paintRange(lo, hi uint64, c Class) {
 	if lo >= hi {
 		return
@@ -220,8 +223,8 @@ func (m *Memory) paintRange(lo, hi uint64, c Class) {
 	}
 }
 
-// Free ends a region: later accesses fault as use after free, and its address is not reused until much else has been
-// freed. Freeing twice is harmless.
+// Free ends a region: later accesses fault as use after free, and its address is not reused until
+// much else has been freed. Freeing twice is harmless.
 func (m *Memory) Free(r *Region) {
 	if r == nil || r.Freed && !r.resting || m.arena == nil {
 		return
@@ -250,8 +253,8 @@ func (m *Memory) Free(r *Region) {
 	}
 }
 
-// SetBounds moves the bounds of a live, non-array region to the guest addresses [lo, hi) within its extent, as packets
-// need when headroom is used or the tail is trimmed. Bytes keep their values.
+// SetBounds moves the bounds of a live, non-array region to the guest addresses [lo, hi) within its
+// extent, as packets need when headroom is used or the tail is trimmed. Bytes keep their values.
 func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz || r.part != nil && hi > r.part.Base {
 		return boundsError(r, lo, hi)
@@ -288,8 +291,8 @@ func boundsError(r *Region, lo, hi uint64) error {
 	return fmt.Errorf("mem: bounds [%#x, %#x) of %s do not fit its extent [%#x, %#x)", lo, hi, r.Describe(lo), r.ext, r.ext+r.extSz)
 }
 
-// moveEdges sets the bounds of a region without marks. Only granules between old and new bounds, and those that contain
-// a bound, change class.
+// moveEdges sets the bounds of a region without marks. Only granules between old and new bounds,
+// and those that contain a bound, change class.
 func (m *Memory) moveEdges(r *Region, lo, hi uint64) {
 	oldLo, oldHi := r.Base-m.base, r.Base+r.Size-m.base
 	r.Base, r.Size = lo, hi-lo
@@ -303,14 +306,15 @@ func (m *Memory) moveEdges(r *Region, lo, hi uint64) {
 	}
 }
 
-// repaint sets the class of the granules [first, last) of a region with bounds [lo, hi) whose full granules have class
-// c.
+// repaint sets the class of the granules [first, last) of a region with bounds [lo, hi) whose full
+// granules have class c.
 func (m *Memory) repaint(first, last, lo, hi uint64, c Class) {
 	if lo >= hi {
 		m.fill(first*granule, last*granule, ClassRedzone)
 		return
 	}
-	// Before the region, a partial first granule, the full ones, a partial last one, after the region.
+	// Before the region, a partial first granule, the full ones, a partial last one, after the
+	// region.
 	full, end := (lo+granule-1)/granule, hi/granule
 	if first < full {
 		m.fill(first*granule, min(lo/granule, last)*granule, ClassRedzone)
@@ -325,7 +329,8 @@ func (m *Memory) repaint(first, last, lo, hi uint64, c Class) {
 	m.fill(max(end+1, full, first)*granule, last*granule, ClassRedzone)
 }
 
-// boundedClass returns the class of granule g of a region with bounds [lo, hi) whose full granules have class c.
+// boundedClass returns the class of granule g of a region with bounds [lo, hi) whose full granules
+// have class c.
 func boundedClass(g, lo, hi uint64, c Class) Class {
 	start, end := g*granule, g*granule+granule
 	switch {
@@ -390,9 +395,9 @@ func (m *Memory) Find(addr uint64) *Region {
 	return nil
 }
 
-// Nearest returns the region, live or freed, whose block contains addr, and the distance in bytes: negative before its
-// start, from 0 on past its end. If inside is true, delta is the offset in the region. A nil region means that there is
-// none nearby.
+// Nearest returns the region, live or freed, whose block contains addr, and the distance in bytes:
+// negative before its start, from 0 on past its end. If inside is true, delta is the offset in the
+// region. A nil region means that there is none nearby.
 func (m *Memory) Nearest(addr uint64) (r *Region, delta int64, inside bool) {
 	addr &= m.mask
 	off := addr - m.base
@@ -430,8 +435,9 @@ func (m *Memory) Nearest(addr uint64) (r *Region, delta int64, inside bool) {
 	return r, int64(addr - r.Base), true
 }
 
-// Bytes returns the host view of a region's current bounds, nil for a freed region. It is for the simulation itself: it
-// bypasses shadow, watches and views. It is valid until Free of the region or Close of the Memory.
+// Bytes returns the host view of a region's current bounds, nil for a freed region. It is for the
+// simulation itself: it bypasses shadow, watches and views. It is valid until Free of the region or
+// Close of the Memory.
 func (m *Memory) Bytes(r *Region) []byte {
 	if r == nil || r.Freed || m.arena == nil {
 		return nil

@@ -14,8 +14,9 @@ const (
 	minReserve  = 16 << 20
 )
 
-// arena is one reservation with the shadow first and the data after it, so that native code needs one register for
-// both. Data below committed is readable and writable, as is the shadow of everything below committed plus one granule.
+// arena is one reservation with the shadow first and the data after it, so that native code needs
+// one register for both. Data below committed is readable and writable, as is the shadow of
+// everything below committed plus one granule.
 type arena struct {
 	whole        []byte
 	data, shadow []byte // parts of whole
@@ -25,8 +26,8 @@ type arena struct {
 	fresh uint64
 }
 
-// arenaPool keeps the arenas of finished machines, so that a short run neither maps nor faults in pages. It is the only
-// state shared between Memories; an arena in it is zeroed and has no owner.
+// arenaPool keeps the arenas of finished machines, so that a short run neither maps nor faults in
+// pages. It is the only state shared between Memories; an arena in it is zeroed and has no owner.
 var arenaPool struct {
 	sync.Mutex
 	free []*arena

@@ -4,8 +4,9 @@ package mem
 
 import "fmt"
 
-// heapLimit is the largest reservation. Without a system that reserves address space, it is memory of the Go heap: pages that
-// are never touched cost nothing, but all of WebAssembly's memory is 4 GiB.
+// heapLimit is the largest reservation. Without a system that reserves address space, it is memory
+// of the Go heap: pages that are never touched cost nothing, but all of WebAssembly's memory is 4
+// GiB.
 const heapLimit = 160 << 20
 
 // osReserve allocates the memory at once.

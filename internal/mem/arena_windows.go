@@ -12,8 +12,8 @@ func osReserve(size uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The address comes from the system and is outside the Go heap. It is read through a pointer to the variable
-	// because it was never a Go pointer.
+	// The address comes from the system and is outside the Go heap. It is read through a pointer to
+	// the variable because it was never a Go pointer.
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), size), nil
 }
 

@@ -19,9 +19,11 @@ const (
 	ClassWatch Class = 0x90
 	// ClassMixed marks a granule whose valid bytes are not a prefix; its region's bounds decide.
 	ClassMixed Class = 0xa0
-	// ClassUndefined marks allocated bytes that were never written; a side table records which of the eight.
+	// ClassUndefined marks allocated bytes that were never written; a side table records which of
+	// the eight.
 	ClassUndefined Class = 0xb0
-	// ClassUnwritten marks bytes that this run did not write, though it may read them; the same side table records which.
+	// ClassUnwritten marks bytes that this run did not write, though it may read them; the same
+	// side table records which.
 	ClassUnwritten Class = 0xb8
 	// ClassView marks memory whose accesses go to the region's View.
 	ClassView Class = 0xc0

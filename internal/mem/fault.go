@@ -59,9 +59,9 @@ type Fault struct {
 	Atomic bool
 	// Region is the region that contains the address, or the nearest one, or nil.
 	Region *Region
-	// Delta is the distance in bytes from the nearest bound of Region (for an array, of the element). For OutOfBounds
-	// it is negative before the start, and 0 or positive counted from the end. For all other kinds it is the offset in
-	// the region or array element.
+	// Delta is the distance in bytes from the nearest bound of Region (for an array, of the
+	// element). For OutOfBounds it is negative before the start, and 0 or positive counted from the
+	// end. For all other kinds it is the offset in the region or array element.
 	Delta int64
 	// Detail is an optional explanation.
 	Detail string

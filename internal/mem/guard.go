@@ -1,14 +1,16 @@
 package mem
 
-// Guard is a range of bytes in a region, or in each element of an array, that the guest may read but not store to: a
-// lock, a timer, a kptr in a map value. The simulation itself stores there with [Memory.StoreField].
+// Guard is a range of bytes in a region, or in each element of an array, that the guest may read
+// but not store to: a lock, a timer, a kptr in a map value. The simulation itself stores there with
+// [Memory.StoreField].
 type Guard struct {
 	Off, Size uint64
 	// What completes a fault's message: "the bpf_spin_lock lock".
 	What string
 }
 
-// paintGuards sends stores to the precise path if they touch a granule with a guard of the element at arena offset lo.
+// paintGuards sends stores to the precise path if they touch a granule with a guard of the element
+// at arena offset lo.
 func (m *Memory) paintGuards(r *Region, lo uint64) {
 	for i := range r.Guards {
 		g := &r.Guards[i]

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGuardedBytes: stores that touch a guard fault, in every element, after elements were freed, too, and under watches; bytes beside it,
-// loads, and trusted code are free.
+// TestGuardedBytes: stores that touch a guard fault, in every element, after elements were freed,
+// too, and under watches; bytes beside it, loads, and trusted code are free.
 func TestGuardedBytes(t *testing.T) {
 	for name, stride := range map[string]uint64{"dense": 24, "with gaps": 32} {
 		t.Run(name, func(t *testing.T) {

@@ -5,9 +5,9 @@ import "fmt"
 // DefaultHostLimit is the limit of a Host in bytes if none is set.
 const DefaultHostLimit = 512 << 20
 
-// Host accounts for host memory that guest programs cause to be used outside the arena: records and effects of a run,
-// elements of queues, tables of large maps. The amounts include results and reports made of them. The zero value is
-// ready to use.
+// Host accounts for host memory that guest programs cause to be used outside the arena: records and
+// effects of a run, elements of queues, tables of large maps. The amounts include results and
+// reports made of them. The zero value is ready to use.
 type Host struct {
 	// Limit is in bytes; 0 = DefaultHostLimit.
 	Limit uint64
@@ -25,8 +25,9 @@ func (e *HostLimitError) Error() string {
 	return fmt.Sprintf("the program's output (records, effects, trace lines, queues) needs more than %d MiB of memory", e.Limit>>20)
 }
 
-// HostCost returns the total cost in bytes of a record of n bytes: its entry in the result and in the report, and its
-// bytes in raw form, as hex digits, and as numbers in a document, which is built in memory.
+// HostCost returns the total cost in bytes of a record of n bytes: its entry in the result and in
+// the report, and its bytes in raw form, as hex digits, and as numbers in a document, which is
+// built in memory.
 func HostCost(n int) uint64 { return 768 + 24*uint64(n) }
 
 // Take reserves n bytes. The error is a [*HostLimitError]; nothing is reserved then.

@@ -2,8 +2,9 @@ package mem
 
 import "bytes"
 
-// A journal records what changed since the snapshot that the memory was last equal to, so that a Restore of that snapshot need not look at all
-// of it. Changes of regions and of the shadow are recorded block by block, those of windows page by page. Stores are not recorded, since native
+// A journal records what changed since the snapshot that the memory was last equal to, so that a
+// Restore of that snapshot need not look at all of it. Changes of regions and of the shadow are
+// recorded block by block, those of windows page by page. Stores are not recorded, since native
 // code makes most of them: what a guest or a host view can change is compared (see plainParts).
 type journal struct {
 	base    *Snapshot
@@ -46,7 +47,8 @@ func (m *Memory) touchShadow(lo, hi uint64) {
 	}
 }
 
-// beginJournal starts a journal for a snapshot that the memory is equal to. With watches there is none: they are marks on any block.
+// beginJournal starts a journal for a snapshot that the memory is equal to. With watches there is
+// none: they are marks on any block.
 func (m *Memory) beginJournal(s *Snapshot) {
 	for _, bi := range m.journal.touched {
 		if int(bi) < len(m.blocks) {
@@ -68,7 +70,8 @@ func (m *Memory) noJournal() {
 	m.unsealAll()
 }
 
-// plainParts lists the bytes that stores and host views can change: those of all regions without a view.
+// plainParts lists the bytes that stores and host views can change: those of all regions without a
+// view.
 func (s *Snapshot) plainParts() []part {
 	var out []part
 	lo, hi := uint64(0), uint64(0) // of the piece to add
@@ -171,7 +174,8 @@ func (m *Memory) rewind(s *Snapshot) bool {
 	return true
 }
 
-// rewindBlock restores the region and the shadow of a block, and its bytes if it got another region meanwhile.
+// rewindBlock restores the region and the shadow of a block, and its bytes if it got another region
+// meanwhile.
 func (m *Memory) rewindBlock(s *Snapshot, bi int32) {
 	b := &m.blocks[bi]
 	if r := s.blocks[bi].r; r != b.r {

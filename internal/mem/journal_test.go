@@ -126,8 +126,9 @@ func change(t *testing.T, m *Memory, w *Window, rnd *rand.Rand) {
 	}
 }
 
-// TestRestoreFromTheJournal compares what a restore leaves with what was there when the snapshot was taken, over random changes and snapshots: the
-// latest one, which is restored from the journal, as well as others.
+// TestRestoreFromTheJournal compares what a restore leaves with what was there when the snapshot
+// was taken, over random changes and snapshots: the latest one, which is restored from the journal,
+// as well as others.
 func TestRestoreFromTheJournal(t *testing.T) {
 	type snap struct {
 		s    *Snapshot

@@ -472,8 +472,8 @@ func BenchmarkLoadView(b *testing.B) {
 	}
 }
 
-// TestFreedAddressesRest: an address serves again only after much else was freed, so that a dangling pointer meets freed memory and not
-// somebody else's.
+// TestFreedAddressesRest: an address serves again only after much else was freed, so that a
+// dangling pointer meets freed memory and not somebody else's.
 func TestFreedAddressesRest(t *testing.T) {
 	m := newMem(t, Config{})
 	first := alloc(t, m, 48, LocalObject, "first")

@@ -28,20 +28,22 @@ type Config struct {
 	Size        uint64 // address space to reserve in bytes, rounded up; 0 = DefaultSize; less if the system refuses
 	PointerSize int    // 4 or 8; 0 = 8
 	ByteOrder   binary.ByteOrder
-	// TrackStores makes restores of a snapshot cheap, however large the memory of maps: only what was stored to is looked at. The first store
-	// into each block costs more. Regions of that many bytes are tracked ([SealedFrom] is a good number); 0 = none.
+	// TrackStores makes restores of a snapshot cheap, however large the memory of maps: only what
+	// was stored to is looked at. The first store into each block costs more. Regions of that many
+	// bytes are tracked ([SealedFrom] is a good number); 0 = none.
 	TrackStores uint64
 }
 
-// Memory is the simulated memory of one machine. Create it with [New] and release it with [Memory.Close]. It is not
-// safe for concurrent use.
+// Memory is the simulated memory of one machine. Create it with [New] and release it with
+// [Memory.Close]. It is not safe for concurrent use.
 type Memory struct {
 	arena        *arena
 	data, shadow unsafe.Pointer // start of arena.data and arena.shadow
 	base         uint64
-	// limit is the end of the last block. Invariant of every unsafe access in this package and in engines: data[0,
-	// limit+64) and its shadow are committed, every granule below limit has its true class, and the last granules below
-	// limit are redzone, so that an access of up to eight bytes that starts below limit reads only committed memory.
+	// limit is the end of the last block. Invariant of every unsafe access in this package and in
+	// engines: data[0, limit+64) and its shadow are committed, every granule below limit has its
+	// true class, and the last granules below limit are redzone, so that an access of up to eight
+	// bytes that starts below limit reads only committed memory.
 	limit  uint64
 	size   uint64
 	mask   uint64 // significant bits of an address: all, or the low 32
@@ -65,11 +67,12 @@ type Memory struct {
 	// OnWatch is called after an access that a watch covers was performed.
 	OnWatch func(Hit)
 
-	// OnUnset is called for reads of bytes that count as unset ([Memory.MarkUndefined]); the read then returns their
-	// contents. Without it such reads are faults.
+	// OnUnset is called for reads of bytes that count as unset ([Memory.MarkUndefined]); the read
+	// then returns their contents. Without it such reads are faults.
 	OnUnset func(Unset)
 
-	// OnUnwritten is called for reads of bytes that this run did not write ([Memory.Unwrite]) if none of them is unset.
+	// OnUnwritten is called for reads of bytes that this run did not write ([Memory.Unwrite]) if
+	// none of them is unset.
 	OnUnwritten func(Unset)
 
 	moved   uint64 // see Moved
@@ -83,7 +86,8 @@ type Memory struct {
 	changes  [Changes]span // by epoch
 }
 
-// New reserves the arena. It fails if the system refuses even a small reservation, or if the configuration is invalid.
+// New reserves the arena. It fails if the system refuses even a small reservation, or if the
+// configuration is invalid.
 func New(cfg Config) (*Memory, error) {
 	m := &Memory{mask: ^uint64(0), ptrLen: 8, order: cfg.ByteOrder, base: cfg.Base, lastBlock: -1}
 	if m.order == nil {
@@ -139,8 +143,8 @@ func New(cfg Config) (*Memory, error) {
 // ErrClosed is the error of allocations after Close.
 var ErrClosed = errors.New("mem: memory is closed")
 
-// Close releases the arena. Regions, host views ([Memory.Bytes]) and engines of this Memory must not be used
-// afterwards; guest accesses fault. Closing twice is harmless.
+// Close releases the arena. Regions, host views ([Memory.Bytes]) and engines of this Memory must
+// not be used afterwards; guest accesses fault. Closing twice is harmless.
 func (m *Memory) Close() {
 	if m.arena == nil {
 		return
@@ -163,7 +167,8 @@ func (m *Memory) PointerSize() int { return m.ptrLen }
 // Base returns the guest address of the arena.
 func (m *Memory) Base() uint64 { return m.base }
 
-// Truncate returns the significant part of an address: its low 32 bits on targets with 4-byte pointers.
+// Truncate returns the significant part of an address: its low 32 bits on targets with 4-byte
+// pointers.
 func (m *Memory) Truncate(addr uint64) uint64 { return addr & m.mask }
 
 // Used returns the number of arena bytes below the end of the last block.
@@ -174,8 +179,8 @@ type ArenaInfo struct {
 	// Data and Shadow point to the first byte and to its shadow. They do not move until Close.
 	Data, Shadow unsafe.Pointer
 	Base         uint64 // guest address of Data
-	// Size is the number of bytes that an inline check may allow. It changes with every call that may allocate or free,
-	// so an engine must read it again afterwards.
+	// Size is the number of bytes that an inline check may allow. It changes with every call that
+	// may allocate or free, so an engine must read it again afterwards.
 	Size     uint64
 	Truncate bool // addresses are truncated to 32 bits (the inline check fails on upper bits, the precise path truncates)
 	Big      bool // big-endian target
@@ -186,8 +191,9 @@ func (m *Memory) Arena() ArenaInfo {
 	return ArenaInfo{Data: m.data, Shadow: m.shadow, Base: m.base, Size: m.limit, Truncate: m.ptrLen == 4, Big: m.big}
 }
 
-// bulk is the size in bytes from which an access on a program's behalf is work that counts. What is smaller costs no more than the instructions
-// around the call; engines do some of it on their own and count nothing, and whether its bytes are plain memory depends on the engine.
+// bulk is the size in bytes from which an access on a program's behalf is work that counts. What is
+// smaller costs no more than the instructions around the call; engines do some of it on their own
+// and count nothing, and whether its bytes are plain memory depends on the engine.
 const bulk = 64
 
 // charge counts an access of n bytes if it is a bulk one.
@@ -197,8 +203,8 @@ func (m *Memory) charge(n uint64) {
 	}
 }
 
-// Moved returns the number of bytes copied or checked in bulk since the last [Memory.TakeMoved], which measures the
-// work of helpers.
+// Moved returns the number of bytes copied or checked in bulk since the last [Memory.TakeMoved],
+// which measures the work of helpers.
 func (m *Memory) Moved() uint64 { return m.moved }
 
 // TakeMoved returns [Memory.Moved] and resets it.

@@ -2,8 +2,9 @@ package mem
 
 import "fmt"
 
-// Attach adds an object to the reserved extent of a live region, at addr: the struct that a kernel keeps after a packet's
-// bytes. It has a view, and lasts as long as the region; the region's bounds must stay outside it. addr is a multiple of
+// Attach adds an object to the reserved extent of a live region, at addr: the struct that a kernel
+// keeps after a packet's bytes. It has a view, and lasts as long as the region; the region's bounds
+// must stay outside it. addr is a multiple of
 // 8. A region has at most one such part, and an array has none.
 func (m *Memory) Attach(r *Region, addr, size uint64, part Region) (*Region, error) {
 	switch {

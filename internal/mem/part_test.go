@@ -15,7 +15,8 @@ func (constView) Store(uint64, int, uint64) *Fault    { return &Fault{Kind: NotP
 func (constView) Read(_ uint64, p []byte) *Fault      { clear(p); return nil }
 func (constView) Write(uint64, []byte) *Fault         { return &Fault{Kind: NotPermitted} }
 
-// TestAttachedParts: the object after a region's bounds is a region of its own for accesses, and lives as long as the first.
+// TestAttachedParts: the object after a region's bounds is a region of its own for accesses, and
+// lives as long as the first.
 func TestAttachedParts(t *testing.T) {
 	m, err := New(Config{})
 	require.NoError(t, err)

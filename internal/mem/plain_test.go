@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPlainIsWhatReadAdmits: at every offset and length around objects, Plain gives the bytes Read gives, nil where Read faults or there
-// is more to do, and is not nil for plain objects of whole granules.
+// TestPlainIsWhatReadAdmits: at every offset and length around objects, Plain gives the bytes Read
+// gives, nil where Read faults or there is more to do, and is not nil for plain objects of whole
+// granules.
 func TestPlainIsWhatReadAdmits(t *testing.T) {
 	m := newMem(t, Config{})
 	var last *Region

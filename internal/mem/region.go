@@ -53,9 +53,10 @@ func (k RegionKind) String() string {
 	return fmt.Sprintf("region(%d)", uint8(k))
 }
 
-// View implements a region that is not plain bytes, such as a context or a kernel object. Offsets are relative to the
-// region's base, and the access always lies within the region. Size is 1, 2, 4 or 8; values are zero-extended. A view
-// sets what it knows of a Fault (Kind, Detail); the caller adds address, size, direction and region if they are unset.
+// View implements a region that is not plain bytes, such as a context or a kernel object. Offsets
+// are relative to the region's base, and the access always lies within the region. Size is 1, 2, 4
+// or 8; values are zero-extended. A view sets what it knows of a Fault (Kind, Detail); the caller
+// adds address, size, direction and region if they are unset.
 type View interface {
 	Load(off uint64, size int) (uint64, *Fault)
 	Store(off uint64, size int, v uint64) *Fault
@@ -63,8 +64,9 @@ type View interface {
 	Write(off uint64, p []byte) *Fault
 }
 
-// Region is a range of guest addresses with its own bounds. Anyone may read its fields, but only methods of [Memory]
-// change them; the owner may set Name, Owner and View before the first guest access.
+// Region is a range of guest addresses with its own bounds. Anyone may read its fields, but only
+// methods of [Memory] change them; the owner may set Name, Owner and View before the first guest
+// access.
 type Region struct {
 	Base, Size uint64 // current bounds, in bytes
 	Kind       RegionKind
@@ -74,7 +76,8 @@ type Region struct {
 	Owner      any
 	Freed      bool
 
-	// Guards are bytes that the guest may not store to, for a region without a view; set them before Alloc.
+	// Guards are bytes that the guest may not store to, for a region without a view; set them
+	// before Alloc.
 	Guards []Guard
 
 	// Count, ElemSize and Stride (in bytes) describe an array region; Count is 0 for other regions.
@@ -92,8 +95,8 @@ type Region struct {
 	why     string // what ended it, when that is known: "bpf_x moved"
 }
 
-// Namer is implemented by owners of array regions whose elements have names instead of numbers, such as the keys of a
-// hash map; "" for an element without a name.
+// Namer is implemented by owners of array regions whose elements have names instead of numbers,
+// such as the keys of a hash map; "" for an element without a name.
 type Namer interface{ ElemName(addr uint64) string }
 
 // Contains reports whether addr lies within the region's current bounds.
@@ -103,8 +106,8 @@ func (r *Region) Contains(addr uint64) bool { return addr-r.Base < r.Size }
 // the bounds (see [Memory.SetBounds]).
 func (r *Region) Extent() (base, size uint64) { return r.ext, r.extSz }
 
-// Elem returns the index of the array element that contains addr, and the offset in it; ok is false for addresses in
-// gaps and for regions that are not arrays.
+// Elem returns the index of the array element that contains addr, and the offset in it; ok is false
+// for addresses in gaps and for regions that are not arrays.
 func (r *Region) Elem(addr uint64) (index, off uint64, ok bool) {
 	if r.Count == 0 || !r.Contains(addr) {
 		return 0, 0, false

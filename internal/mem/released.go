@@ -1,7 +1,7 @@
 package mem
 
-// Released describes the freed memory at addr ("ring buffer record rb was freed"), or returns "" if there is none.
-// After an address has been reused it belongs to the new region only.
+// Released describes the freed memory at addr ("ring buffer record rb was freed"), or returns "" if
+// there is none. After an address has been reused it belongs to the new region only.
 func (m *Memory) Released(addr uint64) string {
 	r, _, ok := m.released(addr)
 	switch {
@@ -13,8 +13,8 @@ func (m *Memory) Released(addr uint64) string {
 	return r.Describe(addr) + " was freed"
 }
 
-// ReadReleased reads the last contents of freed memory. ok is false unless all of it lies in one freed region or array
-// element. Contents of regions with a view are not kept.
+// ReadReleased reads the last contents of freed memory. ok is false unless all of it lies in one
+// freed region or array element. Contents of regions with a view are not kept.
 func (m *Memory) ReadReleased(addr uint64, p []byte) (ok bool) {
 	_, hi, ok := m.released(addr)
 	addr &= m.mask
@@ -25,8 +25,9 @@ func (m *Memory) ReadReleased(addr uint64, p []byte) (ok bool) {
 	return true
 }
 
-// LastBytes returns the last contents of the freed memory around addr from its start, or that of the array's element, at most n bytes; nil when
-// nothing there was freed, or its contents are not kept.
+// LastBytes returns the last contents of the freed memory around addr from its start, or that of
+// the array's element, at most n bytes; nil when nothing there was freed, or its contents are not
+// kept.
 func (m *Memory) LastBytes(addr uint64, n int) []byte {
 	r, hi, ok := m.released(addr)
 	if !ok {

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadReleased: the last contents of a freed region, and of a freed element of a live array, can be read up to their ends and no further.
+// TestReadReleased: the last contents of a freed region, and of a freed element of a live array,
+// can be read up to their ends and no further.
 func TestReadReleased(t *testing.T) {
 	m, err := New(Config{})
 	require.NoError(t, err)

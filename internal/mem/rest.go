@@ -2,8 +2,9 @@ package mem
 
 import "fmt"
 
-// Rest ends a live region as [Memory.Free] does, but keeps its space for [Memory.Wake]. Accesses fault as use after
-// free, and why ("bpf_x moved") completes their message. Free releases the space of a resting region.
+// Rest ends a live region as [Memory.Free] does, but keeps its space for [Memory.Wake]. Accesses
+// fault as use after free, and why ("bpf_x moved") completes their message. Free releases the space
+// of a resting region.
 func (m *Memory) Rest(r *Region, why string) {
 	if r.Freed || m.arena == nil {
 		return
@@ -20,7 +21,8 @@ func (m *Memory) Rest(r *Region, why string) {
 	r.Freed, r.resting, r.why = true, true, why
 }
 
-// Wake makes a resting region live again with bounds [lo, hi) within its extent and with its old contents.
+// Wake makes a resting region live again with bounds [lo, hi) within its extent and with its old
+// contents.
 func (m *Memory) Wake(r *Region, lo, hi uint64) error {
 	if !r.resting || m.arena == nil {
 		return fmt.Errorf("mem: %s does not rest", r.Describe(lo))

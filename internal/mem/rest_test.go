@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRestingRegions: addresses of a resting region fault and say why until it wakes, whatever its bounds; Free gives its room back.
+// TestRestingRegions: addresses of a resting region fault and say why until it wakes, whatever its
+// bounds; Free gives its room back.
 func TestRestingRegions(t *testing.T) {
 	m, err := New(Config{})
 	require.NoError(t, err)

@@ -2,10 +2,12 @@ package mem
 
 import "bytes"
 
-// With Config.TrackStores, large memory that programs may write is sealed in each snapshot: its shadow sends the first store into each block to the
-// precise path, which notes the block and breaks its seal. So a restore looks only at the blocks that were stored to, and engines need to know
-// nothing of it: they take a sealed block for read-only memory until the precise path has been there. What the host writes through a view is noted
-// by [Memory.Written]. Smaller memory is compared as a whole, which costs less.
+// With Config.TrackStores, large memory that programs may write is sealed in each snapshot: its
+// shadow sends the first store into each block to the precise path, which notes the block and
+// breaks its seal. So a restore looks only at the blocks that were stored to, and engines need to
+// know nothing of it: they take a sealed block for read-only memory until the precise path has been
+// there. What the host writes through a view is noted by [Memory.Written]. Smaller memory is
+// compared as a whole, which costs less.
 type seals struct {
 	least  uint64   // regions of that many bytes are sealed; 0: none are
 	intact []uint64 // bitmap of blocks with a seal, from arena offset 0
@@ -19,7 +21,8 @@ const (
 	SealedFrom = 4 << 10
 )
 
-// sealable returns the blocks inside a region that seals are for: none unless it is large plain memory that programs may write everywhere.
+// sealable returns the blocks inside a region that seals are for: none unless it is large plain
+// memory that programs may write everywhere.
 func (s *Snapshot) sealable(r *Region) (first, end uint64) {
 	m := s.m
 	if m.seals.least == 0 || r.Freed || r.View != nil || r.ReadOnly || len(r.Guards) != 0 || r.extSz < m.seals.least || r.Kind != MapValue && r.Kind != Global {
@@ -67,7 +70,8 @@ func (m *Memory) sealShadow(b uint64) []byte {
 	return m.shadowRange(b<<sealShift/granule, (b+1)<<sealShift/granule)
 }
 
-// unseal breaks the seals of the arena offsets from lo up to hi, before they or their shadow change.
+// unseal breaks the seals of the arena offsets from lo up to hi, before they or their shadow
+// change.
 func (m *Memory) unseal(lo, hi uint64) {
 	if len(m.seals.intact) == 0 || lo >= hi {
 		return
@@ -125,7 +129,8 @@ func (m *Memory) reseal(s *Snapshot, report bool) {
 // TracksStores reports whether Config.TrackStores is set.
 func (m *Memory) TracksStores() bool { return m.seals.least != 0 }
 
-// Written records that the host writes [addr, addr+n) through a view, such as that of [Memory.Bytes].
+// Written records that the host writes [addr, addr+n) through a view, such as that of
+// [Memory.Bytes].
 func (m *Memory) Written(addr, n uint64) {
 	if off := (addr & m.mask) - m.base; off < m.limit && n != 0 {
 		n = min(n, m.limit-off)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Snapshot is the state of a Memory at one point in time. It shares unchanged pages with the previous snapshot, and can
-// be restored any number of times into the Memory it was taken from.
+// Snapshot is the state of a Memory at one point in time. It shares unchanged pages with the
+// previous snapshot, and can be restored any number of times into the Memory it was taken from.
 type Snapshot struct {
 	m            *Memory
 	data, shadow [][]byte // by page of 4096 bytes; nil is all zero
@@ -169,8 +169,9 @@ func (s *Snapshot) loadFree(m *Memory) {
 // loadMarks restores which bytes count as unset.
 func (s *Snapshot) loadMarks(m *Memory) { m.undef = maps.Clone(s.undef) }
 
-// Restore restores the Memory to a snapshot of it. Regions allocated since are freed; regions freed since are live
-// again under the same pointers. Restoring the snapshot that was taken or restored last takes only as long as what changed since.
+// Restore restores the Memory to a snapshot of it. Regions allocated since are freed; regions freed
+// since are live again under the same pointers. Restoring the snapshot that was taken or restored
+// last takes only as long as what changed since.
 func (m *Memory) Restore(s *Snapshot) {
 	if s == nil || s.m != m || m.arena == nil {
 		return

@@ -4,8 +4,9 @@ package mem
 type Unset struct {
 	Addr, Size uint64 // of the read
 	Region     *Region
-	// Offsets are the offsets of the bytes in the region that count as unset, Unwritten those of the bytes that this run did not write
-	// but may read ([Memory.Unwrite]); both ascending. Unwritten is valid only during the call.
+	// Offsets are the offsets of the bytes in the region that count as unset, Unwritten those of
+	// the bytes that this run did not write but may read ([Memory.Unwrite]); both ascending.
+	// Unwritten is valid only during the call.
 	Offsets, Unwritten []uint64
 }
 
@@ -60,8 +61,8 @@ func (m *Memory) Define(addr, n uint64) {
 	}
 }
 
-// MarkUndefined marks the bytes of a plain region as never written: loads of them fault NeverSet until a store writes
-// them. Stack frames use it under strict checking.
+// MarkUndefined marks the bytes of a plain region as never written: loads of them fault NeverSet
+// until a store writes them. Stack frames use it under strict checking.
 func (m *Memory) MarkUndefined(r *Region) {
 	if r.Freed || r.View != nil || r.Count > 1 || m.arena == nil {
 		return

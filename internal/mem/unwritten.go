@@ -1,8 +1,9 @@
 package mem
 
-// Unwrite marks [addr, addr+n) as not written by this run: what a kernel hands out without clearing it, or what earlier runs left. Reads
-// of such bytes are allowed and reported to OnUnwritten, a store ends the mark. The range must be inside one object of plain memory that
-// programs may write; elsewhere nothing is marked. Contents stay.
+// Unwrite marks [addr, addr+n) as not written by this run: what a kernel hands out without clearing
+// it, or what earlier runs left. Reads of such bytes are allowed and reported to OnUnwritten, a
+// store ends the mark. The range must be inside one object of plain memory that programs may write;
+// elsewhere nothing is marked. Contents stay.
 func (m *Memory) Unwrite(addr, n uint64) {
 	off := (addr & m.mask) - m.base
 	if n == 0 || off >= m.limit || n > m.limit-off {
@@ -41,8 +42,8 @@ func (m *Memory) Unwrite(addr, n uint64) {
 	m.rewatch()
 }
 
-// Allow makes reads of the unset bytes in [addr, addr+n) no longer count as such: a helper was told to fill them. Whether it did is
-// recorded by its stores.
+// Allow makes reads of the unset bytes in [addr, addr+n) no longer count as such: a helper was told
+// to fill them. Whether it did is recorded by its stores.
 func (m *Memory) Allow(addr, n uint64) {
 	off := (addr & m.mask) - m.base
 	if off >= m.limit || n > m.limit-off {
@@ -67,7 +68,8 @@ func (m *Memory) Allow(addr, n uint64) {
 	}
 }
 
-// Unwritten returns the addresses of the marked bytes in [addr, addr+n), those of stacks included, ascending.
+// Unwritten returns the addresses of the marked bytes in [addr, addr+n), those of stacks included,
+// ascending.
 func (m *Memory) Unwritten(addr, n uint64) []uint64 {
 	off := (addr & m.mask) - m.base
 	if off >= m.limit {

@@ -46,7 +46,8 @@ func TestUnwrittenBytes(t *testing.T) {
 	assert.Equal(t, []uint64{r.Base + 3}, m.Unwritten(r.Base, 20))
 }
 
-// TestUnwrittenElements: elements of arrays keep their bounds, guards stay, and a snapshot restores the marks.
+// TestUnwrittenElements: elements of arrays keep their bounds, guards stay, and a snapshot restores
+// the marks.
 func TestUnwrittenElements(t *testing.T) {
 	m := newMem(t, Config{})
 	seen := unwritten(m)

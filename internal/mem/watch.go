@@ -15,8 +15,8 @@ type Hit struct {
 	Write bool
 }
 
-// AddWatch watches [addr, addr+size) and returns the watch's number. Accesses are reported to OnWatch. Only the part of
-// the range in the used part of the arena is watched.
+// AddWatch watches [addr, addr+size) and returns the watch's number. Accesses are reported to
+// OnWatch. Only the part of the range in the used part of the arena is watched.
 func (m *Memory) AddWatch(addr, size uint64, read, write bool) int {
 	m.noJournal()
 	m.watchID++

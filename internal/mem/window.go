@@ -11,14 +11,16 @@ import (
 type WindowKind uint8
 
 const (
-	// WindowKernel is kernel memory in pages: mapped pages are plain memory, accesses to others fault Unmapped.
+	// WindowKernel is kernel memory in pages: mapped pages are plain memory, accesses to others
+	// fault Unmapped.
 	WindowKernel WindowKind = iota
-	// WindowUser is user memory: direct accesses fault UserPointer; ReadUser and WriteUser can access mapped pages.
+	// WindowUser is user memory: direct accesses fault UserPointer; ReadUser and WriteUser can
+	// access mapped pages.
 	WindowUser
 	// WindowText is code: mapped pages can be loaded, stores fault ReadOnly.
 	WindowText
-	// WindowArena is a BPF arena: a load from an unmapped page yields 0, a store there is dropped (as with the kernel's
-	// exception tables for arena accesses).
+	// WindowArena is a BPF arena: a load from an unmapped page yields 0, a store there is dropped
+	// (as with the kernel's exception tables for arena accesses).
 	WindowArena
 	// WindowAbsent is a range in which no page is ever mapped.
 	WindowAbsent
@@ -35,7 +37,8 @@ type Window struct {
 
 	region Region
 	pages  map[uint64]*[pageSize]byte // by page number inside the window
-	// touched are pages that changed since the last snapshot; forgot means that there were too many. See journal.
+	// touched are pages that changed since the last snapshot; forgot means that there were too
+	// many. See journal.
 	touched []uint64
 	forgot  bool
 }
@@ -69,8 +72,8 @@ func (m *Memory) AddWindow(w Window) (*Window, error) {
 // Region returns the region that represents the window in faults.
 func (w *Window) Region() *Region { return &w.region }
 
-// Map maps the pages of [addr, addr+size); new pages are zero. It refuses ranges outside the window and more than 1 GiB
-// at once.
+// Map maps the pages of [addr, addr+size); new pages are zero. It refuses ranges outside the window
+// and more than 1 GiB at once.
 func (w *Window) Map(addr, size uint64) error {
 	rel := addr - w.Base
 	if rel >= w.Size || size > w.Size-rel {
@@ -125,7 +128,8 @@ func (w *Window) Poke(addr uint64, p []byte) *Fault { return w.copy(addr-w.Base,
 // Peek reads mapped pages, whatever the window's kind. It is for the simulation itself.
 func (w *Window) Peek(addr uint64, p []byte) *Fault { return w.copy(addr-w.Base, p, false) }
 
-// copy copies bytes between p and the pages from offset rel on; it stops at the first unmapped page.
+// copy copies bytes between p and the pages from offset rel on; it stops at the first unmapped
+// page.
 func (w *Window) copy(rel uint64, p []byte, write bool) *Fault {
 	if len(p) == 0 {
 		return nil
@@ -236,8 +240,8 @@ func (m *Memory) resolveOutside(addr, size uint64, write bool) (target, *Fault) 
 	return target{}, f
 }
 
-// ReadUser copies user memory as copy_from_user does: only mapped pages of user windows. Anything else is a fault, and
-// p is zero from the first unreadable byte on.
+// ReadUser copies user memory as copy_from_user does: only mapped pages of user windows. Anything
+// else is a fault, and p is zero from the first unreadable byte on.
 func (m *Memory) ReadUser(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil

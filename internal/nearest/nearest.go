@@ -15,7 +15,8 @@ const longest = 64
 // offered is the number of names an error suggests.
 const offered = 3
 
-// Names returns up to three names similar to name, nearest first: at most limit edits away, or one contained in the other.
+// Names returns up to three names similar to name, nearest first: at most limit edits away, or one
+// contained in the other.
 func Names(name string, names []string, limit int) []string {
 	distance := map[string]int{}
 	var near []string
@@ -39,8 +40,8 @@ func Names(name string, names []string, limit int) []string {
 	return near[:min(len(near), offered)]
 }
 
-// letters returns the set of the bytes in the compared part of a name, modulo 64. One edit changes at most two members, which rules out most names
-// without computing a distance.
+// letters returns the set of the bytes in the compared part of a name, modulo 64. One edit changes
+// at most two members, which rules out most names without computing a distance.
 func letters(name string) (set uint64) {
 	for i := range min(len(name), longest) {
 		set |= 1 << (name[i] & 63)
@@ -48,10 +49,12 @@ func letters(name string) (set uint64) {
 	return set
 }
 
-// Distance returns the number of bytes to insert, delete or replace between two names (Levenshtein), of their first 64 bytes.
+// Distance returns the number of bytes to insert, delete or replace between two names
+// (Levenshtein), of their first 64 bytes.
 func Distance(a, b string) int { return within(a, b, 2*longest) }
 
-// within is [Distance] if that is at most limit, otherwise some number above limit. Only positions at most limit apart can then correspond.
+// within is [Distance] if that is at most limit, otherwise some number above limit. Only positions
+// at most limit apart can then correspond.
 func within(a, b string, limit int) int {
 	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
 	if more := len(a) - len(b); more > limit || -more > limit {
@@ -91,8 +94,8 @@ func within(a, b string, limit int) int {
 // Like is [Names] with a limit that suits most names: a third of their length, at least two edits.
 func Like(name string, names []string) []string { return Names(name, names, max(2, len(name)/3)) }
 
-// Index holds names that are searched more than once, such as the functions of a kernel. All are added before the first search; then it is safe
-// for concurrent use.
+// Index holds names that are searched more than once, such as the functions of a kernel. All are
+// added before the first search; then it is safe for concurrent use.
 type Index struct {
 	added [][]string // before the first search, in parts that need not be moved as more are added
 	names []string
@@ -149,7 +152,8 @@ func (x *Index) arrange() {
 // from returns where names of a length, or a greater one, begin.
 func (x *Index) from(length int) int { return x.start[max(0, min(length, longest+1))] }
 
-// Near returns up to three names as [Names] does. Among equally near names, those of similar length come first.
+// Near returns up to three names as [Names] does. Among equally near names, those of similar length
+// come first.
 func (x *Index) Near(name string, limit int) []string {
 	x.arrange()
 	own, cut := allLetters(name), len(name) > longest
@@ -159,7 +163,8 @@ func (x *Index) Near(name string, limit int) []string {
 		close, longer = 0, len(x.names)
 	}
 	for i, set := range x.sets[close:longer] {
-		// An edit adds at most one letter and removes at most one. Of two names, one contains the other only if it has all of its letters.
+		// An edit adds at most one letter and removes at most one. Of two names, one contains the
+		// other only if it has all of its letters.
 		missing, more := own&^set, set&^own
 		if missing != 0 && more != 0 && !cut && (bits.OnesCount64(missing) > limit || bits.OnesCount64(more) > limit) {
 			continue
@@ -208,7 +213,8 @@ func appendNear(near []candidate, name, n string, limit int) []candidate {
 	return near
 }
 
-// Prefixed returns up to three names that start with prefix, those whose length is nearest to that of name first.
+// Prefixed returns up to three names that start with prefix, those whose length is nearest to that
+// of name first.
 func (x *Index) Prefixed(prefix, name string) []string {
 	x.arrange()
 	own := allLetters(prefix)

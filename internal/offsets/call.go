@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// call applies a call to a state: arguments are lost, the stack may be written, the result may be typed.
+// call applies a call to a state: arguments are lost, the stack may be written, the result may be
+// typed.
 func (f *finder) call(pc int, in decode.Insn, s *state) {
 	var args [6]value
 	for n := uint8(1); n <= 5; n++ {
@@ -85,7 +86,8 @@ func (f *finder) result(h *proto.Helper) value {
 	return value{}
 }
 
-// copy notes what a helper reads from kernel memory, and keeps a pointer that it copies to the stack.
+// copy notes what a helper reads from kernel memory, and keeps a pointer that it copies to the
+// stack.
 func (f *finder) copy(pc int, s *state, h *proto.Helper, args [6]value) {
 	src := args[3]
 	user := h.Effects&proto.CopiesUser != 0 // a struct of that name may then be user space's
@@ -102,7 +104,8 @@ func (f *finder) copy(pc int, s *state, h *proto.Helper, args [6]value) {
 	}
 }
 
-// kfunc returns a kernel function's result by its BTF; for bpf_rdonly_cast it is the requested type.
+// kfunc returns a kernel function's result by its BTF; for bpf_rdonly_cast it is the requested
+// type.
 func (f *finder) kfunc(pc int, args [6]value) value {
 	ref, ok := f.p.Refs[pc]
 	if !ok || ref.Kind != loader.RefKfunc || !ref.Resolved {

@@ -13,7 +13,8 @@ type finder struct {
 	l    *loader.Linked
 	p    *loader.LinkedProgram
 	spec *btf.Spec
-	// dwarf types registers that BTF does not, in programs that read kernel memory by helper (reads).
+	// dwarf types registers that BTF does not, in programs that read kernel memory by helper
+	// (reads).
 	dwarf     *variables
 	reads     bool
 	relocs    map[int]bool
@@ -78,8 +79,8 @@ func (f *finder) walk() {
 	}
 }
 
-// joins returns which instructions have several predecessors. The first one of the program and those of called functions
-// count as such.
+// joins returns which instructions have several predecessors. The first one of the program and
+// those of called functions count as such.
 func (f *finder) joins() []bool {
 	reached, joins := make([]bool, len(f.p.Insns)), make([]bool, len(f.p.Insns))
 	reached[0] = true
@@ -103,7 +104,8 @@ func (f *finder) joins() []bool {
 	return joins
 }
 
-// callee returns the state at the start of a called function: its arguments, without pointers to the caller's stack.
+// callee returns the state at the start of a called function: its arguments, without pointers to
+// the caller's stack.
 func callee(s *state) *state {
 	var c state
 	copy(c.regs[1:6], s.regs[1:6])

@@ -1,9 +1,12 @@
-// Package offsets finds accesses to kernel types at fixed offsets, which no CO-RE relocation adjusts, without running the program.
+// Package offsets finds accesses to kernel types at fixed offsets, which no CO-RE relocation
+// adjusts, without running the program.
 //
-// It follows pointers to kernel types through registers and the stack: arguments by the hook's BTF, also in the registers of a kprobe; results of
-// helpers and kfuncs by their prototypes; pointer members; and constants added before bpf_probe_read_kernel, including those of offsetof and
-// sizeof. When BTF does not type an address that a helper reads, the object's DWARF may type the variable that holds it. Where joining paths disagree,
-// the value is unknown and nothing is reported. It does not decide what a program may do (package verifier).
+// It follows pointers to kernel types through registers and the stack: arguments by the hook's BTF,
+// also in the registers of a kprobe; results of helpers and kfuncs by their prototypes; pointer
+// members; and constants added before bpf_probe_read_kernel, including those of offsetof and
+// sizeof. When BTF does not type an address that a helper reads, the object's DWARF may type the
+// variable that holds it. Where joining paths disagree, the value is unknown and nothing is
+// reported. It does not decide what a program may do (package verifier).
 //
 // Start at [Find].
 package offsets
@@ -25,14 +28,17 @@ type Access struct {
 	Insn    int
 	// Source is "file:line: text", empty without line information.
 	Source string
-	// Type is the kernel type, Offset the byte offset read, Size the number of bytes; 0 means a string of any length. An offset outside the type
-	// comes from offsetof or sizeof: it refers to the enclosing struct or to another array element.
+	// Type is the kernel type, Offset the byte offset read, Size the number of bytes; 0 means a
+	// string of any length. An offset outside the type comes from offsetof or sizeof: it refers to
+	// the enclosing struct or to another array element.
 	Type   string
 	Offset int64
 	Size   int
-	// Meant is the field at Offset in the object's own declaration of the type, Hit the one in the target's; "" when there is none.
+	// Meant is the field at Offset in the object's own declaration of the type, Hit the one in the
+	// target's; "" when there is none.
 	Meant, Hit string
-	// Whole means that the access reads the target's whole type, as its size is there: nothing of it is missed.
+	// Whole means that the access reads the target's whole type, as its size is there: nothing of
+	// it is missed.
 	Whole bool
 	// Instead is the macro to use.
 	Instead string
@@ -94,8 +100,9 @@ func (f *finder) declared(typ btf.ID) (*btf.Spec, btf.ID) {
 	return own, id
 }
 
-// several reports whether a read from the start of a struct covers more than its first field: the whole struct as the object declares it or, if the
-// object's BTF has only the name, a size that no field there has.
+// several reports whether a read from the start of a struct covers more than its first field: the
+// whole struct as the object declares it or, if the object's BTF has only the name, a size that no
+// field there has.
 func (f *finder) several(typ btf.ID, own *btf.Spec, id btf.ID, size int) bool {
 	if size <= f.spec.PointerSize() {
 		return false

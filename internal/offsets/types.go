@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// specOf returns the BTF of a program's hook: a module's, which continues the kernel's, or the kernel's.
+// specOf returns the BTF of a program's hook: a module's, which continues the kernel's, or the
+// kernel's.
 func specOf(l *loader.Linked, p *loader.LinkedProgram) *btf.Spec {
 	for i := range l.Target.Modules {
 		if m := &l.Target.Modules[i]; m.Name == p.AttachModule && m.BTF != nil {
@@ -31,7 +32,8 @@ func (f *finder) entry() value {
 	return value{}
 }
 
-// arguments returns the types of the hook's arguments by BTF; nil when the context is not an array of arguments.
+// arguments returns the types of the hook's arguments by BTF; nil when the context is not an array
+// of arguments.
 func (f *finder) arguments() []btf.ID {
 	id := f.p.AttachID
 	if id == 0 || f.probe() {
@@ -67,8 +69,8 @@ func (f *finder) params(t *btf.Type) (args []btf.ID, result btf.ID) {
 // probe reports whether the program's context is the registers at a probe of a kernel function.
 func (f *finder) probe() bool { return progtype.Of(f.p.Type).Context.Layout == progtype.RegsLayout }
 
-// argumentRegisters returns the types of the registers of a kprobe by their offset in struct pt_regs; nil when BTF does not have the
-// function.
+// argumentRegisters returns the types of the registers of a kprobe by their offset in struct
+// pt_regs; nil when BTF does not have the function.
 func (f *finder) argumentRegisters() map[int64]btf.ID {
 	section, _ := progtype.ParseSection(f.p.Section)
 	if !f.probe() || section == nil || section.Flags&(progtype.User|progtype.Pattern) != 0 || f.p.AttachTo == "" {
@@ -148,7 +150,8 @@ func (v *variables) get() *scopes.Info {
 	return v.info
 }
 
-// castTo returns what DWARF says about a register of unknown value: a pointer when a variable in it points to a kernel struct.
+// castTo returns what DWARF says about a register of unknown value: a pointer when a variable in it
+// points to a kernel struct.
 func (f *finder) castTo(pc int, reg uint8) value {
 	if !f.reads {
 		return value{}

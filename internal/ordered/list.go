@@ -1,5 +1,6 @@
-// Package ordered keeps values under ids that only grow, as a kernel numbers its objects: adding and removing a value, finding it, and the step to the
-// next one cost about the same however many there are.
+// Package ordered keeps values under ids that only grow, as a kernel numbers its objects: adding
+// and removing a value, finding it, and the step to the next one cost about the same however many
+// there are.
 //
 // It does not know what the values are. The type to start from is [List].
 package ordered
@@ -83,7 +84,8 @@ func (l *List[T]) All() iter.Seq[T] {
 	}
 }
 
-// Looks counts the items that operations other than All have looked at, so that tests can tell how their cost grows.
+// Looks counts the items that operations other than All have looked at, so that tests can tell how
+// their cost grows.
 func (l *List[T]) Looks() int { return l.looks }
 
 // at returns the position of an id, or where it would be.
@@ -98,7 +100,8 @@ func (l *List[T]) search(id uint32) (int, bool) {
 	return i, ok && l.items[i].skip == 0
 }
 
-// existing returns the first position from i on whose item exists, or the length. The removed items on the way then lead to it directly.
+// existing returns the first position from i on whose item exists, or the length. The removed items
+// on the way then lead to it directly.
 func (l *List[T]) existing(i int) int {
 	from := i
 	for i < len(l.items) && l.items[i].skip != 0 {

@@ -24,7 +24,8 @@ type builder struct {
 	padAt int
 }
 
-// Numbers that mark payload: an Ethernet type and an IP protocol reserved for experiments (IEEE 802, RFC 3692).
+// Numbers that mark payload: an Ethernet type and an IP protocol reserved for experiments (IEEE
+// 802, RFC 3692).
 const (
 	etherExperiment = 0x88b5
 	ipExperiment    = 253
@@ -67,8 +68,8 @@ func (b *builder) addPayload(s *scanner, col int, data []byte) error {
 	return nil
 }
 
-// set records a field's value. Values are written when all are known, because some of them determine which other fields
-// exist.
+// set records a field's value. Values are written when all are known, because some of them
+// determine which other fields exist.
 func (x *part) set(s *scanner, name string, col int, value string, valueAt int) error {
 	if !slices.Contains(x.proto.fieldNames(), name) {
 		e := s.errorAt(col, "%s", x.proto.noField(name))
@@ -182,8 +183,8 @@ func (x *part) options(s *scanner, a argument, data []byte) error {
 	return nil
 }
 
-// build assembles the parts: given fields, then the fields that announce the next layer, then lengths, then checksums
-// from the innermost layer outward.
+// build assembles the parts: given fields, then the fields that announce the next layer, then
+// lengths, then checksums from the innermost layer outward.
 func (b *builder) build(s *scanner) ([]byte, error) {
 	var out []byte
 	var layers []Layer
@@ -243,8 +244,9 @@ func (b *builder) announce(s *scanner, i int) error {
 	return nil
 }
 
-// link returns the field of a header that identifies the next layer, and its value for the protocol next (nil for
-// payload). field is empty for headers without such a field. ok is false if there is no value for next.
+// link returns the field of a header that identifies the next layer, and its value for the protocol
+// next (nil for payload). field is empty for headers without such a field. ok is false if there is
+// no value for next.
 func (p *protocol) link(next *protocol) (field string, value uint64, ok bool) {
 	switch p {
 	case eth, vlan, qinq, gre, geneve:

@@ -10,8 +10,8 @@ type SumState uint8
 
 // The states of checksums.
 const (
-	// SumUnknown: the header has no checksum, or it cannot be computed: a fragment, a truncated packet, UDP without a
-	// checksum.
+	// SumUnknown: the header has no checksum, or it cannot be computed: a fragment, a truncated
+	// packet, UDP without a checksum.
 	SumUnknown SumState = iota
 	SumRight
 	SumWrong
@@ -38,7 +38,8 @@ func (h Headers) Sum(p []byte, i int) (state SumState, want uint64) {
 	return SumWrong, want
 }
 
-// Mend makes the checksums of a packet right that are wrong and can be computed, from the inside out. keep reports whether the bytes from..to stay.
+// Mend makes the checksums of a packet right that are wrong and can be computed, from the inside
+// out. keep reports whether the bytes from..to stay.
 func Mend(p []byte, start Start, keep func(from, to int) bool) {
 	h := Decode(p, start)
 	for i := len(h.Layers) - 1; i >= 0; i-- {
@@ -50,8 +51,8 @@ func Mend(p []byte, start Start, keep func(from, to int) bool) {
 	}
 }
 
-// sumOf computes the checksum for the header of l, which follows the layers in below; ok is false if that is not
-// possible.
+// sumOf computes the checksum for the header of l, which follows the layers in below; ok is false
+// if that is not possible.
 func sumOf(p []byte, below []Layer, l Layer) (sum uint64, ok bool) {
 	f, ok := l.Field(p, "csum")
 	if !ok {
@@ -98,8 +99,8 @@ func sumOf(p []byte, below []Layer, l Layer) (sum uint64, ok bool) {
 	return sum, true
 }
 
-// carrier finds the IP header that carries a transport header, or nil. whole is false for fragments and for packets
-// with a routing header, whose checksum covers another destination.
+// carrier finds the IP header that carries a transport header, or nil. whole is false for fragments
+// and for packets with a routing header, whose checksum covers another destination.
 func carrier(p []byte, below []Layer) (host *Layer, whole bool) {
 	for i := len(below) - 1; i >= 0; i-- {
 		l := &below[i]
@@ -131,7 +132,8 @@ func pseudoHeader(p []byte, host *Layer, proto uint64, length int) uint64 {
 	return sum
 }
 
-// internetSum continues from sum the RFC 1071 checksum of b, in which the two bytes at skip count as zero.
+// internetSum continues from sum the RFC 1071 checksum of b, in which the two bytes at skip count
+// as zero.
 func internetSum(b []byte, sum uint64, skip int) uint16 {
 	for i := 0; i+1 < len(b); i += 2 {
 		if i != skip {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Damage is a checksum or a length that was right before a program ran and is wrong afterwards, or that a header which
-// the program inserted has wrong.
+// Damage is a checksum or a length that was right before a program ran and is wrong afterwards, or
+// that a header which the program inserted has wrong.
 type Damage struct {
 	// Path is the field: "ip.csum", "udp.len".
 	Path string
@@ -18,9 +18,9 @@ type Damage struct {
 // String returns "ip.csum is 0xfc58, right is 0x3d66".
 func (d Damage) String() string { return fmt.Sprintf("%s is %s, right is %s", d.Path, d.Got, d.Want) }
 
-// Damages compares a packet before and after a program: checksums of IP, TCP, UDP, ICMP and SCTP headers, and the lengths
-// of IP and UDP headers. What was wrong before is not the program's fault, and what cannot be judged (a fragment, a
-// truncated packet, UDP without a checksum) is left out.
+// Damages compares a packet before and after a program: checksums of IP, TCP, UDP, ICMP and SCTP
+// headers, and the lengths of IP and UDP headers. What was wrong before is not the program's fault,
+// and what cannot be judged (a fragment, a truncated packet, UDP without a checksum) is left out.
 func Damages(before, after []byte, start Start) []Damage {
 	var out []Damage
 	d := differ{a: before, b: after, ha: Decode(before, start), hb: Decode(after, start)}
@@ -58,8 +58,8 @@ func Damages(before, after []byte, start Start) []Damage {
 	return out
 }
 
-// came reports whether a field is in a header that the program inserted only as far as its place tells: the same bytes were in the packet before,
-// inside of something that could not be told.
+// came reports whether a field is in a header that the program inserted only as far as its place
+// tells: the same bytes were in the packet before, inside of something that could not be told.
 func (d *differ) came(path string, source map[int]int) bool {
 	layer, _, _ := strings.Cut(path, ".")
 	for j, l := range d.hb.Layers {
@@ -72,7 +72,8 @@ func (d *differ) came(path string, source map[int]int) bool {
 	return false
 }
 
-// untouched reports whether the packet ended with a header and all after it before, with the header around it where that counts for a checksum.
+// untouched reports whether the packet ended with a header and all after it before, with the header
+// around it where that counts for a checksum.
 func (d *differ) untouched(j int) bool {
 	l := d.hb.Layers[j]
 	if j > 0 && l.proto != ip && l.proto != ip6 {
@@ -86,11 +87,12 @@ func (d *differ) carried(l Layer) bool {
 	return bytes.Contains(d.a, d.b[l.Off:min(l.Off+l.Len, len(d.b))])
 }
 
-// leastFrame is the length of the shortest Ethernet frame without its checksum: shorter packets arrive with padding.
+// leastFrame is the length of the shortest Ethernet frame without its checksum: shorter packets
+// arrive with padding.
 const leastFrame = 60
 
-// slack returns, for each layer whose header has the length of what it contains, by how many bytes that is less than what
-// surrounds it contains; negative if it announces more.
+// slack returns, for each layer whose header has the length of what it contains, by how many bytes
+// that is less than what surrounds it contains; negative if it announces more.
 func (h Headers) slack(p []byte) map[int]int {
 	out := map[int]int{}
 	limit := len(p)

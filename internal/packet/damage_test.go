@@ -37,7 +37,8 @@ func TestDamages(t *testing.T) {
 	}
 }
 
-// TestPaddingIsNoDamage: short frames arrive padded, and a program may leave the padding, cut it or add it.
+// TestPaddingIsNoDamage: short frames arrive padded, and a program may leave the padding, cut it or
+// add it.
 func TestPaddingIsNoDamage(t *testing.T) {
 	bare, err := Parse("eth/ip/udp/'x'")
 	require.NoError(t, err)

@@ -36,7 +36,8 @@ func (l Layer) Path() string {
 	return l.Name + "[" + strconv.Itoa(l.Nth) + "]"
 }
 
-// Headers are the layers of a packet, in order. They hold positions; the bytes remain in the packet.
+// Headers are the layers of a packet, in order. They hold positions; the bytes remain in the
+// packet.
 type Headers struct {
 	Layers []Layer
 	// Cut names the header that the packet is too short for, or "".
@@ -174,7 +175,8 @@ func (l Layer) Field(p []byte, name string) (Field, bool) {
 type PathError struct {
 	Path string
 	Why  string
-	// Unknown means that no packet has such a field: the path is wrong. Otherwise only this packet lacks it.
+	// Unknown means that no packet has such a field: the path is wrong. Otherwise only this packet
+	// lacks it.
 	Unknown bool
 	Nearest []string
 }
@@ -188,8 +190,8 @@ func (e *PathError) Error() string {
 	return s
 }
 
-// Field finds a field of the decoded packet by its path, such as "ip.ttl" or "ip[1].src". "payload" and "trailer" are
-// fields of bytes. The error is a [*PathError].
+// Field finds a field of the decoded packet by its path, such as "ip.ttl" or "ip[1].src". "payload"
+// and "trailer" are fields of bytes. The error is a [*PathError].
 func (h Headers) Field(p []byte, path string) (Field, error) {
 	layer, name, dotted := strings.Cut(path, ".")
 	if err := CheckPath(path); err != nil {
@@ -260,8 +262,8 @@ func (h Headers) String() string {
 	return strings.Join(parts, "/")
 }
 
-// FieldNamed describes a field by path without a packet: its format and its width, which is 0 if it depends on the
-// packet. Off and Bit have no meaning. The error is a [*PathError].
+// FieldNamed describes a field by path without a packet: its format and its width, which is 0 if it
+// depends on the packet. Off and Bit have no meaning. The error is a [*PathError].
 func FieldNamed(path string) (Field, error) {
 	if err := CheckPath(path); err != nil {
 		return Field{}, err

@@ -59,9 +59,9 @@ func Summary(changes []Change) string {
 	return strings.Join(parts, ", ")
 }
 
-// Diff lists the differences between two packets that begin with the same kind of header, in the order of the second:
-// changed fields, inserted and removed layers, checksums that were or were not updated, and changed byte ranges of
-// payload.
+// Diff lists the differences between two packets that begin with the same kind of header, in the
+// order of the second: changed fields, inserted and removed layers, checksums that were or were not
+// updated, and changed byte ranges of payload.
 func Diff(before, after []byte, start Start) []Change {
 	if bytes.Equal(before, after) {
 		return nil
@@ -93,7 +93,8 @@ type differ struct {
 	out    []Change
 }
 
-// match pairs layers with the same name in order: as many as possible, and among those the most similar.
+// match pairs layers with the same name in order: as many as possible, and among those the most
+// similar.
 func (d *differ) match() (pairs [][2]int) {
 	n, m := len(d.ha.Layers), len(d.hb.Layers)
 	best := make([][]int, n+1)
@@ -123,7 +124,8 @@ func (d *differ) match() (pairs [][2]int) {
 	return pairs
 }
 
-// likeness is 0 for layers of different kinds. Any pair scores more than the similarity of bytes can add.
+// likeness is 0 for layers of different kinds. Any pair scores more than the similarity of bytes
+// can add.
 func (d *differ) likeness(i, j int) int {
 	x, y := &d.ha.Layers[i], &d.hb.Layers[j]
 	if x.Name != y.Name {
@@ -286,7 +288,8 @@ func (l Layer) describe(p []byte) string {
 	return l.Path() + "(" + strings.Join(args, ",") + ")"
 }
 
-// Describe describes a packet on one line: its layers with their identifying fields, and the size of its payload.
+// Describe describes a packet on one line: its layers with their identifying fields, and the size
+// of its payload.
 func Describe(p []byte, start Start) string {
 	h := Decode(p, start)
 	if len(h.Layers) == 0 {

@@ -29,7 +29,8 @@ const (
 	Bytes            // hex digits, or a string in quotes
 )
 
-// Field is a field at its position in a packet. Bits count from the most significant bit of byte Off.
+// Field is a field at its position in a packet. Bits count from the most significant bit of byte
+// Off.
 type Field struct {
 	Layer string // "ip"
 	Name  string // "ttl"
@@ -45,7 +46,8 @@ func (f Field) Path() string { return f.Layer + "." + f.Name }
 // Size returns the number of bytes that contain bits of the field.
 func (f Field) Size() int { return (f.Bit + f.Bits + 7) / 8 }
 
-// Whole reports whether the field consists of whole bytes, so that Off and Size describe its position.
+// Whole reports whether the field consists of whole bytes, so that Off and Size describe its
+// position.
 func (f Field) Whole() bool { return f.Bit == 0 && f.Bits%8 == 0 }
 
 // in returns the bytes that contain the field, or nil if the packet ends before its end.
@@ -56,8 +58,8 @@ func (f Field) in(p []byte) []byte {
 	return p[f.Off : f.Off+f.Size()]
 }
 
-// Get returns the value of a field of at most 64 bits in network byte order. It returns 0 for wider fields and for a
-// packet that is too short.
+// Get returns the value of a field of at most 64 bits in network byte order. It returns 0 for wider
+// fields and for a packet that is too short.
 func (f Field) Get(p []byte) uint64 {
 	b := f.in(p)
 	if f.Bits > 64 || len(b) > 8 {
@@ -71,8 +73,8 @@ func (f Field) Get(p []byte) uint64 {
 	return v
 }
 
-// Put sets a field of at most 64 bits. Excess bits of v are dropped; a packet that is too short stays unchanged.
-// Checksums and lengths are not updated.
+// Put sets a field of at most 64 bits. Excess bits of v are dropped; a packet that is too short
+// stays unchanged. Checksums and lengths are not updated.
 func (f Field) Put(p []byte, v uint64) {
 	b := f.in(p)
 	if f.Bits > 64 || len(b) > 8 {
@@ -89,8 +91,8 @@ func (f Field) Put(p []byte, v uint64) {
 	}
 }
 
-// Raw returns a copy of the field's value as bytes: those of the field if it is whole, else the big-endian number in as
-// few bytes as its width needs. It returns nil if the packet is too short.
+// Raw returns a copy of the field's value as bytes: those of the field if it is whole, else the
+// big-endian number in as few bytes as its width needs. It returns nil if the packet is too short.
 func (f Field) Raw(p []byte) []byte {
 	b := f.in(p)
 	if b == nil {
@@ -170,7 +172,8 @@ func bytesText(b []byte) string {
 	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\r", "\\r", "\t", "\\t").Replace(string(b)) + "'"
 }
 
-// tcpFlags are the letters of the TCP flags, lowest bit first: FIN, SYN, RST, PSH, ACK, URG, ECE, CWR.
+// tcpFlags are the letters of the TCP flags, lowest bit first: FIN, SYN, RST, PSH, ACK, URG, ECE,
+// CWR.
 const tcpFlags = "FSRPAUEC"
 
 // flagLetters writes flags in the usual order, SYN before ACK.
@@ -187,8 +190,8 @@ func flagLetters(v byte) string {
 	return out.String()
 }
 
-// Parse parses a value in the syntax of expressions and returns it in the form of Raw. The error describes what was
-// expected.
+// Parse parses a value in the syntax of expressions and returns it in the form of Raw. The error
+// describes what was expected.
 func (f Field) Parse(text string) ([]byte, error) {
 	if f.Format == Bytes {
 		b, err := parseBytes(text)

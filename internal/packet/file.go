@@ -40,10 +40,11 @@ type Reader struct {
 // FileError reports an error in a capture file.
 type FileError struct {
 	Name string
-	// Packet is the number of the packet that could not be read, from 1, or 0 for the file's header.
+	// Packet is the number of the packet that could not be read, from 1, or 0 for the file's
+	// header.
 	Packet int
-	// Offset is the byte offset at which that packet, or data before it, begins; for a compressed file, the offset in
-	// the decompressed data.
+	// Offset is the byte offset at which that packet, or data before it, begins; for a compressed
+	// file, the offset in the decompressed data.
 	Offset int64
 	Why    string
 	Err    error
@@ -83,8 +84,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Open opens a pcap or pcapng file, which may be compressed with gzip or zstd. The error is a [*FileError] or one of
-// the file system.
+// Open opens a pcap or pcapng file, which may be compressed with gzip or zstd. The error is a
+// [*FileError] or one of the file system.
 func Open(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -215,8 +216,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// Next reads the next packet. It returns io.EOF at the end of the file, and a [*FileError] if the data is not a packet
-// or the file is truncated. After an error, reading cannot continue.
+// Next reads the next packet. It returns io.EOF at the end of the file, and a [*FileError] if the
+// data is not a packet or the file is truncated. After an error, reading cannot continue.
 func (r *Reader) Next() (c Captured, err error) {
 	if r.failed != nil {
 		return Captured{}, r.failed

@@ -151,7 +151,8 @@ func edit32(b []byte, at int, v uint32) []byte {
 	return b
 }
 
-// endless is a pcapng file with a block, of a kind that is skipped, that continues for longer than anyone waits.
+// endless is a pcapng file with a block, of a kind that is skipped, that continues for longer than
+// anyone waits.
 func endless(ng []byte) []byte {
 	at := bytes.Index(ng, []byte{6, 0, 0, 0}) // an enhanced packet block
 	b := edit32(edit32(ng[:at+28], at, 0x0bad), at+4, 0x7ffffffc)

@@ -27,8 +27,8 @@ func linkRefused(t linkType) string {
 	return fmt.Sprintf("link type %d is not supported: want Ethernet, raw IP, BSD loopback or Linux cooked captures", t)
 }
 
-// toEthernet prepends an Ethernet header to a packet of another link type, because programs expect one. Addresses that
-// the capture lacks are zero.
+// toEthernet prepends an Ethernet header to a packet of another link type, because programs expect
+// one. Addresses that the capture lacks are zero.
 func (r *Reader) toEthernet(t linkType, data []byte) (frame []byte, why string) {
 	if why := linkRefused(t); why != "" {
 		return nil, why

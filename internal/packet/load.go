@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// Load builds a packet from user input: an expression, hex digits, or @FILE with a packet's bytes or a capture; @FILE#N
-// selects packet N of it, from 1. A trailing [:N] truncates any of them. Relative file names are relative to dir.
+// Load builds a packet from user input: an expression, hex digits, or @FILE with a packet's bytes
+// or a capture; @FILE#N selects packet N of it, from 1. A trailing [:N] truncates any of them.
+// Relative file names are relative to dir.
 func Load(text, dir string) ([]byte, error) {
 	name, isFile := strings.CutPrefix(strings.TrimSpace(text), "@")
 	if !isFile {

@@ -44,7 +44,8 @@ type ngInterface struct {
 	seconds int64  // offset added to time stamps
 }
 
-// blocks reads the packets of a pcapng file. Data is not copied if the buffer contains the whole block.
+// blocks reads the packets of a pcapng file. Data is not copied if the buffer contains the whole
+// block.
 type blocks struct {
 	order      binary.ByteOrder
 	interfaces []ngInterface
@@ -52,8 +53,8 @@ type blocks struct {
 	used       int // bytes of the buffer used by the last block
 }
 
-// next reads blocks up to the next packet. It returns io.EOF if the file ends between two blocks, [io.ErrUnexpectedEOF]
-// if it ends within one.
+// next reads blocks up to the next packet. It returns io.EOF if the file ends between two blocks,
+// [io.ErrUnexpectedEOF] if it ends within one.
 func (b *blocks) next(in *bufio.Reader, c *Captured) (linkType, error) {
 	for {
 		kind, body, err := b.block(in)
@@ -275,7 +276,8 @@ func (i *ngInterface) time(stamp uint64) time.Time {
 // pad appends zeros up to a multiple of 4 bytes.
 func pad(b []byte) []byte { return append(b, make([]byte, -len(b)&3)...) }
 
-// appendOption appends an option in little-endian byte order. Values that are too long for an option are truncated.
+// appendOption appends an option in little-endian byte order. Values that are too long for an
+// option are truncated.
 func appendOption(b []byte, code uint16, value []byte) []byte {
 	value = value[:min(len(value), math.MaxUint16)]
 	b = binary.LittleEndian.AppendUint16(b, code)

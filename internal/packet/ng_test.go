@@ -125,7 +125,8 @@ func TestPcapngErrors(t *testing.T) {
 	}
 }
 
-// TestPcapngAsPcapgo reads what another implementation writes, and has it read what is written here.
+// TestPcapngAsPcapgo reads what another implementation writes, and has it read what is written
+// here.
 func TestPcapngAsPcapgo(t *testing.T) {
 	var b bytes.Buffer
 	w, err := pcapgo.NewNgWriterInterface(&b, pcapgo.NgInterface{Name: "a", LinkType: layers.LinkTypeEthernet, Comment: "first"}, pcapgo.DefaultNgWriterOptions)

@@ -32,8 +32,8 @@ func (e *SyntaxError) Error() string {
 	return s
 }
 
-// Read builds a packet from hex digits or an expression. White space and colons between hex digits are ignored. [:N]
-// after hex digits truncates the packet, as after an expression.
+// Read builds a packet from hex digits or an expression. White space and colons between hex digits
+// are ignored. [:N] after hex digits truncates the packet, as after an expression.
 func Read(text string) ([]byte, error) {
 	digits, cut, isCut := cutSuffix(text)
 	if b, ok := readHex(digits); ok {
@@ -62,11 +62,12 @@ func readHex(text string) ([]byte, bool) {
 //
 //	eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /'
 //
-// Omitted fields have useful defaults; lengths, checksums and protocol fields are computed unless they are given.
-// csum=bad sets a wrong checksum. Payload is a quoted string or 0xHEX, optionally followed by *N, or zero(N); pad(N) at
-// the end fills the packet up to N bytes. A final [:N] keeps the first N bytes, [:-N] drops the last N; lengths and
-// checksums remain those of the whole packet. If the first layer is not Ethernet, an Ethernet header is added. The
-// error is a [*SyntaxError].
+// Omitted fields have useful defaults; lengths, checksums and protocol fields are computed unless
+// they are given. csum=bad sets a wrong checksum. Payload is a quoted string or 0xHEX, optionally
+// followed by *N, or zero(N); pad(N) at the end fills the packet up to N bytes. A final [:N] keeps
+// the first N bytes, [:-N] drops the last N; lengths and checksums remain those of the whole
+// packet. If the first layer is not Ethernet, an Ethernet header is added. The error is a
+// [*SyntaxError].
 func Parse(expr string) ([]byte, error) {
 	s := &scanner{expr: expr}
 	if len(expr) > maxExpression {

@@ -10,7 +10,8 @@ type protocol struct {
 	size int
 	// fields are in header order; those that share bits with an earlier one are alternative names.
 	fields []spec
-	// length returns the length of a header with its options, given at least size bytes. If nil, it is always size.
+	// length returns the length of a header with its options, given at least size bytes. If nil, it
+	// is always size.
 	length func(b []byte) int
 	// extra lists the fields that only some headers have; it may be nil.
 	extra func(b []byte) []spec
@@ -18,8 +19,8 @@ type protocol struct {
 	full []byte
 	// next returns the protocol of what follows the header; nil means payload.
 	next func(b []byte) *protocol
-	// inner returns the length of the enclosed packet according to the header, counted from its own start; 0 means
-	// everything that follows.
+	// inner returns the length of the enclosed packet according to the header, counted from its own
+	// start; 0 means everything that follows.
 	inner func(b []byte) int
 	// begin writes the defaults for expressions.
 	begin func(b []byte)
@@ -172,8 +173,8 @@ func (p *protocol) spec(name string, b []byte) *spec {
 	return nil
 }
 
-// known lists every field that a header of the protocol may have. The positions of fields after an optional one, and
-// the width of options, depend on the header.
+// known lists every field that a header of the protocol may have. The positions of fields after an
+// optional one, and the width of options, depend on the header.
 func (p *protocol) known() []spec {
 	header := make([]byte, max(p.size, len(p.full)))
 	copy(header, p.full)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// records reads the packets of a pcap file after the file header. Data is not copied if the buffer contains all of it.
+// records reads the packets of a pcap file after the file header. Data is not copied if the buffer
+// contains all of it.
 type records struct {
 	big   bool
 	tick  int64 // unit of time stamps in nanoseconds
@@ -22,7 +23,8 @@ const (
 	linkTypeMask = 0x03ffffff // the bits above are the length of the frame check sequence
 )
 
-// newRecords reads the header of a file that begins with one of pcapMagics (draft-ietf-opsawg-pcap, section 4).
+// newRecords reads the header of a file that begins with one of pcapMagics (draft-ietf-opsawg-pcap,
+// section 4).
 func newRecords(in *bufio.Reader) (*records, error) {
 	var head [fileHeader]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
@@ -45,8 +47,8 @@ func newRecords(in *bufio.Reader) (*records, error) {
 
 const recordHeader = 16
 
-// next reads a packet. It returns io.EOF if the file ends between two packets, [io.ErrUnexpectedEOF] if it ends within
-// one.
+// next reads a packet. It returns io.EOF if the file ends between two packets,
+// [io.ErrUnexpectedEOF] if it ends within one.
 func (r *records) next(in *bufio.Reader, c *Captured) error {
 	if _, err := in.Discard(r.used); err != nil { // discard the last packet
 		return err

@@ -26,8 +26,8 @@ func TestReferencePageIsFresh(t *testing.T) {
 	assert.Equal(t, page.String(), string(have), "stale: go test ./internal/packet -run Reference -update")
 }
 
-// Every example of the description parses, every layer and field of the table is in both forms, and every layer that is said to
-// follow another does.
+// Every example of the description parses, every layer and field of the table is in both forms, and
+// every layer that is said to follow another does.
 func TestReferenceIsTrue(t *testing.T) {
 	examples := 0
 	for line := range strings.Lines(Language) {

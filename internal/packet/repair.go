@@ -1,7 +1,8 @@
 package packet
 
-// Repair sets the lengths of IP and UDP headers to what the packet has, and then the checksums that can be computed, innermost first,
-// because those outside cover them. UDP without a checksum stays without.
+// Repair sets the lengths of IP and UDP headers to what the packet has, and then the checksums that
+// can be computed, innermost first, because those outside cover them. UDP without a checksum stays
+// without.
 func Repair(p []byte, start Start) {
 	limit := len(p)
 	for _, l := range Decode(p, start).Layers {

@@ -6,13 +6,15 @@ import (
 	"strings"
 )
 
-// cutAt is the N of [:N]: the remaining length in bytes, or if negative the number of bytes dropped from the end.
+// cutAt is the N of [:N]: the remaining length in bytes, or if negative the number of bytes dropped
+// from the end.
 type cutAt struct {
 	n       int
 	dropped bool
 }
 
-// cutSuffix splits [:N] or [:-N] off the end of a text. before does not include white space before it.
+// cutSuffix splits [:N] or [:-N] off the end of a text. before does not include white space before
+// it.
 func cutSuffix(text string) (before string, cut cutAt, ok bool) {
 	inner, closed := strings.CutSuffix(strings.TrimRight(text, " \t\r\n"), "]")
 	open := strings.LastIndexByte(inner, '[')
@@ -33,7 +35,8 @@ func cutSuffix(text string) (before string, cut cutAt, ok bool) {
 	return text[:open], cut, true
 }
 
-// apply truncates a packet. It is an error if the packet is shorter than N, because the author expects a longer one.
+// apply truncates a packet. It is an error if the packet is shorter than N, because the author
+// expects a longer one.
 func (c cutAt) apply(p []byte) ([]byte, error) {
 	if c.n > len(p) {
 		if c.dropped {

@@ -73,7 +73,8 @@ func NewWriter(out io.Writer, oldPcap bool) (*Writer, error) {
 	return w, err
 }
 
-// Write writes a packet with its verdict. Comments that the packet already has are kept before the verdict's.
+// Write writes a packet with its verdict. Comments that the packet already has are kept before the
+// verdict's.
 func (w *Writer) Write(c Captured, data []byte, v Verdict) error {
 	if c.Time.IsZero() {
 		c.Time = time.Unix(0, 0)
@@ -96,7 +97,8 @@ func (w *Writer) Write(c Captured, data []byte, v Verdict) error {
 	return err
 }
 
-// recordFileHeader returns the header of a pcap file of Ethernet packets with time stamps in nanoseconds.
+// recordFileHeader returns the header of a pcap file of Ethernet packets with time stamps in
+// nanoseconds.
 func recordFileHeader() []byte {
 	le := binary.LittleEndian
 	b := []byte{0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0}

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestContextsAreThoseOfTheKernel compares the layouts with the structs in a kernel's BTF: sizes, and offset and width of every field.
+// TestContextsAreThoseOfTheKernel compares the layouts with the structs in a kernel's BTF: sizes,
+// and offset and width of every field.
 func TestContextsAreThoseOfTheKernel(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
@@ -58,7 +59,8 @@ func TestContextsAreThoseOfTheKernel(t *testing.T) {
 	}
 }
 
-// TestTypesOfTheEmbeddedKernel compares since when there are program and attach types with the enumerators in the BTF of 6.12.
+// TestTypesOfTheEmbeddedKernel compares since when there are program and attach types with the
+// enumerators in the BTF of 6.12.
 func TestTypesOfTheEmbeddedKernel(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

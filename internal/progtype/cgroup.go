@@ -11,7 +11,8 @@ const (
 	inet6Family = 10
 )
 
-// addressAccess returns the rules for a socket address hook: fields that its addresses lack are hidden (sock_addr_is_valid_access).
+// addressAccess returns the rules for a socket address hook: fields that its addresses lack are
+// hidden (sock_addr_is_valid_access).
 func addressAccess(h *Address) *Access {
 	a := &Access{Written: []string{"user_port"}}
 	have := func(field string, ok bool) {
@@ -34,7 +35,8 @@ func addressHook(t uapi.AttachType, since uapi.Release, h Address, returns []Ret
 
 var (
 	one1 = from(1, 1)
-	// bindReturns lists the return values of bind hooks; bit 1 skips the check for privileged ports.
+	// bindReturns lists the return values of bind hooks; bit 1 skips the check for privileged
+	// ports.
 	bindReturns = []Return{{Range: Range{High: 1}}, {Since: v512, Range: Range{High: 3}}}
 	v67         = uapi.R(6, 7)
 

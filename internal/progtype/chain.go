@@ -27,7 +27,8 @@ func (r *Row) ChainAt(a uapi.AttachType) Chain {
 	return r.Chain
 }
 
-// Decision follows what the programs of one hook decide, in the order of their attachment. Create it with [NewDecision].
+// Decision follows what the programs of one hook decide, in the order of their attachment. Create
+// it with [NewDecision].
 type Decision struct {
 	chain  Chain
 	typ    uapi.ProgType
@@ -37,17 +38,19 @@ type Decision struct {
 	denied bool
 }
 
-// NewDecision begins a decision of programs with the type and attach type. ok is false if programs with these do not share a hook.
+// NewDecision begins a decision of programs with the type and attach type. ok is false if programs
+// with these do not share a hook.
 func NewDecision(t uapi.ProgType, a uapi.AttachType) (d *Decision, ok bool) {
 	c := Of(t).ChainAt(a)
 	return &Decision{chain: c, typ: t, attach: a}, c != Alone
 }
 
-// TCNext is the verdict after which the next program of a tc hook decides (TC_ACT_UNSPEC, TCX_NEXT, NETKIT_NEXT).
+// TCNext is the verdict after which the next program of a tc hook decides (TC_ACT_UNSPEC, TCX_NEXT,
+// NETKIT_NEXT).
 const TCNext = uapi.TCActUnspec
 
-// Add notes what a program returned. retval is the value that cgroup programs set with bpf_set_retval, by then. Add reports whether the kernel
-// runs the next program.
+// Add notes what a program returned. retval is the value that cgroup programs set with
+// bpf_set_retval, by then. Add reports whether the kernel runs the next program.
 func (d *Decision) Add(ret uint32, retval int32) bool {
 	v := int32(ret)
 	switch d.chain {
@@ -71,7 +74,8 @@ func (d *Decision) Add(ret uint32, retval int32) bool {
 	return !d.ended
 }
 
-// Retval is the value that the next cgroup program finds (bpf_get_retval): -EPERM after a denial, unless a program set an error.
+// Retval is the value that the next cgroup program finds (bpf_get_retval): -EPERM after a denial,
+// unless a program set an error.
 func (d *Decision) Retval() int32 {
 	if d.denied && d.ret >= 0 {
 		return -int32(uapi.EPERM)
@@ -79,7 +83,8 @@ func (d *Decision) Retval() int32 {
 	return d.ret
 }
 
-// Verdict is what the kernel does after all programs that it ran, in its words; "" if the programs decide nothing.
+// Verdict is what the kernel does after all programs that it ran, in its words; "" if the programs
+// decide nothing.
 func (d *Decision) Verdict() string {
 	switch d.chain {
 	case UntilVerdict:
@@ -103,8 +108,8 @@ func (d *Decision) Verdict() string {
 	return ""
 }
 
-// tcVerdict applies what the hook makes of other values: tcx passes the packet on (tcx_run, tcx_action_code), netkit drops it (netkit_xmit), and
-// packets that no filter decided about pass.
+// tcVerdict applies what the hook makes of other values: tcx passes the packet on (tcx_run,
+// tcx_action_code), netkit drops it (netkit_xmit), and packets that no filter decided about pass.
 func (d *Decision) tcVerdict() string {
 	known := map[int32]string{uapi.TCActOk: "PASS", uapi.TCActShot: "DROP", uapi.TCActRedirect: "REDIRECT"}
 	switch d.attach {

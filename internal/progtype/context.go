@@ -9,8 +9,9 @@ import (
 
 // Context describes the object that r1 of a program points to.
 type Context struct {
-	// User is the struct that programs declare ("__sk_buff"), empty if there is none; Kernel is the kernel's internal
-	// struct ("sk_buff"), which bpf_cast_to_kern_ctx returns (include/linux/bpf_types.h).
+	// User is the struct that programs declare ("__sk_buff"), empty if there is none; Kernel is the
+	// kernel's internal struct ("sk_buff"), which bpf_cast_to_kern_ctx returns
+	// (include/linux/bpf_types.h).
 	User, Kernel string
 	Layout       Layout
 	// Size is the size of a [StructLayout] in bytes, or 0 for other layouts.
@@ -44,14 +45,16 @@ type Field struct {
 	Yields    Pointer
 	// BTF names the kernel struct that a [BTFObject] points to.
 	BTF string
-	// Narrow means that loads of aligned parts are allowed; stores must cover the whole field. Least is the size of the
-	// smallest part in bytes; 0 means 1.
+	// Narrow means that loads of aligned parts are allowed; stores must cover the whole field.
+	// Least is the size of the smallest part in bytes; 0 means 1.
 	Narrow bool
 	Least  int
-	// Held is the size in bytes of what the kernel loads for the field if it is less than Size (*target_size of convert_ctx_access). A
-	// narrow load takes a part of the field only if it is smaller than this; else it yields the whole value, at whatever offset.
+	// Held is the size in bytes of what the kernel loads for the field if it is less than Size
+	// (*target_size of convert_ctx_access). A narrow load takes a part of the field only if it is
+	// smaller than this; else it yields the whole value, at whatever offset.
 	Held int
-	// Pair allows an 8-byte access to this field and the next one of the same array (bpf_ctx_wide_access_ok).
+	// Pair allows an 8-byte access to this field and the next one of the same array
+	// (bpf_ctx_wide_access_ok).
 	Pair bool
 	// Span allows loads and stores of any width within the array.
 	Span bool
@@ -93,11 +96,13 @@ func group(name string) string {
 	return name
 }
 
-// Access lists the fields of its context that a program may read and write. Arrays are named without an index.
+// Access lists the fields of its context that a program may read and write. Arrays are named
+// without an index.
 type Access struct {
 	Hidden  []string // fields that may not be read
 	Written []string // fields that may be written
-	// Writes is the first release that allows stores to a context other than a [StructLayout]; 0 means none does.
+	// Writes is the first release that allows stores to a context other than a [StructLayout]; 0
+	// means none does.
 	Writes uapi.Release
 
 	// The same as bit sets of field indexes.
@@ -204,8 +209,8 @@ func (c *Context) Field(name string) *Field {
 	return nil
 }
 
-// Pair returns the index of the field after field i in the same array if an access of size bytes at off may cover both fields, or -1.
-// Only aligned 8-byte accesses may do so.
+// Pair returns the index of the field after field i in the same array if an access of size bytes at
+// off may cover both fields, or -1. Only aligned 8-byte accesses may do so.
 func (c *Context) Pair(release uapi.Release, i, off, size int) int {
 	f := &c.Fields[i]
 	if !f.Pair || size != 8 || off != f.Off || off%8 != 0 {
@@ -217,8 +222,8 @@ func (c *Context) Pair(release uapi.Release, i, off, size int) int {
 	return -1
 }
 
-// maxRecord is PERF_MAX_TRACE_SIZE. hiddenRecord is the number of bytes at the start of a tracepoint's record that are
-// hidden from programs.
+// maxRecord is PERF_MAX_TRACE_SIZE. hiddenRecord is the number of bytes at the start of a
+// tracepoint's record that are hidden from programs.
 const (
 	maxRecord    = 8192
 	hiddenRecord = 8
@@ -226,9 +231,10 @@ const (
 	maxBytes     = 1<<16 - 1
 )
 
-// CheckAccess checks a load from or store to the context by a program of an attach type, like the is_valid_access functions of
-// net/core/filter.c, kernel/bpf/cgroup.c and kernel/trace/bpf_trace.c. The field is nil for contexts other than a
-// [StructLayout], whose further rules depend on BTF and the architecture. The error is an [*AccessError].
+// CheckAccess checks a load from or store to the context by a program of an attach type, like the
+// is_valid_access functions of net/core/filter.c, kernel/bpf/cgroup.c and kernel/trace/bpf_trace.c.
+// The field is nil for contexts other than a [StructLayout], whose further rules depend on BTF and
+// the architecture. The error is an [*AccessError].
 func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int, write bool) (*Field, error) {
 	rules := r.AccessOf(a)
 	c := r.Context
@@ -265,7 +271,8 @@ func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int
 	return nil, nil
 }
 
-// Check checks an access to a struct against rules, and returns the index of the field. The error is an [*AccessError].
+// Check checks an access to a struct against rules, and returns the index of the field. The error
+// is an [*AccessError].
 func (c *Context) Check(release uapi.Release, rules *Access, off, size int, write bool) (int, error) {
 	i := c.Number(release, off)
 	refuse := func(why Reason) (int, error) {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// HookPlace narrows where programs of tracing types run: not every function and tracepoint is reached in interrupts.
+// HookPlace narrows where programs of tracing types run: not every function and tracepoint is
+// reached in interrupts.
 type HookPlace struct {
 	// Tracepoint says what the names are; they are prefixes if they end in "*".
 	Tracepoint bool
@@ -14,14 +15,16 @@ type HookPlace struct {
 	Task, SoftIRQ, HardIRQ bool
 	// Masked means that interrupts are disabled there, so that only an NMI comes in between.
 	Masked bool
-	// Assumed means that it is not known where all of them are reached: what is said is that of most.
+	// Assumed means that it is not known where all of them are reached: what is said is that of
+	// most.
 	Assumed bool
 	// By is the function of the kernel that gets there; empty where each name says it.
 	By string
 }
 
-// HookPlaces are the hooks that are known, the first that fits (all from memory). Of those that are not listed it is not known: they are taken to be reached
-// anywhere. Hooks of LSM programs are those of the functions that call them: security_file_open.
+// HookPlaces are the hooks that are known, the first that fits (all from memory). Of those that are
+// not listed it is not known: they are taken to be reached anywhere. Hooks of LSM programs are
+// those of the functions that call them: security_file_open.
 var HookPlaces = []HookPlace{
 	{Tracepoint: true, Task: true, Names: []string{
 		"sched_process_fork", "sched_process_exec", "sched_process_exit", "sys_enter", "sys_exit", "sys_enter_*", "sys_exit_*", "task_newtask", "task_rename",
@@ -75,8 +78,8 @@ var HookPlaces = []HookPlace{
 	}},
 }
 
-// At narrows the place of a program that traces the kernel by its hook: a function, or "category/name" of a tracepoint. masked means that interrupts are
-// disabled there.
+// At narrows the place of a program that traces the kernel by its hook: a function, or
+// "category/name" of a tracepoint. masked means that interrupts are disabled there.
 func (p Place) At(section, hook string) (out Place, masked bool) {
 	h, ok := p.hook(section, hook)
 	if !ok {
@@ -89,7 +92,8 @@ func (p Place) At(section, hook string) (out Place, masked bool) {
 	return p, h.Masked
 }
 
-// Unsure reports whether it is not known where the kernel reaches the hook of a program that traces it.
+// Unsure reports whether it is not known where the kernel reaches the hook of a program that traces
+// it.
 func (p Place) Unsure(section, hook string) bool {
 	h, ok := p.hook(section, hook)
 	return p.hooked && (!ok || h.Assumed)

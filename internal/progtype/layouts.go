@@ -7,8 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Layouts of the structs in include/uapi/linux/bpf.h, which only grow at the end. The permitted widths and the pointers that loads
-// yield follow the is_valid_access functions of net/core/filter.c and kernel/bpf/cgroup.c.
+// Layouts of the structs in include/uapi/linux/bpf.h, which only grow at the end. The permitted
+// widths and the pointers that loads yield follow the is_valid_access functions of
+// net/core/filter.c and kernel/bpf/cgroup.c.
 
 // words returns consecutive 4-byte fields that start at off.
 func words(off int, narrow bool, names ...string) []Field {
@@ -19,7 +20,8 @@ func words(off int, narrow bool, names ...string) []Field {
 	return out
 }
 
-// array returns the fields of an array of n 4-byte elements at off, with the other properties of like.
+// array returns the fields of an array of n 4-byte elements at off, with the other properties of
+// like.
 func array(name string, off, n int, like Field) []Field {
 	out := make([]Field, n)
 	for i := range out {
@@ -73,8 +75,9 @@ var skbContext = &Context{User: "__sk_buff", Kernel: "sk_buff", Layout: StructLa
 
 var flowContext = &Context{User: "__sk_buff", Kernel: "bpf_flow_dissector", Layout: StructLayout, Size: 192, Fields: skbFields}
 
-// Sock is struct bpf_sock: the context of cgroup_sock programs, and the type of sockets in all other programs. [FullSock] has the rules
-// for full sockets, [CommonSock] those for sockets that may be time-wait or request sockets.
+// Sock is struct bpf_sock: the context of cgroup_sock programs, and the type of sockets in all
+// other programs. [FullSock] has the rules for full sockets, [CommonSock] those for sockets that
+// may be time-wait or request sockets.
 var Sock = &Context{User: "bpf_sock", Kernel: "sock", Layout: StructLayout, Size: 80, Fields: sockFields}
 
 // TCPSock is struct bpf_tcp_sock, whose fields can only be loaded at full width.
@@ -86,8 +89,8 @@ var TCPSock = &Context{User: "bpf_tcp_sock", Kernel: "tcp_sock", Layout: StructL
 	words(96, false, "dsack_dups", "delivered", "delivered_ce", "icsk_retransmits"),
 )}
 
-// Access rules for sockets that are not a program's context (bpf_sock_is_valid_access, bpf_sock_common_is_valid_access,
-// bpf_tcp_sock_is_valid_access).
+// Access rules for sockets that are not a program's context (bpf_sock_is_valid_access,
+// bpf_sock_common_is_valid_access, bpf_tcp_sock_is_valid_access).
 var (
 	FullSock    = &Access{}
 	CommonSock  = &Access{Hidden: []string{"type", "protocol", "mark", "priority"}}

@@ -2,9 +2,11 @@ package progtype
 
 import "github.com/bpfrun/bpfrun/internal/uapi"
 
-// sleepableHooks maps the LSM hooks that may sleep (kernel/bpf/bpf_lsm.c sleepable_lsm_hooks) to the first release that lists them and
-// the first that no longer does. The kernel's list exists since 5.11; before, only one hook was sleepable. Later changes come from comparing
-// the lists of 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2, and are attributed to the first of these releases that has them.
+// sleepableHooks maps the LSM hooks that may sleep (kernel/bpf/bpf_lsm.c sleepable_lsm_hooks) to
+// the first release that lists them and the first that no longer does. The kernel's list exists
+// since 5.11; before, only one hook was sleepable. Later changes come from comparing the lists of
+// 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2, and are attributed to the first of these releases that has
+// them.
 var sleepableHooks = map[string]struct{ from, until uapi.Release }{
 	"bdev_alloc_security":     {uapi.R(7, 2), 0},
 	"bdev_setintegrity":       {uapi.R(7, 2), 0},
@@ -102,14 +104,16 @@ var sleepableHooks = map[string]struct{ from, until uapi.Release }{
 	"userns_create":           {uapi.R(5, 11), 0},
 }
 
-// SleepableLSM reports whether a release allows sleepable programs on an LSM hook, named without bpf_lsm_.
+// SleepableLSM reports whether a release allows sleepable programs on an LSM hook, named without
+// bpf_lsm_.
 func SleepableLSM(hook string, r uapi.Release) bool {
 	h, ok := sleepableHooks[hook]
 	return ok && r.Has(h.from) && (h.until == 0 || r != 0 && r < h.until)
 }
 
-// DisabledLSM reports whether a release forbids attaching to an LSM hook, named without bpf_lsm_, because the hook's return value is not
-// an error number (kernel/bpf/bpf_lsm.c bpf_lsm_disabled_hooks). The list was backported to stable updates of older releases, but 6.6.87
+// DisabledLSM reports whether a release forbids attaching to an LSM hook, named without bpf_lsm_,
+// because the hook's return value is not an error number (kernel/bpf/bpf_lsm.c
+// bpf_lsm_disabled_hooks). The list was backported to stable updates of older releases, but 6.6.87
 // lacks it.
 func DisabledLSM(hook string, r uapi.Release) bool {
 	switch hook {

@@ -26,7 +26,8 @@ var (
 
 func list(parts ...[]string) []string { return slices.Concat(parts...) }
 
-// tcAccess lists the accesses of traffic control programs to __sk_buff (tc_cls_act_is_valid_access).
+// tcAccess lists the accesses of traffic control programs to __sk_buff
+// (tc_cls_act_is_valid_access).
 var tcAccess = Access{
 	Hidden:  list(socketFields, []string{"flow_keys"}),
 	Written: []string{"mark", "tc_index", "priority", "tc_classid", "cb", "tstamp", "queue_mapping"},
@@ -162,7 +163,8 @@ var networkRows = []Row{
 	},
 }
 
-// SockMapPart is what a program decides for the sockets of a sockmap or sockhash that it is attached to.
+// SockMapPart is what a program decides for the sockets of a sockmap or sockhash that it is
+// attached to.
 type SockMapPart int
 
 // The parts. A map has at most one program for each.

@@ -20,13 +20,14 @@ const (
 
 // Place is where programs run and what can interrupt them.
 type Place struct {
-	// Attach and Sections narrow the row to an attach type or to sections that begin with one of the words.
+	// Attach and Sections narrow the row to an attach type or to sections that begin with one of
+	// the words.
 	Attach   uapi.AttachType
 	Sections []string
 	// Task, SoftIRQ, HardIRQ and NMI are where they run.
 	Task, SoftIRQ, HardIRQ, NMI bool
-	// Preempted is the first rule under which preemptible kernels switch to another task in the middle of a program, Always for none that changed;
-	// Never means that they do not.
+	// Preempted is the first rule under which preemptible kernels switch to another task in the
+	// middle of a program, Always for none that changed; Never means that they do not.
 	Preempted since.Rule
 	Never     bool
 	// Guard is there from GuardFrom to GuardUntil, if these are set.
@@ -34,7 +35,8 @@ type Place struct {
 	GuardFrom, GuardUntil since.Rule
 	// Kernel is the function of the kernel that runs them.
 	Kernel string
-	// hooked means that the hook decides where that is reached; lsm that it is named without security_, and in tasks if nothing is known of it.
+	// hooked means that the hook decides where that is reached; lsm that it is named without
+	// security_, and in tasks if nothing is known of it.
 	hooked, lsm bool
 }
 
@@ -59,7 +61,8 @@ func (p *Place) Guards(v since.Version) Guard {
 	return p.Guard
 }
 
-// Preemptible reports whether a preemptible kernel of a release can switch to another task in the middle of a program.
+// Preemptible reports whether a preemptible kernel of a release can switch to another task in the
+// middle of a program.
 func (p *Place) Preemptible(v since.Version) bool { return !p.Never && v.Has(p.Preempted) }
 
 // everywhere is where kernel functions and tracepoints are.

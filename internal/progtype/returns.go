@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Return is a range of return values that applies since a release (kernel/bpf/verifier.c check_return_code).
+// Return is a range of return values that applies since a release (kernel/bpf/verifier.c
+// check_return_code).
 type Return struct {
 	Since uapi.Release
 	Range
@@ -59,8 +60,8 @@ const maxErrno = 4095
 // boolHooks lists the LSM hooks that return a boolean (kernel/bpf/bpf_lsm.c).
 var boolHooks = []string{"xfrm_state_pol_flow_match", "audit_rule_known", "inode_xattr_skipcap"}
 
-// ReturnRange returns the values that a program may return in a release; bounded is false if it may return any. hook is
-// the name of the LSM hook.
+// ReturnRange returns the values that a program may return in a release; bounded is false if it may
+// return any. hook is the name of the LSM hook.
 func (r *Row) ReturnRange(release uapi.Release, a uapi.AttachType, hook string, returns HookReturn) (rng Range, bounded bool) {
 	list := r.Returns
 	if at := r.Attached(a); at != nil && at.Returns != nil {
@@ -111,7 +112,8 @@ const (
 	TaskWorkCallback                 // asynchronous, in the context of a task: bpf_task_work_schedule_*
 )
 
-// CallbackRange returns the values that a callback may return; bounded is false if it may return any.
+// CallbackRange returns the values that a callback may return; bounded is false if it may return
+// any.
 func CallbackRange(c Callback) (rng Range, bounded bool) {
 	switch c {
 	case LoopCallback:

@@ -14,7 +14,8 @@ type Row struct {
 	Since uapi.Release
 	// Sections are the section names that select the type.
 	Sections []Section
-	// Attach is the default attach type, for programs whose type is set explicitly instead of by their section.
+	// Attach is the default attach type, for programs whose type is set explicitly instead of by
+	// their section.
 	Attach uapi.AttachType
 	// Attaches lists the attach types; empty for types that have none.
 	Attaches []Attach
@@ -26,28 +27,33 @@ type Row struct {
 	Context *Context
 	// Standard marks the type that represents all types with this context; see [RunAs].
 	Standard bool
-	// Access lists the context fields that programs may read and write, unless the attach type overrides it.
+	// Access lists the context fields that programs may read and write, unless the attach type
+	// overrides it.
 	Access Access
 	// Packet determines whether programs may load from and store to the packet directly.
 	Packet PacketAccess
-	// FragsByFlag means that only programs loaded with BPF_F_XDP_HAS_FRAGS get multi-buffer packets.
+	// FragsByFlag means that only programs loaded with BPF_F_XDP_HAS_FRAGS get multi-buffer
+	// packets.
 	FragsByFlag bool
 	// Layer is the header at which the packet data of an sk_buff or xdp_buff starts.
 	Layer Layer
 	// Args is the kind of arguments that the kernel passes to the program.
 	Args Args
-	// Returns lists the ranges of return values by release, oldest first, unless the attach type overrides them. If it is
-	// empty, any value is allowed.
+	// Returns lists the ranges of return values by release, oldest first, unless the attach type
+	// overrides them. If it is empty, any value is allowed.
 	Returns []Return
 	// Runs is where programs run and what can interrupt them: the first that fits counts.
 	Runs []Place
-	// Chain is how several programs on one hook decide together, unless the attach type overrides it.
+	// Chain is how several programs on one hook decide together, unless the attach type overrides
+	// it.
 	Chain Chain
 	// Vocabulary is the set of names for return values.
 	Vocabulary Vocabulary
-	// Sleepable is the first release that allows sleepable programs, unless the attach type overrides it.
+	// Sleepable is the first release that allows sleepable programs, unless the attach type
+	// overrides it.
 	Sleepable Sleepable
-	// PrivateStack means that the functions of programs have private stacks where the JIT supports them.
+	// PrivateStack means that the functions of programs have private stacks where the JIT supports
+	// them.
 	PrivateStack bool
 	// GPL means that only programs with a GPL-compatible licence can be loaded.
 	GPL bool
@@ -57,7 +63,8 @@ type Row struct {
 	TestRun bool
 }
 
-// Needs is a set of capabilities (kernel/bpf/syscall.c is_net_admin_prog_type, is_perfmon_prog_type).
+// Needs is a set of capabilities (kernel/bpf/syscall.c is_net_admin_prog_type,
+// is_perfmon_prog_type).
 type Needs uint8
 
 // Capabilities that loading a program needs.
@@ -66,12 +73,13 @@ const (
 	Perfmon                    // CAP_PERFMON
 )
 
-// Attach describes how an attach type differs from its program type. Nil and zero fields mean no difference.
+// Attach describes how an attach type differs from its program type. Nil and zero fields mean no
+// difference.
 type Attach struct {
 	Type  uapi.AttachType
 	Since uapi.Release
-	// Optional means that kernels that lack the attach type load the program: libbpf omits it, or they do not look at it
-	// (bpf_prog_load_check_attach).
+	// Optional means that kernels that lack the attach type load the program: libbpf omits it, or
+	// they do not look at it (bpf_prog_load_check_attach).
 	Optional bool
 	Access   *Access
 	Returns  []Return
@@ -85,7 +93,8 @@ type Attach struct {
 	Address *Address
 	// Return means that the program runs when the function returns, and sees its return value.
 	Return bool
-	// Modifies means that the return value of the program replaces that of the function, unless it is 0.
+	// Modifies means that the return value of the program replaces that of the function, unless it
+	// is 0.
 	Modifies bool
 	// Ingress means that packets are incoming.
 	Ingress bool
@@ -130,7 +139,8 @@ const (
 	OtherProgram        // a function of another BPF program
 )
 
-// PacketAccess determines how programs may access packet data (verifier.c may_access_direct_pkt_data).
+// PacketAccess determines how programs may access packet data (verifier.c
+// may_access_direct_pkt_data).
 type PacketAccess uint8
 
 // Kinds of packet access.
@@ -189,8 +199,8 @@ var rows = sync.OnceValue(func() []*Row {
 	return out
 })
 
-// Of returns the row of a type. For unknown types, it returns the row of [uapi.ProgTypeUnspec], which
-// allows nothing.
+// Of returns the row of a type. For unknown types, it returns the row of [uapi.ProgTypeUnspec],
+// which allows nothing.
 func Of(t uapi.ProgType) *Row {
 	rows := rows()
 	if int(t) < len(rows) {
@@ -202,7 +212,8 @@ func Of(t uapi.ProgType) *Row {
 // All returns the rows of all types, sorted by number.
 func All() []*Row { return slices.Clone(rows()[1:]) }
 
-// Attached returns the description of an attach type, or nil if it does not differ from its program type.
+// Attached returns the description of an attach type, or nil if it does not differ from its program
+// type.
 func (r *Row) Attached(a uapi.AttachType) *Attach {
 	for i := range r.Attaches {
 		if r.Attaches[i].Type == a {
@@ -238,11 +249,13 @@ func (r *Row) AccessOf(a uapi.AttachType) *Access {
 	return &r.Access
 }
 
-// privateStacks maps architectures to the first release whose JIT supports private stacks (bpf_jit_supports_private_stack).
+// privateStacks maps architectures to the first release whose JIT supports private stacks
+// (bpf_jit_supports_private_stack).
 var privateStacks = map[string]uapi.Release{"x86": uapi.R(6, 13), "arm64": uapi.R(6, 17)}
 
-// HasPrivateStack reports whether each function of a program has a private stack instead of a part of the 512 bytes that
-// the functions of a call chain share (verifier.c bpf_enable_priv_stack). An empty architecture means x86.
+// HasPrivateStack reports whether each function of a program has a private stack instead of a part
+// of the 512 bytes that the functions of a call chain share (verifier.c bpf_enable_priv_stack). An
+// empty architecture means x86.
 func (r *Row) HasPrivateStack(release uapi.Release, arch string, a uapi.AttachType) bool {
 	if at := r.Attached(a); !r.PrivateStack || at != nil && at.NoPrivateStack {
 		return false
@@ -254,8 +267,9 @@ func (r *Row) HasPrivateStack(release uapi.Release, arch string, a uapi.AttachTy
 	return ok && release.Has(since)
 }
 
-// RunAs returns the program type that represents all types whose programs declare the given struct as their context, for
-// programs about which nothing else is known: the standard one, or else the first. For __sk_buff it is traffic control.
+// RunAs returns the program type that represents all types whose programs declare the given struct
+// as their context, for programs about which nothing else is known: the standard one, or else the
+// first. For __sk_buff it is traffic control.
 func RunAs(context string) (typ uapi.ProgType, ok bool) {
 	for _, r := range All() {
 		switch {

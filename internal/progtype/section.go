@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Section is a section name known to libbpf (section_defs in libbpf.c) and the kind of program it denotes.
+// Section is a section name known to libbpf (section_defs in libbpf.c) and the kind of program it
+// denotes.
 type Section struct {
 	Name string // "kprobe", "fentry.s", "cgroup_skb/egress"
 	// Type is the program type. It is unset in rows.
@@ -56,10 +57,10 @@ var byName = sync.OnceValue(func() map[string]*Section {
 	return m
 })
 
-// ParseSection finds the kind of program that a section name denotes, and the target in it. The longest match wins:
-// "cgroup/sock_create" over "cgroup/sock". Names without a target may be followed by "/anything", because libbpf
-// 0.x allowed that and many tools use it to distinguish programs ("xdp/syn"). It returns nil for names unknown to libbpf. A
-// leading "?" is ignored.
+// ParseSection finds the kind of program that a section name denotes, and the target in it. The
+// longest match wins: "cgroup/sock_create" over "cgroup/sock". Names without a target may be
+// followed by "/anything", because libbpf 0.x allowed that and many tools use it to distinguish
+// programs ("xdp/syn"). It returns nil for names unknown to libbpf. A leading "?" is ignored.
 func ParseSection(name string) (s *Section, target string) {
 	name = strings.TrimPrefix(name, "?")
 	// No name has more than one slash.
@@ -85,8 +86,8 @@ func ParseSection(name string) (s *Section, target string) {
 	return nil, ""
 }
 
-// SectionByPrefix returns the longest section name without a target that is a prefix of a longer name, as cilium/ebpf
-// matches them, or nil.
+// SectionByPrefix returns the longest section name without a target that is a prefix of a longer
+// name, as cilium/ebpf matches them, or nil.
 func SectionByPrefix(name string) *Section {
 	name = strings.TrimPrefix(name, "?")
 	for n := len(name) - 1; n > 0; n-- {
@@ -97,8 +98,8 @@ func SectionByPrefix(name string) *Section {
 	return nil
 }
 
-// oldPrefixes lists the words that libbpf before 1.0 recognised at the start of any longer section name ("xdp_sock",
-// "classifier_egress").
+// oldPrefixes lists the words that libbpf before 1.0 recognised at the start of any longer section
+// name ("xdp_sock", "classifier_egress").
 var oldPrefixes = []string{
 	"xdp", "classifier", "action", "socket", "sockops", "sk_msg", "sk_skb", "perf_event", "flow_dissector",
 	"lwt_in", "lwt_out", "lwt_xmit", "lwt_seg6local", "lirc_mode2", "sk_reuseport", "sk_lookup",

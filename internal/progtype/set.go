@@ -19,7 +19,8 @@ func SetOf(types ...uapi.ProgType) Set {
 // Has reports whether a type is in the set.
 func (s Set) Has(t uapi.ProgType) bool { return t < 64 && s>>t&1 != 0 }
 
-// Where returns the set of types whose rows satisfy a condition: Where(func(r *Row) bool { return r.Packet != NoPacket }).
+// Where returns the set of types whose rows satisfy a condition: Where(func(r *Row) bool { return
+// r.Packet != NoPacket }).
 func Where(is func(*Row) bool) Set {
 	var s Set
 	for _, r := range rows()[1:] {

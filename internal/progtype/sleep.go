@@ -4,12 +4,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Sleepable determines the releases that accept programs with BPF_F_SLEEPABLE (verifier.c can_be_sleepable). The zero
-// value means none.
+// Sleepable determines the releases that accept programs with BPF_F_SLEEPABLE (verifier.c
+// can_be_sleepable). The zero value means none.
 type Sleepable struct {
 	Since uapi.Release
-	// Unchecked is the first release that checks. Earlier ones, back to 5.10, accept BPF_F_SLEEPABLE without a check.
-	// 0 means that all releases check.
+	// Unchecked is the first release that checks. Earlier ones, back to 5.10, accept
+	// BPF_F_SLEEPABLE without a check. 0 means that all releases check.
 	Unchecked uapi.Release
 	// Always means that programs must be sleepable.
 	Always bool

@@ -13,7 +13,8 @@ var (
 	v72  = uapi.R(7, 2)
 )
 
-// tracingRows lists the program types that trace the kernel or user programs, and those that extend the kernel.
+// tracingRows lists the program types that trace the kernel or user programs, and those that extend
+// the kernel.
 var tracingRows = []Row{
 	{
 		Type: uapi.ProgTypeKprobe, Runs: probes, Chain: AllRun, Needs: Perfmon, Standard: true, Since: uapi.R(4, 1),
@@ -41,7 +42,8 @@ var tracingRows = []Row{
 			{Type: uapi.AttachTraceUprobeSession, Since: uapi.R(6, 13), Returns: from(0, 1)},
 		},
 		Takes: TakesCookie | TakesTarget, Target: Probe, Context: regsContext,
-		// Only uprobes may store to the context; the kernel refuses to attach programs with stores to kernel functions.
+		// Only uprobes may store to the context; the kernel refuses to attach programs with stores
+		// to kernel functions.
 		Access: Access{Writes: uapi.R(6, 19)}, // 6.18.44 refuses stores
 		Args:   NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v60}, PrivateStack: true,
 	},
@@ -158,7 +160,8 @@ var tracingRows = []Row{
 	},
 }
 
-// TracesMany reports whether tracing programs of an attach type are attached to many functions by one link, and are verified without knowing which (is_tracing_multi).
+// TracesMany reports whether tracing programs of an attach type are attached to many functions by
+// one link, and are verified without knowing which (is_tracing_multi).
 func TracesMany(a uapi.AttachType) bool {
 	at := Of(uapi.ProgTypeTracing).Attached(a)
 	return at != nil && at.Target == Functions

@@ -51,9 +51,10 @@ var verdicts = [...][]Verdict{
 	ErrorNames:        {},
 }
 
-// VerdictName returns the name of a program's return value: the kernel's enumerator ("XDP_PASS", "TC_ACT_SHOT"), "allow"
-// or "deny" for cgroup programs, "-EPERM" for LSM programs that return a known error. It returns "" if the value is a
-// plain number, such as the lengths that socket filters and stream parsers return.
+// VerdictName returns the name of a program's return value: the kernel's enumerator ("XDP_PASS",
+// "TC_ACT_SHOT"), "allow" or "deny" for cgroup programs, "-EPERM" for LSM programs that return a
+// known error. It returns "" if the value is a plain number, such as the lengths that socket
+// filters and stream parsers return.
 func VerdictName(t uapi.ProgType, ret int32) string {
 	words := Of(t).Vocabulary
 	for _, v := range verdicts[words] {
@@ -69,9 +70,9 @@ func VerdictName(t uapi.ProgType, ret int32) string {
 	return ""
 }
 
-// GoesOn reports whether a packet goes on after a program returned a value: to the stack, back, or to another device.
-// XDP treats an unknown value as XDP_ABORTED (bpf_warn_invalid_xdp_action), traffic control passes
-// it on (tcf_classify); a length of 0 keeps nothing of the packet.
+// GoesOn reports whether a packet goes on after a program returned a value: to the stack, back, or
+// to another device. XDP treats an unknown value as XDP_ABORTED (bpf_warn_invalid_xdp_action),
+// traffic control passes it on (tcf_classify); a length of 0 keeps nothing of the packet.
 func GoesOn(t uapi.ProgType, ret int32) bool {
 	words := Of(t).Vocabulary
 	for _, v := range verdicts[words] {
@@ -88,8 +89,8 @@ func GoesOn(t uapi.ProgType, ret int32) bool {
 	return true
 }
 
-// ParseVerdict returns the return value that a name stands for in the vocabulary of a program type ("XDP_PASS", "allow",
-// "-EPERM"). It is the inverse of [VerdictName].
+// ParseVerdict returns the return value that a name stands for in the vocabulary of a program type
+// ("XDP_PASS", "allow", "-EPERM"). It is the inverse of [VerdictName].
 func ParseVerdict(t uapi.ProgType, name string) (int32, bool) {
 	words := Of(t).Vocabulary
 	for _, v := range verdicts[words] {

@@ -1,7 +1,8 @@
-// Package project reads bpfrun.yaml, a file with what all commands in a directory and below it have in common: kernels, objects, flags, thresholds, and how the
-// project compiles its objects.
+// Package project reads bpfrun.yaml, a file with what all commands in a directory and below it have
+// in common: kernels, objects, flags, thresholds, and how the project compiles its objects.
 //
-// It knows the file's keys and where the file is. What a flag or a threshold means is the command's. Start from [Find] and [Read].
+// It knows the file's keys and where the file is. What a flag or a threshold means is the
+// command's. Start from [Find] and [Read].
 package project
 
 import (
@@ -37,7 +38,8 @@ type Setting struct {
 // File is a project file.
 type File struct {
 	Path string
-	// Kernels are names as --btf takes them; paths are relative to the file's directory and exist there.
+	// Kernels are names as --btf takes them; paths are relative to the file's directory and exist
+	// there.
 	Kernels []Value
 	// Objects and Watch are patterns of files, with the file's directory.
 	Objects, Watch []Value
@@ -58,7 +60,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Pos.String() + ": " + e.Text }
 
-// Find returns the path of the file in a directory or the nearest one above it, up to the directory of a repository; "" if there is none.
+// Find returns the path of the file in a directory or the nearest one above it, up to the directory
+// of a repository; "" if there is none.
 func Find(dir string) string {
 	for {
 		path := filepath.Join(dir, Name)
@@ -199,7 +202,8 @@ func settings(n *scenario.Node, what string, names []string) ([]Setting, error) 
 	return out, nil
 }
 
-// kernel makes a name a path if that is one in the file's directory: a file, a directory or a pattern that matches.
+// kernel makes a name a path if that is one in the file's directory: a file, a directory or a
+// pattern that matches.
 func (f *File) kernel(name string) string {
 	path := f.Join(name)
 	if found, err := filepath.Glob(path); err == nil && len(found) > 0 {
@@ -208,7 +212,8 @@ func (f *File) kernel(name string) string {
 	return name
 }
 
-// Join returns a path in the file relative to the working directory of the command; absolute ones stay as they are.
+// Join returns a path in the file relative to the working directory of the command; absolute ones
+// stay as they are.
 func (f *File) Join(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -227,7 +232,8 @@ func (f *File) patterns(n *scenario.Node) ([]Value, error) {
 	return list, err
 }
 
-// Match returns the files that patterns match, each once, in the order of the patterns. A pattern without a match is an error where required is set.
+// Match returns the files that patterns match, each once, in the order of the patterns. A pattern
+// without a match is an error where required is set.
 func Match(patterns []Value, required bool) ([]string, error) {
 	var out []string
 	for _, p := range patterns {

@@ -12,7 +12,8 @@ import (
 //	COMM PID [CPU] SECONDS: SYSTEM:EVENT: FIELDS           perf script
 //	COMM-PID [CPU] FLAGS SECONDS: EVENT: FIELDS            trace_pipe
 //
-// FIELDS are name=value, or "name: 0xHEX, ..." of system calls. Lines of stacks and comments belong to no event.
+// FIELDS are name=value, or "name: 0xHEX, ..." of system calls. Lines of stacks and comments belong
+// to no event.
 
 type ftrace struct {
 	r     *Recorder
@@ -50,7 +51,8 @@ func (f *ftrace) line(text string) (bool, error) {
 	return true, f.r.Add(e)
 }
 
-// ftraceHead parses what stands before an event's fields. A name may have blanks, so the processor in brackets is looked for.
+// ftraceHead parses what stands before an event's fields. A name may have blanks, so the processor
+// in brackets is looked for.
 func ftraceHead(text string) (e Event, event, fields string, ok bool) {
 	open := strings.Index(text, " [")
 	for open >= 0 {
@@ -108,7 +110,8 @@ func ftraceRest(e Event, who, rest string) (Event, string, string, bool) {
 	return none, "", "", false
 }
 
-// ftraceEvent parses "EVENT: FIELDS", "sys_NAME(FIELDS)" and "sys_NAME -> VALUE". perf may print a period first.
+// ftraceEvent parses "EVENT: FIELDS", "sys_NAME(FIELDS)" and "sys_NAME -> VALUE". perf may print a
+// period first.
 func ftraceEvent(e Event, rest string) (Event, string, string, bool) {
 	if word, after, ok := strings.Cut(rest, " "); ok {
 		if _, err := strconv.ParseUint(word, 10, 64); err == nil {
@@ -206,7 +209,8 @@ func (f *ftrace) leave(e Event, call, text string) (bool, error) {
 // printedNames are fields that an event prints under another name than its record has.
 var printedNames = map[string]string{"signal_generate grp": "group", "signal_generate res": "result"}
 
-// fields converts the fields of an event. Those that describe tasks become the tasks, so that all forms of programs see them.
+// fields converts the fields of an event. Those that describe tasks become the tasks, so that all
+// forms of programs see them.
 func (f *ftrace) fields(e *Event, system, name, text string, found bool) {
 	if e.Hook = name; found {
 		e.Hook = system + "/" + name

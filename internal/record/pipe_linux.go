@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipe reads a file of tracefs without blocking, so that it can be closed while a reader waits: tracefs cannot be polled by the Go runtime everywhere.
+// pipe reads a file of tracefs without blocking, so that it can be closed while a reader waits:
+// tracefs cannot be polled by the Go runtime everywhere.
 type pipe struct {
 	mu sync.Mutex
 	fd int // -1 once closed

@@ -21,7 +21,8 @@ type Event struct {
 	CPU int
 }
 
-// Task is the task in which an event happened. A PID of 0 with an empty Comm means that it is not known.
+// Task is the task in which an event happened. A PID of 0 with an empty Comm means that it is not
+// known.
 type Task struct {
 	PID, TGID, Parent int
 	Comm              string
@@ -78,7 +79,8 @@ type Summary struct {
 const (
 	maxTasks = 2000
 	maxLine  = 1 << 20
-	// DefaultLimit is how many events are written unless more are asked for, MaxLimit how many at most: a file has as many lines.
+	// DefaultLimit is how many events are written unless more are asked for, MaxLimit how many at
+	// most: a file has as many lines.
 	DefaultLimit = 100_000
 	MaxLimit     = 300_000
 	maxLeft      = 1 << 10
@@ -188,7 +190,8 @@ func (r *Recorder) Add(e Event) error {
 	return nil
 }
 
-// task returns the words that name a task, which is declared when it is first seen and when it has changed.
+// task returns the words that name a task, which is declared when it is first seen and when it has
+// changed.
 func (r *Recorder) task(t Task) string {
 	t.Comm = r.red.comm(t.Comm)
 	words := []string{"pid=" + strconv.Itoa(t.PID)}
@@ -220,7 +223,8 @@ func (r *Recorder) task(t Task) string {
 	return fmt.Sprintf(" task=@p%d", t.PID)
 }
 
-// word quotes a word where it has blanks or quotes, and protects dollar signs and what begins a line's comment.
+// word quotes a word where it has blanks or quotes, and protects dollar signs and what begins a
+// line's comment.
 func word(text string) string {
 	text = strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f {

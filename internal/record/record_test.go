@@ -41,7 +41,8 @@ func recorded(t *testing.T, text, format string, opt Options) (string, Summary) 
 	return out.String(), sum
 }
 
-// TestTracesBecomeEvents: what each format's text becomes, as it is and with all private data replaced, is in golden files.
+// TestTracesBecomeEvents: what each format's text becomes, as it is and with all private data
+// replaced, is in golden files.
 func TestTracesBecomeEvents(t *testing.T) {
 	for _, format := range []string{"strace", "perf", "ftrace", "bpftrace"} {
 		t.Run(format, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestTracesBecomeEvents(t *testing.T) {
 	}
 }
 
-// TestPrivateDataIsReplaced: no private word of an input is in a redacted file, and the data of read is in none.
+// TestPrivateDataIsReplaced: no private word of an input is in a redacted file, and the data of
+// read is in none.
 func TestPrivateDataIsReplaced(t *testing.T) {
 	text, err := os.ReadFile(inputs("strace"))
 	require.NoError(t, err)
@@ -147,7 +149,8 @@ func tracefs(t *testing.T, pipe string) (Live, string) {
 	return l, filepath.Join(root, "instances", "bpfrun-test")
 }
 
-// TestLiveRecordingsRestoreWhatTheySetUp: whether a recording ends by time, by its limit or by an error, its events are switched off and its instance is removed.
+// TestLiveRecordingsRestoreWhatTheySetUp: whether a recording ends by time, by its limit or by an
+// error, its events are switched off and its instance is removed.
 func TestLiveRecordingsRestoreWhatTheySetUp(t *testing.T) {
 	text, err := os.ReadFile("testdata/ftrace.txt")
 	require.NoError(t, err)

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Redaction says which values are replaced. The same value gets the same replacement everywhere in a file, so that what belongs together stays together.
+// Redaction says which values are replaced. The same value gets the same replacement everywhere in
+// a file, so that what belongs together stays together.
 type Redaction struct {
 	Paths, Comms, Addresses, Argv bool
 }
@@ -108,7 +109,8 @@ func (r *redactor) comm(text string) string {
 	return "comm" + strconv.Itoa(r.number("comm", text))
 }
 
-// address replaces inet:ADDR:PORT, inet6:[ADDR]:PORT, unix:PATH and addresses alone by ones of private networks. Ports stay.
+// address replaces inet:ADDR:PORT, inet6:[ADDR]:PORT, unix:PATH and addresses alone by ones of
+// private networks. Ports stay.
 func (r *redactor) address(text string) string {
 	if rest, ok := strings.CutPrefix(text, "unix:"); ok {
 		if !r.Addresses && !r.Paths {
@@ -129,7 +131,8 @@ func (r *redactor) address(text string) string {
 	return "text" + strconv.Itoa(r.number("text", text))
 }
 
-// host returns an address of a private network. The loopback and the unspecified address say nothing about anybody.
+// host returns an address of a private network. The loopback and the unspecified address say
+// nothing about anybody.
 func (r *redactor) host(a netip.Addr) netip.Addr {
 	if a.IsLoopback() || a.IsUnspecified() {
 		return a

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// The output of strace -f -ttt (and -t, -tt, -y, -T, -o): a line is an optional process id, a time and one of these:
+// The output of strace -f -ttt (and -t, -tt, -y, -T, -o): a line is an optional process id, a time
+// and one of these:
 //
 //	NAME(ARGUMENTS) = RESULT                  a call
 //	NAME(ARGUMENTS <unfinished ...>           the beginning of a call, when another process was seen in between
@@ -199,7 +200,8 @@ func (s *strace) call(at time.Duration, t Task, text string) (bool, error) {
 	return true, s.r.Add(e)
 }
 
-// straceProcess takes the process id from the beginning of a line: "[pid 12] ", "12 " or, with the name of its program, "12<sh> ". Without one it is the only process.
+// straceProcess takes the process id from the beginning of a line: "[pid 12] ", "12 " or, with the
+// name of its program, "12<sh> ". Without one it is the only process.
 func straceProcess(text string) (pid int, comm, rest string) {
 	text = strings.TrimLeft(text, " ")
 	if inside, ok := strings.CutPrefix(text, "[pid "); ok {
@@ -236,7 +238,8 @@ func straceTime(text string) (time.Duration, string) {
 	return 0, text
 }
 
-// clockTime parses 1700000000.123456 or 12:34:56.123456, as the time since a moment that is the same for all lines.
+// clockTime parses 1700000000.123456 or 12:34:56.123456, as the time since a moment that is the
+// same for all lines.
 func clockTime(word string) (time.Duration, bool) {
 	hours := time.Duration(0)
 	if f := strings.Split(word, ":"); len(f) == 3 {
@@ -261,7 +264,8 @@ func clockTime(word string) (time.Duration, bool) {
 	return hours + time.Duration(s)*time.Second + time.Duration(n), true
 }
 
-// arguments splits the arguments of a call at the commas outside of quotes and brackets, up to the closing parenthesis.
+// arguments splits the arguments of a call at the commas outside of quotes and brackets, up to the
+// closing parenthesis.
 func arguments(text string) (args []string, rest string, ok bool) {
 	depth, begin, inString := 0, 0, false
 	for i := 0; i < len(text); i++ {
@@ -361,11 +365,13 @@ func straceVector(name, text string) (Arg, bool) {
 			out = append(out, word(s))
 		}
 	}
-	// A vector is one word of its line, and each of its words is quoted in it: dollar signs are protected once, when the line is written.
+	// A vector is one word of its line, and each of its words is quoted in it: dollar signs are
+	// protected once, when the line is written.
 	return Arg{name, "[" + strings.ReplaceAll(strings.Join(out, " "), "$$", "$") + "]", Argv}, true
 }
 
-// straceAddress converts {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("10.0.0.1")} and its kin.
+// straceAddress converts {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("10.0.0.1")}
+// and its kin.
 func straceAddress(text string) (string, bool) {
 	between := func(before, after string) string {
 		_, rest, ok := strings.Cut(text, before)

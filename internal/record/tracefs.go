@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// Live reads events of the running kernel through tracefs. They are switched on in an instance of their own, a ring buffer that nobody else uses, which is removed at
-// the end with all that was switched on; other users of ftrace notice nothing.
+// Live reads events of the running kernel through tracefs. They are switched on in an instance of
+// their own, a ring buffer that nobody else uses, which is removed at the end with all that was
+// switched on; other users of ftrace notice nothing.
 type Live struct {
 	// Tracefs is where tracefs is mounted.
 	Tracefs string
@@ -34,7 +35,8 @@ var ErrLive = errors.New("tracefs")
 // maxLiveEvents limits the events that are switched on.
 const maxLiveEvents = 256
 
-// Record switches the events on, writes what happens until the context ends or enough was written, and switches them off. Whatever fails, the instance is removed.
+// Record switches the events on, writes what happens until the context ends or enough was written,
+// and switches them off. Whatever fails, the instance is removed.
 func (l *Live) Record(ctx context.Context, r *Recorder) (err error) {
 	if len(l.Events) == 0 || len(l.Events) > maxLiveEvents {
 		return fmt.Errorf("%w: want 1 to %d events", ErrLive, maxLiveEvents)

@@ -1,6 +1,7 @@
-// Package replay runs a program on every packet of a capture. Between two packets, simulated time advances by the difference of their
-// timestamps, and callbacks that fall due in that time run separately. The caller decides what to do with the results: package internal/app/capture
-// counts them, collects changes and writes them to a file.
+// Package replay runs a program on every packet of a capture. Between two packets, simulated time
+// advances by the difference of their timestamps, and callbacks that fall due in that time run
+// separately. The caller decides what to do with the results: package internal/app/capture counts
+// them, collects changes and writes them to a file.
 package replay
 
 import (
@@ -33,8 +34,9 @@ func (e *ReadError) Error() string { return e.Err.Error() }
 // Unwrap returns the underlying error.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Next reads the next packet, whose data is valid until the following call, and advances simulated time to its timestamp. late is the result
-// of callbacks that fell due in between, nil if there were none. The error is io.EOF at the end, a [*ReadError], or that of ctx.
+// Next reads the next packet, whose data is valid until the following call, and advances simulated
+// time to its timestamp. late is the result of callbacks that fell due in between, nil if there
+// were none. The error is io.EOF at the end, a [*ReadError], or that of ctx.
 func (p *Player) Next(ctx context.Context) (c packet.Captured, late *machine.Result, err error) {
 	c, err = p.file.Next()
 	if err == io.EOF {

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestUnknownArgumentsAreRefusedOnEveryHook: a name that has no effect is a mistake, at the events of system calls too, whose
-// arguments depend on the call.
+// TestUnknownArgumentsAreRefusedOnEveryHook: a name that has no effect is a mistake, at the events
+// of system calls too, whose arguments depend on the call.
 func TestUnknownArgumentsAreRefusedOnEveryHook(t *testing.T) {
 	obj, err := loader.Open("../../testdata/objects/clang-14/sections.o")
 	require.NoError(t, err)

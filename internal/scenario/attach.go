@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// attachProgs adds the file's attachments of programs to functions of others to the loader's options.
+// attachProgs adds the file's attachments of programs to functions of others to the loader's
+// options.
 func (f *File) attachProgs(obj *loader.Object, o *loader.LoadOptions) error {
 	if len(f.Attach) == 0 {
 		return nil

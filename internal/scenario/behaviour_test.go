@@ -189,7 +189,8 @@ func TestSkeletons(t *testing.T) {
 	}
 }
 
-// TestSkeletonNamesKeys: elements under the address of an object are named by the object, which holds on other kernels too.
+// TestSkeletonNamesKeys: elements under the address of an object are named by the object, which
+// holds on other kernels too.
 func TestSkeletonNamesKeys(t *testing.T) {
 	const path = "../../testdata/objects/clang-14/bykey.o"
 	obj, err := loader.Open(path)

@@ -28,8 +28,8 @@ func benchRunner(tb testing.TB) *Runner {
 	return r
 }
 
-// BenchmarkRun is one run of a scenario: the machine brought back, the program of about a hundred instructions run with
-// its helpers, and its expectations judged.
+// BenchmarkRun is one run of a scenario: the machine brought back, the program of about a hundred
+// instructions run with its helpers, and its expectations judged.
 func BenchmarkRun(b *testing.B) {
 	r := benchRunner(b)
 	run := r.file.Runs[0]

@@ -35,7 +35,8 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// TestWhoseSeedCounts: a file's seed goes before the option, unless the command line gave one; steps come on top of either.
+// TestWhoseSeedCounts: a file's seed goes before the option, unless the command line gave one;
+// steps come on top of either.
 func TestWhoseSeedCounts(t *testing.T) {
 	seven := uint64(7)
 	for _, tt := range []struct {

@@ -31,7 +31,8 @@ func newBuilder(k *kernel.Kernel, f *File) *builder {
 	return b
 }
 
-// all creates every object first and then sets their fields, so that objects may refer to each other.
+// all creates every object first and then sets their fields, so that objects may refer to each
+// other.
 func (b *builder) all() error {
 	var wrong mistakes
 	for _, name := range b.names {
@@ -123,7 +124,8 @@ func (b *builder) typed(role string, typ *Node) (*kernel.Object, error) {
 	return o, err
 }
 
-// typeNames returns the named structs and unions of a kernel whose names resemble like; names much longer or shorter are left out.
+// typeNames returns the named structs and unions of a kernel whose names resemble like; names much
+// longer or shorter are left out.
 func typeNames(spec *btf.Spec, like string) []string {
 	if spec == nil {
 		return nil
@@ -171,7 +173,8 @@ func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
 	return wrong.err()
 }
 
-// setOnce sets the fields of an object that a maker made, and refuses those that change what a key of the maker set.
+// setOnce sets the fields of an object that a maker made, and refuses those that change what a key
+// of the maker set.
 func (b *builder) setOnce(o *kernel.Object, n *Node, m maker) error {
 	type made struct {
 		key, path string
@@ -210,7 +213,8 @@ func (b *builder) followed(name string) *Node {
 	return n
 }
 
-// set sets the fields of an object below path to the values of a mapping. skip lists keys that are not fields.
+// set sets the fields of an object below path to the values of a mapping. skip lists keys that are
+// not fields.
 func (b *builder) set(o *kernel.Object, path string, n *Node, skip []string) error {
 	var wrong mistakes
 	for _, p := range n.Pairs {

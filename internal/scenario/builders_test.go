@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 )
 
-// objects opens a file with objects for the exec example, which has no say in them, and returns them by name.
+// objects opens a file with objects for the exec example, which has no say in them, and returns
+// them by name.
 func objects(t *testing.T, text string) map[string]*kernel.Object {
 	t.Helper()
 	o, _ := objectsIn(t, text)
@@ -219,7 +220,8 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// TestConnections: lookups find the file's connections; those that programs cannot tell apart are one mistake.
+// TestConnections: lookups find the file's connections; those that programs cannot tell apart are
+// one mistake.
 func TestConnections(t *testing.T) {
 	const c = "  c: !conn {source: 10.0.0.1, dest: 10.0.0.2, sport: 1000, dport: 53, protocol: udp, zone: 4, mark: 3, expires: 60}\n"
 	o, k := objectsIn(t, c+"  six: !conn {source: '::1', dest: '::2', status: IPS_CONFIRMED}\n")

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestChain: programs of one hook run in order on one context until one decides, and expectations are about all of them.
+// TestChain: programs of one hook run in order on one context until one decides, and expectations
+// are about all of them.
 func TestChain(t *testing.T) {
 	for _, c := range []struct{ name, run, want string }{
 		{"decides", "{chain: [mark, drop_marked, last], expect: {ret: 2, chain: {verdict: TCX_DROP, ran: [mark, drop_marked]}}}", ""},

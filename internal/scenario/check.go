@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// judge compares what a run did with the file's expectations. With checking set, nothing has run: only mistakes in the expectations count.
+// judge compares what a run did with the file's expectations. With checking set, nothing has run:
+// only mistakes in the expectations count.
 type judge struct {
 	r          *Runner
 	run        *Run
@@ -39,7 +40,8 @@ func (j *judge) expect(pos Pos, what string, ok bool, want, got string) {
 	j.out = append(j.out, e)
 }
 
-// mismatches adds the result of a comparison: one expectation that holds, or one for each difference.
+// mismatches adds the result of a comparison: one expectation that holds, or one for each
+// difference.
 func (j *judge) mismatches(at *Node, what string, ms []mismatch) {
 	if len(ms) == 0 {
 		j.expect(at.Pos, what, true, "", "")
@@ -83,7 +85,8 @@ func (j *judge) all() error {
 	return nil
 }
 
-// outcome checks whether the program ran and how it ended. It returns false if nothing else can be checked.
+// outcome checks whether the program ran and how it ended. It returns false if nothing else can be
+// checked.
 func (j *judge) outcome() bool {
 	e := &j.run.Expect
 	got := string(j.res.Status)
@@ -373,7 +376,8 @@ func roleOf(o *kernel.Object) string {
 	return "$" + o.Role()
 }
 
-// isFunction reports whether the kernel or the object has a function with that name: the program may call it as a kfunc only on other kernels.
+// isFunction reports whether the kernel or the object has a function with that name: the program
+// may call it as a kfunc only on other kernels.
 func (j *judge) isFunction(name string) bool {
 	for _, spec := range []*btf.Spec{j.r.m.Kernel().BTF(), j.r.m.Linked().Object.BTF} {
 		if spec == nil {

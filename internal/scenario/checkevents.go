@@ -146,8 +146,8 @@ func showBytes(n *Node, b []byte) string {
 	return fmt.Sprintf("%x", b)
 }
 
-// reads checks that kernel fields were read. "task_struct.real_parent.tgid" requires a read of every step up to a pointer:
-// task_struct.real_parent and task_struct.tgid.
+// reads checks that kernel fields were read. "task_struct.real_parent.tgid" requires a read of
+// every step up to a pointer: task_struct.real_parent and task_struct.tgid.
 func (j *judge) reads(e *Expect) error {
 	var wrong mistakes
 	for _, n := range e.Reads {
@@ -179,7 +179,8 @@ func (j *judge) wasRead(s readStep) bool {
 	return false
 }
 
-// within reports whether a read of one path also reads another: they are equal, or one contains the other.
+// within reports whether a read of one path also reads another: they are equal, or one contains the
+// other.
 func within(read, asked string) bool {
 	inner := func(a, b string) bool {
 		return strings.HasPrefix(a, b) && (len(a) == len(b) || a[len(b)] == '.' || a[len(b)] == '[')

@@ -167,7 +167,8 @@ func (t *table) arrayIndex(k []byte) bool {
 	return len(k) == 4 && t.m.Memory().ByteOrder().Uint32(k) < t.b.Spec().MaxEntries
 }
 
-// values compares an element's value. For a per-CPU map that is the value of the run's CPU, of all CPUs, or their sum.
+// values compares an element's value. For a per-CPU map that is the value of the run's CPU, of all
+// CPUs, or their sum.
 func (j *judge) values(t *table, n *Node, what string, e *maps.Entry, quiet bool) error {
 	s := t.b.Spec()
 	report := func(ms []mismatch, at *Node) {
@@ -227,7 +228,8 @@ func (j *judge) value(t *table, n *Node, data []byte, what string) ([]mismatch, 
 	return []mismatch{{n.Pos, what, fmt.Sprintf("%x", want), fmt.Sprintf("%x", data)}}, nil
 }
 
-// sums compares the sum over all CPUs: of the value if it is a number, otherwise of the named members.
+// sums compares the sum over all CPUs: of the value if it is a number, otherwise of the named
+// members.
 func sums(t *table, n *Node, perCPU [][]byte, what string) ([]mismatch, error) {
 	id := t.b.Spec().ValueType
 	if t.spec == nil || id == 0 {

@@ -81,7 +81,8 @@ func (v *schedView) message() string {
 	return v.exit.Message
 }
 
-// exit fails the run for an error of the scheduler that is not expected, or another end than the expected one.
+// exit fails the run for an error of the scheduler that is not expected, or another end than the
+// expected one.
 func (j *judge) exit(n *Node) {
 	got := j.sched.exit
 	var want *Node

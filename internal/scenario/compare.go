@@ -16,14 +16,16 @@ type mismatch struct {
 	path, want, got string
 }
 
-// conditions maps each comparison tag to the results of comparing the actual value with the given one that satisfy it.
+// conditions maps each comparison tag to the results of comparing the actual value with the given
+// one that satisfy it.
 var conditions = map[string]func(c int) bool{
 	"!ne": func(c int) bool { return c != 0 }, "!lt": func(c int) bool { return c < 0 }, "!le": func(c int) bool { return c <= 0 },
 	"!gt": func(c int) bool { return c > 0 }, "!ge": func(c int) bool { return c >= 0 },
 }
 
-// compare lists the differences between the value of a field and a node; only members that the node names count. data holds the bytes that the
-// field's offsets refer to. The error is a mistake in the node, whatever the data.
+// compare lists the differences between the value of a field and a node; only members that the node
+// names count. data holds the bytes that the field's offsets refer to. The error is a mistake in
+// the node, whatever the data.
 func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path string) ([]mismatch, error) {
 	switch {
 	case n.Tag == "!any":
@@ -122,7 +124,8 @@ func matches(n *Node, got any, path string) ([]mismatch, error) {
 	return []mismatch{{n.Pos, path, "match " + n.Text, valueText(got)}}, nil
 }
 
-// order compares two decoded values of the same type. The bool result is false if they cannot be compared.
+// order compares two decoded values of the same type. The bool result is false if they cannot be
+// compared.
 func order(a, b any) (int, bool) {
 	if x, ok := a.(string); ok {
 		y, ok := b.(string)

@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// conflicts lists, for keys of a run, the keys that cannot be with them: both would make the same part of its input, and one would
-// silently replace the other's, or the run has no such input. Keys that make different parts, and those that change what others
-// made (helpers, truncate, context with packet), are not in it.
+// conflicts lists, for keys of a run, the keys that cannot be with them: both would make the same
+// part of its input, and one would silently replace the other's, or the run has no such input. Keys
+// that make different parts, and those that change what others made (helpers, truncate, context
+// with packet), are not in it.
 var conflicts = sync.OnceValue(func() map[string][]string {
 	return map[string][]string{
 		"chain":     {"prog", "sched", "hid", "pcap", "truncate", "elements", "map"},
@@ -23,7 +24,8 @@ var conflicts = sync.OnceValue(func() map[string][]string {
 	}
 })
 
-// noConflicts refuses the keys of a run that cannot be combined. Each error is at the key that is refused, and names both.
+// noConflicts refuses the keys of a run that cannot be combined. Each error is at the key that is
+// refused, and names both.
 func (n *Node) noConflicts() error {
 	var wrong mistakes
 	for _, key := range slices.Sorted(maps.Keys(conflicts())) {

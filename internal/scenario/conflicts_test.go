@@ -20,7 +20,8 @@ var sampleKeys = map[string]string{
 // notInput are the keys of a run that do not make its input.
 var notInput = []string{"name", "each", "since", "arch", "expect"}
 
-// TestConflictsNameBothKeys: every pair of keys in the table is refused at the position of one of them, by a text with both.
+// TestConflictsNameBothKeys: every pair of keys in the table is refused at the position of one of
+// them, by a text with both.
 func TestConflictsNameBothKeys(t *testing.T) {
 	for _, key := range slices.Sorted(maps.Keys(conflicts())) {
 		for _, other := range conflicts()[key] {
@@ -40,7 +41,8 @@ func TestConflictsNameBothKeys(t *testing.T) {
 	}
 }
 
-// TestEveryInputKeyHasASample: a key that is added to runs must be thought of here and in the table of conflicts.
+// TestEveryInputKeyHasASample: a key that is added to runs must be thought of here and in the table
+// of conflicts.
 func TestEveryInputKeyHasASample(t *testing.T) {
 	for _, name := range runForm.names() {
 		if !slices.Contains(notInput, name) {
@@ -67,7 +69,8 @@ func TestMembersOfTheContextAreSetOnce(t *testing.T) {
 	}
 }
 
-// TestContextMembersLeaveThePacket: members of an XDP context do not replace the bounds of the packet.
+// TestContextMembersLeaveThePacket: members of an XDP context do not replace the bounds of the
+// packet.
 func TestContextMembersLeaveThePacket(t *testing.T) {
 	res := runText(t, "xdp", `runs:
 - prog: filter

@@ -222,7 +222,8 @@ func (r *Runner) checkHID(run *Run) error {
 	return wrong.err()
 }
 
-// runHID executes a run on a device. The result is that of the run's program, with the records of all programs.
+// runHID executes a run on a device. The result is that of the run's program, with the records of
+// all programs.
 func (r *Runner) runHID(ctx context.Context, run *Run) (*machine.Result, *device.HID, error) {
 	if _, ok := r.m.Entry(run.Prog); !ok {
 		res, err := r.m.Run(ctx, run.Prog, machine.Input{})

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// yamlValue formats a decoded value in YAML flow style, so that this package can read it back. Addresses differ between machines and are
-// written as !any.
+// yamlValue formats a decoded value in YAML flow style, so that this package can read it back.
+// Addresses differ between machines and are written as !any.
 func yamlValue(v any) string {
 	switch v := v.(type) {
 	case btf.Int:

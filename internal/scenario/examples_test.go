@@ -17,7 +17,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// exampleTargets are the kernels the examples run on: the embedded one and the full ones of the tree.
+// exampleTargets are the kernels the examples run on: the embedded one and the full ones of the
+// tree.
 func exampleTargets(t testing.TB) []*loader.Target {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
@@ -37,7 +38,8 @@ func exampleTargets(t testing.TB) []*loader.Target {
 	return targets
 }
 
-// TestExamplesOnEveryEngine: native code, as it runs at first and after long, does what the interpreter does.
+// TestExamplesOnEveryEngine: native code, as it runs at first and after long, does what the
+// interpreter does.
 func TestExamplesOnEveryEngine(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*/*.yaml")
 	require.NoError(t, err)

@@ -9,8 +9,9 @@ import (
 // maxRuns limits the number of runs of a file after its parameters are expanded.
 const maxRuns = 50_000
 
-// expanded returns the items of runs with the file's defaults applied. A run with each: yields one item for each set of parameters. Mistakes
-// are collected; items without mistakes are returned in any case.
+// expanded returns the items of runs with the file's defaults applied. A run with each: yields one
+// item for each set of parameters. Mistakes are collected; items without mistakes are returned in
+// any case.
 func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 	var out []*Node
 	var wrong mistakes
@@ -54,8 +55,8 @@ func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 	return out, wrong.err()
 }
 
-// withDefaults returns a run with the members of defaults that it lacks. Mappings are merged; any other member of the run replaces the
-// default.
+// withDefaults returns a run with the members of defaults that it lacks. Mappings are merged; any
+// other member of the run replaces the default.
 func withDefaults(n, defaults *Node) *Node {
 	if defaults == nil || defaults.Kind != Mapping {
 		return n
@@ -88,8 +89,8 @@ func overlaid(n, under *Node) *Node {
 	return &out
 }
 
-// parameterSets returns the sets of parameters of each:, which is a list of mappings, or a mapping of lists that is expanded to all
-// combinations.
+// parameterSets returns the sets of parameters of each:, which is a list of mappings, or a mapping
+// of lists that is expanded to all combinations.
 func parameterSets(n *Node) ([][]Pair, error) {
 	var sets [][]Pair
 	switch n.Kind {
@@ -137,7 +138,8 @@ func isWord(s string) bool {
 	})
 }
 
-// fillRun returns a run with one set of parameters filled in. Parameters that its name does not mention are appended to the name.
+// fillRun returns a run with one set of parameters filled in. Parameters that its name does not
+// mention are appended to the name.
 func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
 	f := filler{values: map[string]*Node{}, used: used}
 	for _, p := range set {
@@ -197,8 +199,9 @@ type filler struct {
 	used   map[string]bool
 }
 
-// fill returns a node with its parameters filled in, or the node itself if it has none. A value that consists of ${NAME} alone becomes the
-// parameter, of any kind; inside a string, the parameter must be a scalar.
+// fill returns a node with its parameters filled in, or the node itself if it has none. A value
+// that consists of ${NAME} alone becomes the parameter, of any kind; inside a string, the parameter
+// must be a scalar.
 func (f *filler) fill(n *Node) (*Node, error) {
 	switch n.Kind {
 	case Scalar:

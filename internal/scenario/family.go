@@ -73,8 +73,8 @@ func fillTask(b *builder, o *kernel.Object, n *Node) error {
 	return nil
 }
 
-// joinProcess adds a task to the list of threads of a leader's process, whose struct signal_struct they share. Kernels before 6.7 have a
-// second list, from thread to thread.
+// joinProcess adds a task to the list of threads of a leader's process, whose struct signal_struct
+// they share. Kernels before 6.7 have a second list, from thread to thread.
 func (b *builder) joinProcess(leader, o *kernel.Object, at *Node) error {
 	if o != leader {
 		signal, err := leader.Pointee("signal")
@@ -289,7 +289,8 @@ func makeRegs(b *builder, role string, n *Node) (*kernel.Object, error) {
 	return b.k.NewRegs(role, s)
 }
 
-// register returns the value of a register, given as a number, as user memory, or as a reference to an object that is already defined.
+// register returns the value of a register, given as a number, as user memory, or as a reference to
+// an object that is already defined.
 func (b *builder) register(n *Node) (uint64, error) {
 	if isRef(n) {
 		o, err := b.create(strings.TrimPrefix(n.Text, "$"), n)

@@ -23,7 +23,8 @@ import (
 type File struct {
 	Path        string
 	Description string
-	// Object is the path of the BPF object: the one that the file names, or else the one next to the file.
+	// Object is the path of the BPF object: the one that the file names, or else the one next to
+	// the file.
 	Object string
 	// ObjectPos is the position where the file names it; Named is true if it does.
 	ObjectPos Pos
@@ -31,7 +32,8 @@ type File struct {
 	// Kernels are the kernels to run on if the command names none.
 	Kernels []KernelName
 	Kernel  Setup
-	// Unverified means that programs run without a verdict, also those that the kernel's verifier refuses.
+	// Unverified means that programs run without a verdict, also those that the kernel's verifier
+	// refuses.
 	Unverified bool
 	// Objects, Maps and Globals are set up before the runs, in file order.
 	Objects, Maps, Globals []Pair
@@ -44,7 +46,8 @@ type File struct {
 	Invariants []*Invariant
 	// Ignored are the findings that are no mistakes.
 	Ignored []Ignored
-	// Varied are names of maps and variables that are input of a search although programs write them.
+	// Varied are names of maps and variables that are input of a search although programs write
+	// them.
 	Varied []*Node
 
 	text  [sha256.Size]byte // digest of a file that names no others; else 0
@@ -54,7 +57,8 @@ type File struct {
 	bad   map[string]bool   // objects whose definition is invalid
 }
 
-// KernelName names a kernel by file, directory, glob or release. A path that exists relative to the scenario file is relative to it.
+// KernelName names a kernel by file, directory, glob or release. A path that exists relative to the
+// scenario file is relative to it.
 type KernelName struct {
 	Pos
 	Name string
@@ -69,7 +73,8 @@ type Setup struct {
 	Kconfig map[string]string
 	Ksyms   []Pair
 	Network *Node
-	// Defaults gives fields of kernel objects that were not set their default values, as in runs without a file.
+	// Defaults gives fields of kernel objects that were not set their default values, as in runs
+	// without a file.
 	Defaults bool
 	// Xattrs are extended attributes of files.
 	Xattrs map[kernel.XattrKey]string
@@ -80,7 +85,8 @@ type Run struct {
 	Pos
 	Name, Prog string
 	ProgNode   *Node
-	// Chain are the programs that run one after the other on one hook, the first of which is Prog; ChainNode is nil for a run of one program.
+	// Chain are the programs that run one after the other on one hook, the first of which is Prog;
+	// ChainNode is nil for a run of one program.
 	Chain     []string
 	ChainNode *Node
 	Current   *Node // nil for the default task
@@ -92,23 +98,26 @@ type Run struct {
 	// Pcap is a capture whose packets the program runs on, instead of one packet.
 	Pcap                 string
 	PacketNode, PcapNode *Node
-	// TruncateNode is set if the program also runs on truncated copies of the packet. Truncate lists their lengths in bytes; nil means every
-	// length.
+	// TruncateNode is set if the program also runs on truncated copies of the packet. Truncate
+	// lists their lengths in bytes; nil means every length.
 	TruncateNode *Node
 	Truncate     []int
 	Ctx          []byte
 	// Context sets what a networking or cgroup program sees besides its packet.
 	Context *Node
-	// CtxFields sets members of the struct that the program declares as its context; it replaces Ctx.
+	// CtxFields sets members of the struct that the program declares as its context; it replaces
+	// Ctx.
 	CtxFields *Node
-	// UnsetStack selects how reads of unset stack bytes are reported. UnsetNode is its node, nil for the default.
+	// UnsetStack selects how reads of unset stack bytes are reported. UnsetNode is its node, nil
+	// for the default.
 	UnsetStack UnsetStack
 	UnsetNode  *Node
 	After      time.Duration
 	Settle     time.Duration
 	Repeat     int
 	Expect     Expect
-	// Since is the oldest kernel that the run is for, as KERNEL_VERSION; 0 means any. Arch is the architecture; "" means any.
+	// Since is the oldest kernel that the run is for, as KERNEL_VERSION; 0 means any. Arch is the
+	// architecture; "" means any.
 	Since uint32
 	Arch  string
 	// Sched is the schedule that runs instead of one program, or nil.
@@ -130,14 +139,16 @@ type Run struct {
 	Function *Node
 	// Functions are the functions that it runs for one after the other; nil for one.
 	Functions *Functions
-	// Elements are the arguments for each call of an iterator; Map is the map that it visits. Both may be unset.
+	// Elements are the arguments for each call of an iterator; Map is the map that it visits. Both
+	// may be unset.
 	Elements *Node
 	Map      *Node
 	// HID is the HID device that the program runs on; nil for none.
 	HID *HIDSpec
 }
 
-// ExpectsNothing reports whether the run has no expectations, so that it checks only that the program does not fault.
+// ExpectsNothing reports whether the run has no expectations, so that it checks only that the
+// program does not fault.
 func (r *Run) ExpectsNothing() bool { return r.Race == nil && reflect.ValueOf(r.Expect).IsZero() }
 
 // HelperAnswer sets what calls of a helper return.
@@ -168,7 +179,8 @@ func readFile(path string, most int64) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
-// ParseFile reads a scenario file like [Parse]. Errors are [*Error], [Errors], or from the file system.
+// ParseFile reads a scenario file like [Parse]. Errors are [*Error], [Errors], or from the file
+// system.
 func ParseFile(path string) (*File, error) {
 	data, err := readFile(path, maxFile)
 	if err != nil {
@@ -187,7 +199,8 @@ func ParseFile(path string) (*File, error) {
 	return f, err
 }
 
-// foreign reports whether a file is something else than a scenario: it has another name than those of YAML files, and no key of a scenario.
+// foreign reports whether a file is something else than a scenario: it has another name than those
+// of YAML files, and no key of a scenario.
 func foreign(path string, data []byte) bool {
 	if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
 		return false
@@ -196,8 +209,9 @@ func foreign(path string, data []byte) bool {
 	return root == nil || !slices.ContainsFunc(root.Pairs, func(p Pair) bool { return fileForm.has(p.Key.Text) })
 }
 
-// Parse parses a scenario; path appears in positions and is the base of relative file names. The error is an [*Error], or [Errors] if there
-// are several. It may come with a partial File, in which [Open] finds further mistakes.
+// Parse parses a scenario; path appears in positions and is the base of relative file names. The
+// error is an [*Error], or [Errors] if there are several. It may come with a partial File, in which
+// [Open] finds further mistakes.
 func Parse(path string, data []byte) (*File, error) {
 	root, cut, err := salvage(path, data)
 	var m mistakes
@@ -295,8 +309,8 @@ func (f *File) decodeKernels(root *Node) error {
 	return wrong.err()
 }
 
-// beside returns the default object of a scenario file NAME.yaml: NAME.bpf.o, or else NAME.o. If several files test one object, NAME may have
-// a suffix after a dot ("exec.root.yaml").
+// beside returns the default object of a scenario file NAME.yaml: NAME.bpf.o, or else NAME.o. If
+// several files test one object, NAME may have a suffix after a dot ("exec.root.yaml").
 func beside(path string) string {
 	base := strings.TrimSuffix(path, filepath.Ext(path))
 	for {

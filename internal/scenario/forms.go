@@ -1,6 +1,7 @@
 package scenario
 
-// form describes a mapping of the file format. Decoding and the JSON Schema both follow the tables below.
+// form describes a mapping of the file format. Decoding and the JSON Schema both follow the tables
+// below.
 type form struct {
 	name, doc string
 	members   []member

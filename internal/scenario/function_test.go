@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFunction: a program that traces many functions runs for each of them with its arguments, address and cookie.
+// TestFunction: a program that traces many functions runs for each of them with its arguments,
+// address and cookie.
 func TestFunction(t *testing.T) {
 	ips := map[uint64]string{}
 	for _, fn := range []string{"vfs_read", "vfs_readv", "vfs_readlink"} {

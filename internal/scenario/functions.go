@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// tracedForm describes a function that a program runs for, expectFunctionForm what is expected of that run.
+// tracedForm describes a function that a program runs for, expectFunctionForm what is expected of
+// that run.
 var tracedForm = &form{"traced function", "A function that a program traces, in functions.", []member{
 	{name: "cookie", doc: "The cookie that the program is attached to this function with (bpf_get_attach_cookie).", shape: integer},
 	{name: "args", doc: "Arguments of this function, besides those in the run's args, which all functions have; ret is the return value.", shape: mapOf(anything)},
@@ -96,7 +97,8 @@ func tracedOf(p Pair) (Traced, error) {
 	return t, wrong.err()
 }
 
-// partsOf returns the runs of a run, one for each function that it is of: itself if it is of one. They differ between kernels.
+// partsOf returns the runs of a run, one for each function that it is of: itself if it is of one.
+// They differ between kernels.
 func (r *Runner) partsOf(run *Run) ([]*Run, error) {
 	f := run.Functions
 	if f == nil || !f.All && len(f.List) == 0 { // of one, or not decoded because of a mistake

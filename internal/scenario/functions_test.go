@@ -10,7 +10,8 @@ import (
 
 const sessionObject, functionsObject = "../../examples/session/session.bpf.o", "../../examples/functions/functions.bpf.o"
 
-// TestFunctions: one run is of several functions, each with its own arguments, cookie and session, on the same variables.
+// TestFunctions: one run is of several functions, each with its own arguments, cookie and session,
+// on the same variables.
 func TestFunctions(t *testing.T) {
 	for _, c := range []struct{ name, run, want string }{
 		{"a list has no cookies", "{prog: on_each, functions: [vfs_read, vfs_readv], expect: {globals: {calls: [2, 0, 0, 0]}, helpers: {bpf_get_func_ip: 2}}}", ""},

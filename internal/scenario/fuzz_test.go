@@ -19,7 +19,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var file *File
 		var err error
-		// Parsing takes some kilobytes for each token; parameters and aliases multiply runs up to their limits.
+		// Parsing takes some kilobytes for each token; parameters and aliases multiply runs up to
+		// their limits.
 		ceiling.Check(t, 256<<20+4096*uint64(len(data)), func() { file, err = Parse("f.yaml", data) })
 		if err == nil && (file == nil || len(file.Sequence) > len(data)) {
 			t.Fatalf("file %v", file)
@@ -56,7 +57,8 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// FuzzOpen: a file checked against an object and a kernel's types, with mistakes in its form or without, ends with a Runner or with mistakes that have places.
+// FuzzOpen: a file checked against an object and a kernel's types, with mistakes in its form or
+// without, ends with a Runner or with mistakes that have places.
 func FuzzOpen(f *testing.F) {
 	ceiling.Limit(f, 2<<30)
 	addSeeds(f)

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestIgnoredFindings: findings that a file declares no mistakes are neither in results nor in what findings: none compares.
+// TestIgnoredFindings: findings that a file declares no mistakes are neither in results nor in what
+// findings: none compares.
 func TestIgnoredFindings(t *testing.T) {
 	for ignore, want := range map[string]string{"": "[overread]", "ignore: [{kind: overread, reason: x}]": "none", "ignore: [{kind: overread, prog: in_loop, reason: x}]": "[overread]"} {
 		r, err := openScenario(t, "../../testdata/objects/clang-14/overreads.o", "runs: [{prog: guessed, expect: {findings: "+want+"}}]\n"+ignore)

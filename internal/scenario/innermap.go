@@ -38,7 +38,8 @@ func (f *File) innerMaps(obj *loader.Object, o *loader.LoadOptions) error {
 	return wrong.err()
 }
 
-// innerText returns a definition in command-line form. The node is a string or {type: hash, key_size: 4, ...}.
+// innerText returns a definition in command-line form. The node is a string or {type: hash,
+// key_size: 4, ...}.
 func innerText(n *Node) (string, error) {
 	if n.Kind == Scalar {
 		return n.Text, nil

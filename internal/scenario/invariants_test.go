@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInvariants: what is said of an invariant that does not hold; one that holds is an expectation that is met.
+// TestInvariants: what is said of an invariant that does not hold; one that holds is an expectation
+// that is met.
 func TestInvariants(t *testing.T) {
 	const limit = "runs:\n- prog: limit\n  packet: eth/ip(src=192.0.2.7,ttl=9)/udp(dport=53)\n"
 	const execs = "runs: [{prog: on_exec, repeat: 3}]\n"
@@ -60,7 +61,8 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
-// TestMistakesInInvariants: names that do not exist are found before anything runs, also in a part that is never evaluated.
+// TestMistakesInInvariants: names that do not exist are found before anything runs, also in a part
+// that is never evaluated.
 func TestMistakesInInvariants(t *testing.T) {
 	const runs = "runs: [{prog: limit}]\n"
 	for _, tt := range []struct{ name, invariants, want string }{

@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// macro parses a macro name, several names or numbers joined by | (S_IFREG|0o644), or an error (-ENOENT).
+// macro parses a macro name, several names or numbers joined by | (S_IFREG|0o644), or an error
+// (-ENOENT).
 func macro(text string) (*big.Int, bool) {
 	if name, ok := strings.CutPrefix(text, "-"); ok {
 		e, ok := uapi.ParseErrno(name)

@@ -21,7 +21,8 @@ func TestMacrosAreNumbers(t *testing.T) {
 	}
 }
 
-// Macros fit wherever a number does: fields of objects, arguments, maps, expectations; in quotes they are texts.
+// Macros fit wherever a number does: fields of objects, arguments, maps, expectations; in quotes
+// they are texts.
 func TestMacrosInFiles(t *testing.T) {
 	r, err := openText(t, "exec", `
 objects:

@@ -1,13 +1,13 @@
 package scenario
 
-// fieldsOf returns the sets of a maker whose keys set the same fields on every kernel and whatever their values are.
-// Fields that the kernel does not have are left out by who asks.
+// fieldsOf returns the sets of a maker whose keys set the same fields on every kernel and whatever
+// their values are. Fields that the kernel does not have are left out by who asks.
 func fieldsOf(fields func() map[string][]string) func(*builder, string, *Node) []string {
 	return func(_ *builder, key string, _ *Node) []string { return fields()[key] }
 }
 
-// The fields that keys of makers set, made when they are asked for. A connection and a flow have a tuple for each direction; that of replies
-// is reversed.
+// The fields that keys of makers set, made when they are asked for. A connection and a flow have a
+// tuple for each direction; that of replies is reversed.
 
 func fileFields() map[string][]string {
 	return map[string][]string{

@@ -7,11 +7,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 )
 
-// maker creates an object for a tag from the keys that it knows; all other keys of the node are fields.
+// maker creates an object for a tag from the keys that it knows; all other keys of the node are
+// fields.
 type maker struct {
 	own   []string
 	build func(b *builder, role string, n *Node) (*kernel.Object, error)
-	// sets lists the fields that a key sets, which no other key may set to something else. It may be nil.
+	// sets lists the fields that a key sets, which no other key may set to something else. It may
+	// be nil.
 	sets func(b *builder, key string, value *Node) []string
 	// fill relates the object to others once all of them exist. It may be nil.
 	fill func(b *builder, o *kernel.Object, n *Node) error
@@ -236,7 +238,8 @@ func (b *builder) expiry(seconds int) uint32 {
 	return uint32(clock.Jiffies()) + uint32(min(uint64(seconds)*clock.HZ, never))
 }
 
-// connTuple reads addresses, ports and protocol of a connection or flow, and the other numbers of num, which has their defaults.
+// connTuple reads addresses, ports and protocol of a connection or flow, and the other numbers of
+// num, which has their defaults.
 func connTuple(n *Node, what string, num map[string]int) (t kernel.ConnTuple, err error) {
 	const longest = 1<<31/1000 - 1 // seconds of any connection
 	num["protocol"], num["sport"], num["dport"] = 6, 0, 0

@@ -232,7 +232,8 @@ func (t *table) element(key, n *Node) error {
 	return t.store(k, n)
 }
 
-// unknownIf turns ErrNoProgram into an error that lists similar names, and adds the position to other errors.
+// unknownIf turns ErrNoProgram into an error that lists similar names, and adds the position to
+// other errors.
 func (n *Node) unknownIf(err error, what, name string, names []string) error {
 	if slices.Contains(names, name) {
 		return n.wrap("", err)

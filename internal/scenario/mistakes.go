@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Errors holds at least two mistakes in a scenario file, in file order. A single mistake is an [*Error].
+// Errors holds at least two mistakes in a scenario file, in file order. A single mistake is an
+// [*Error].
 type Errors []*Error
 
 // mostErrors limits the number of mistakes reported for one file.
@@ -35,7 +36,8 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// mistakes collects errors while the rest of a file is checked. An error that is not a mistake in the file ends the check.
+// mistakes collects errors while the rest of a file is checked. An error that is not a mistake in
+// the file ends the check.
 type mistakes struct {
 	list  Errors
 	other error
@@ -81,8 +83,8 @@ func (m *mistakes) err() error {
 	return m.list
 }
 
-// besides drops consequences of mistakes that were found earlier: errors at the same position, about a run that could not be read completely,
-// or about parts that were left out.
+// besides drops consequences of mistakes that were found earlier: errors at the same position,
+// about a run that could not be read completely, or about parts that were left out.
 func (m *mistakes) besides(f *File) {
 	if len(f.found) == 0 {
 		return
@@ -100,7 +102,8 @@ func (m *mistakes) besides(f *File) {
 	m.list = append(m.list, f.found...)
 }
 
-// final returns the errors for the user: in file order, each once, and without mere consequences of others.
+// final returns the errors for the user: in file order, each once, and without mere consequences of
+// others.
 func (m *mistakes) final() error {
 	if m.other != nil {
 		return m.other

@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
-// The context: key of a run, for programs of the networking stack and of cgroups, and the network of kernel:.
+// The context: key of a run, for programs of the networking stack and of cgroups, and the network
+// of kernel:.
 
 var contextForm = &form{"context", "Inputs of networking and cgroup programs besides the packet. A key that does not fit the program's type is an error.", []member{
 	{name: "sk", doc: "The socket: the $name of a !sock object; null for a packet without one.", shape: text},

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// TestNetworkOrderIsReadAndPrintedAlike: fields of kernel objects take addresses and ports as maps do, and expectations print them so.
+// TestNetworkOrderIsReadAndPrintedAlike: fields of kernel objects take addresses and ports as maps
+// do, and expectations print them so.
 func TestNetworkOrderIsReadAndPrintedAlike(t *testing.T) {
 	const objects = `objects:
   s:
@@ -29,7 +30,8 @@ runs:
 	assert.Contains(t, failures(res["on_exec"]), "want htons(80), got htons(443)")
 }
 
-// TestIPv6IsReadAndPrintedAlike: struct in6_addr and the words of contexts take the text of an address, and differences show it.
+// TestIPv6IsReadAndPrintedAlike: struct in6_addr and the words of contexts take the text of an
+// address, and differences show it.
 func TestIPv6IsReadAndPrintedAlike(t *testing.T) {
 	const objects = `objects:
   s:
@@ -60,7 +62,8 @@ runs:
 	}
 }
 
-// TestAddressesAreWrittenAsTheyAreRead: YAML reads what scenario new writes of an address as one value.
+// TestAddressesAreWrittenAsTheyAreRead: YAML reads what scenario new writes of an address as one
+// value.
 func TestAddressesAreWrittenAsTheyAreRead(t *testing.T) {
 	for _, text := range []string{"2001:db8::1", "::", "::1", "fe80::", "::ffff:10.0.0.1", "1:2:3:4:5:6:7:8", "a::", "0:1::2"} {
 		written := yamlValue(btf.IPv6(netip.MustParseAddr(text).As16()))
@@ -81,14 +84,16 @@ func TestAddressesAreWrittenAsTheyAreRead(t *testing.T) {
 	}
 }
 
-// TestContextsTakeIPv6Addresses: the words of an address are read as an address in inputs and in expectations.
+// TestContextsTakeIPv6Addresses: the words of an address are read as an address in inputs and in
+// expectations.
 func TestContextsTakeIPv6Addresses(t *testing.T) {
 	const run = "runs: [{prog: connect6, context: {fields: {user_ip6: 2001:db8::1}}, expect: {ret: 1, ctx: {user_ip6: "
 	assert.Empty(t, failures(runText(t, "connect", run+"2001:db8::1}}}]")["connect6"]))
 	assert.Contains(t, failures(runText(t, "connect", run+"2001:db8::2}}}]")["connect6"]), "ctx.user_ip6")
 }
 
-// TestContextsTakeAddressesAndPorts: the UAPI declares user_ip4 and user_port as plain numbers; they hold network byte order.
+// TestContextsTakeAddressesAndPorts: the UAPI declares user_ip4 and user_port as plain numbers;
+// they hold network byte order.
 func TestContextsTakeAddressesAndPorts(t *testing.T) {
 	const run = "runs: [{prog: connect4, context: {fields: {user_ip4: 192.0.2.7, user_port: 80}}, expect: {ctx: {user_ip4: "
 	assert.Empty(t, failures(runText(t, "connect", run+"192.0.2.7, user_port: htons(80)}}}]")["connect4"]))
@@ -100,7 +105,8 @@ func TestContextsTakeAddressesAndPorts(t *testing.T) {
 	assert.ErrorContains(t, err, "user_ip4")
 }
 
-// TestKeysOfSocketsAreTheirFields: dport: 443 and skc_dport: htons(443) set the same bytes, and two keys that set them differently are an error.
+// TestKeysOfSocketsAreTheirFields: dport: 443 and skc_dport: htons(443) set the same bytes, and two
+// keys that set them differently are an error.
 func TestKeysOfSocketsAreTheirFields(t *testing.T) {
 	const sock = "objects:\n  s: !sock\n    "
 	for _, tt := range []struct{ name, keys, field, want string }{

@@ -76,13 +76,14 @@ const (
 	maxFile  = 16 << 20 // bytes
 	maxDepth = 64       // nesting
 	maxNodes = 8 << 20  // values
-	// maxBlockKeys and maxBlockItems limit the entries of one mapping or list in block style, because the YAML parser's
-	// time grows with their square.
+	// maxBlockKeys and maxBlockItems limit the entries of one mapping or list in block style,
+	// because the YAML parser's time grows with their square.
 	maxBlockKeys  = 20_000
 	maxBlockItems = 100_000
 )
 
-// parseYAML parses one YAML or JSON document. If a mistake affects only part of it, the rest is returned with the error.
+// parseYAML parses one YAML or JSON document. If a mistake affects only part of it, the rest is
+// returned with the error.
 func parseYAML(file string, data []byte) (*Node, error) {
 	if err := bounded(file, data); err != nil {
 		return nil, err
@@ -319,7 +320,8 @@ func (c *converter) alias(n *ast.AliasNode) (*Node, error) {
 	return in, nil
 }
 
-// merge applies the value of a merge key, which is a mapping or a list of mappings. Members of out take precedence.
+// merge applies the value of a merge key, which is a mapping or a list of mappings. Members of out
+// take precedence.
 func (c *converter) merge(out *Node, v ast.Node, depth int) error {
 	from, err := c.node(v, depth+1)
 	if err != nil {
@@ -422,7 +424,8 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 	return out, nil
 }
 
-// number parses an integer as scenario files write them: decimal, 0x, 0o or 0b, with underscores and a sign.
+// number parses an integer as scenario files write them: decimal, 0x, 0o or 0b, with underscores
+// and a sign.
 func number(text string) (*big.Int, bool) {
 	if text == "" || len(text) > 80 {
 		return nil, false

@@ -47,7 +47,8 @@ func TestManyKeysOnALineAreNotNested(t *testing.T) {
 	}
 }
 
-// A scenario with such a line runs, or says at once what is wrong with it. The time is far from the square of the length.
+// A scenario with such a line runs, or says at once what is wrong with it. The time is far from the
+// square of the length.
 func TestLongLinesAreReadOrRefusedQuickly(t *testing.T) {
 	const many = 1 << 18
 	start := time.Now()

@@ -9,8 +9,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// others checks "others: unchanged". Everything that the run changed in maps and global variables must be named in maps, globals, or the
-// buffers' records. Which elements of a named map may change is up to maps itself (!exact).
+// others checks "others: unchanged". Everything that the run changed in maps and global variables
+// must be named in maps, globals, or the buffers' records. Which elements of a named map may change
+// is up to maps itself (!exact).
 func (j *judge) others(e *Expect) error {
 	n := e.Others
 	if n == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// owners describes how the keys of a local storage map are written, by map type; it returns "" for other maps.
+// owners describes how the keys of a local storage map are written, by map type; it returns "" for
+// other maps.
 func owners(t uapi.MapType) string {
 	switch t {
 	case uapi.MapTypeTaskStorage:
@@ -24,7 +25,8 @@ func owners(t uapi.MapType) string {
 	return ""
 }
 
-// owner returns the key of an element of local storage: the address of the object that the storage helpers take as owner.
+// owner returns the key of an element of local storage: the address of the object that the storage
+// helpers take as owner.
 func (t *table) owner(n *Node) ([]byte, error) {
 	o, err := t.ownerObject(n)
 	if err != nil {

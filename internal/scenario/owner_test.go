@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOwnersAreKeysOfLocalStorage: an element of task storage is addressed by its task, before the runs and after them.
+// TestOwnersAreKeysOfLocalStorage: an element of task storage is addressed by its task, before the
+// runs and after them.
 func TestOwnersAreKeysOfLocalStorage(t *testing.T) {
 	const objects = "objects:\n  a: {type: task_struct, pid: 20, tgid: 20, comm: worker}\n  b: {type: task_struct, pid: 21, tgid: 20, comm: worker}\n  f: {type: file}\n"
 	for _, tt := range []struct{ set, expect, want string }{

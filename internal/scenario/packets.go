@@ -131,7 +131,8 @@ func (r *Runner) replay(ctx context.Context, run *Run, p *prepared) (res *machin
 	return res, verdicts, nil
 }
 
-// counts compares the number of runs for each return value, by packet or length: one value for all of them, or a count for each value.
+// counts compares the number of runs for each return value, by packet or length: one value for all
+// of them, or a count for each value.
 func (j *judge) counts(n *Node, what, each string) error {
 	if n.Kind != Mapping {
 		bare := *n

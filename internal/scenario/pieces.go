@@ -5,8 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
-// Files from this size on, in bytes, are parsed in pieces of this many lines at least: the YAML parser's tree takes a hundred times the
-// memory of its text.
+// Files from this size on, in bytes, are parsed in pieces of this many lines at least: the YAML
+// parser's tree takes a hundred times the memory of its text.
 const (
 	largeFile  = 1 << 20
 	pieceLines = 2000
@@ -25,8 +25,9 @@ type piece struct {
 	before int
 }
 
-// spread finds what makes parts of a file depend on each other: anchors, aliases, tags (which may belong to what follows on another
-// line), block scalars (whose end the parser takes from what follows), directives, and more than one document.
+// spread finds what makes parts of a file depend on each other: anchors, aliases, tags (which may
+// belong to what follows on another line), block scalars (whose end the parser takes from what
+// follows), directives, and more than one document.
 var spread = lazyre.New(`(?m)(^|[\s,:\[{-])([&*][^\s&]|!|[|>][-+0-9]*[ ]*(#.*)?\r?$)|^(---|\.\.\.|%)`)
 
 // runsKey is the key of the list of runs, alone on its line.
@@ -35,12 +36,14 @@ var runsKey = lazyre.New(`(?m)^runs:[ ]*(#.*)?\r?$`)
 // isRun is the first line of a run.
 var isRun = lazyre.New(`^- (\w+:( |$)|\{)`)
 
-// isKey is the line that follows the list: a key without a tag, quotes or other signs that could belong to the line before.
+// isKey is the line that follows the list: a key without a tag, quotes or other signs that could
+// belong to the line before.
 var isKey = lazyre.New(`^\w+:( |$)`)
 
-// split divides a file at the runs of a list in block style, which it recognises by its indentation, into pieces of a number of lines or
-// more. It returns nil if the file is not of that form. Pieces of another meaning than in the whole file are not valid YAML: only the
-// inside of a quoted string can look like the start of a run.
+// split divides a file at the runs of a list in block style, which it recognises by its
+// indentation, into pieces of a number of lines or more. It returns nil if the file is not of that
+// form. Pieces of another meaning than in the whole file are not valid YAML: only the inside of a
+// quoted string can look like the start of a run.
 func split(data []byte, lines int) *division {
 	keys := runsKey.FindAllIndex(data, 2)
 	if len(keys) != 1 || spread.Match(data) || keys[0][1] == len(data) {
@@ -66,7 +69,8 @@ func split(data []byte, lines int) *division {
 	return d
 }
 
-// items returns where the items of a list in block style start, and where the list ends; nil if there is no such list.
+// items returns where the items of a list in block style start, and where the list ends; nil if
+// there is no such list.
 func items(data []byte) (starts []int, end int) {
 	indent := -1
 	for line := range bytes.Lines(data) {
@@ -90,8 +94,8 @@ func items(data []byte) (starts []int, end int) {
 	return starts, end
 }
 
-// parsePieces parses a file in pieces of a number of lines. It returns nil if that is impossible or finds any mistake, which
-// depends on the whole file.
+// parsePieces parses a file in pieces of a number of lines. It returns nil if that is impossible or
+// finds any mistake, which depends on the whole file.
 func parsePieces(file string, data []byte, lines int) *Node {
 	d := split(data, lines)
 	if d == nil {

@@ -72,7 +72,8 @@ func TestWhatIsSplit(t *testing.T) {
 	}
 }
 
-// A large file with a mistake in its last run is parsed again as a whole, so that the message has the right place.
+// A large file with a mistake in its last run is parsed again as a whole, so that the message has
+// the right place.
 func TestMistakeInALargeFile(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("runs:\n")
@@ -115,7 +116,8 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// withoutPositions removes positions, which the YAML parser sometimes takes from what follows a value.
+// withoutPositions removes positions, which the YAML parser sometimes takes from what follows a
+// value.
 func withoutPositions(n *Node) {
 	n.Pos = Pos{}
 	for _, item := range n.Items {

@@ -5,10 +5,12 @@ import "strings"
 // plainDepth limits nesting in what parsePlain reads, well below maxDepth.
 const plainDepth = 32
 
-// parsePlain reads the YAML that most files consist of, at a small part of the cost of the YAML parser: mappings and lists, in block and flow
-// style, of scalars on one line, with tags before values. It returns nil for everything else, also for whatever it is not sure of: other
-// bytes than printable ASCII and line feeds, anchors, block scalars, scalars of several lines, escapes, merge keys, tags at the end of a line,
-// unusual indentation, keys twice, and all mistakes. FuzzPlain compares its nodes with those of the YAML parser.
+// parsePlain reads the YAML that most files consist of, at a small part of the cost of the YAML
+// parser: mappings and lists, in block and flow style, of scalars on one line, with tags before
+// values. It returns nil for everything else, also for whatever it is not sure of: other bytes than
+// printable ASCII and line feeds, anchors, block scalars, scalars of several lines, escapes, merge
+// keys, tags at the end of a line, unusual indentation, keys twice, and all mistakes. FuzzPlain
+// compares its nodes with those of the YAML parser.
 func parsePlain(file string, data []byte) *Node {
 	for _, b := range data {
 		if b != '\n' && (b < ' ' || b > '~') {
@@ -40,8 +42,8 @@ type plain struct {
 	pairs []Pair // of the lists and mappings that are open
 }
 
-// at is the position of a byte of the line. The YAML parser counts one column too few after each tag; positions are the same for each way of
-// reading a file.
+// at is the position of a byte of the line. The YAML parser counts one column too few after each
+// tag; positions are the same for each way of reading a file.
 func (p *plain) at(pos int) Pos { return Pos{p.file, p.line, pos - p.start - p.tags + 1} }
 
 func (p *plain) node(pos int, kind NodeKind, text string) *Node {
@@ -67,8 +69,9 @@ func (p *plain) spaces() {
 	}
 }
 
-// nextLine goes to the first byte of the next line that has more than a comment, which may be this line, and returns its indentation. It is
-// called at the start of a line; ok is false at the end of the text.
+// nextLine goes to the first byte of the next line that has more than a comment, which may be this
+// line, and returns its indentation. It is called at the start of a line; ok is false at the end of
+// the text.
 func (p *plain) nextLine() (indent int, ok bool) {
 	for {
 		p.spaces()
@@ -109,8 +112,8 @@ func (p *plain) dash() bool {
 	return p.peek() == '-' && (p.pos+1 == len(p.text) || p.text[p.pos+1] == ' ' || p.text[p.pos+1] == '\n')
 }
 
-// block reads a list or mapping in block style whose first line starts here, at an indentation. It ends at the first byte of a line that
-// is indented less, or at the end of the text.
+// block reads a list or mapping in block style whose first line starts here, at an indentation. It
+// ends at the first byte of a line that is indented less, or at the end of the text.
 func (p *plain) block(indent, depth int) *Node {
 	if depth > plainDepth {
 		return nil
@@ -161,7 +164,8 @@ func (p *plain) list(indent, depth int, ofKey bool) *Node {
 	return n
 }
 
-// below reads what the lines below a key or dash that ends its line have in it: a block that is indented more, or null.
+// below reads what the lines below a key or dash that ends its line have in it: a block that is
+// indented more, or null.
 func (p *plain) below(indent, depth int, ofKey bool) *Node {
 	if p.pos == len(p.text) {
 		return nil
@@ -260,8 +264,8 @@ func unique(pairs []Pair, key string, seen *map[string]bool) bool {
 	return true
 }
 
-// value reads the value that starts here and ends its line, and goes to the next line. It returns nil if that line is
-// indented more than the value's block.
+// value reads the value that starts here and ends its line, and goes to the next line. It returns
+// nil if that line is indented more than the value's block.
 func (p *plain) value(indent, depth int) *Node {
 	n := p.tagged(depth, indent, false)
 	if n == nil || !p.rest() {
@@ -312,7 +316,8 @@ func isTag(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// gap skips spaces and line ends between the elements of a collection in flow style. Its lines are indented more than the block it is in.
+// gap skips spaces and line ends between the elements of a collection in flow style. Its lines are
+// indented more than the block it is in.
 func (p *plain) gap(indent int) bool {
 	p.spaces()
 	for p.peek() == '\n' {
@@ -419,7 +424,8 @@ func (p *plain) flowMapping(depth, indent int) *Node {
 	return n
 }
 
-// scalar reads a scalar that is all on this line: up to the colon of a key, a comment, the line's end or, in flow style, the end of the element.
+// scalar reads a scalar that is all on this line: up to the colon of a key, a comment, the line's
+// end or, in flow style, the end of the element.
 func (p *plain) scalar(flow bool) *Node {
 	switch c := p.peek(); c {
 	case '\'', '"':
@@ -471,7 +477,8 @@ func (p *plain) lastWord(from, end int) *Node {
 	return p.word(from, end)
 }
 
-// startsWord reports whether an unquoted scalar starts here, and nothing that has a meaning of its own.
+// startsWord reports whether an unquoted scalar starts here, and nothing that has a meaning of its
+// own.
 func (p *plain) startsWord() bool {
 	c := p.peek()
 	if c == '-' || c == '.' {

@@ -59,7 +59,8 @@ func yamlFiles(t testing.TB, do func(path string, data []byte)) {
 	}
 }
 
-// Most files are plain, and mean the same to both parsers, also when a byte is changed or a line is left out.
+// Most files are plain, and mean the same to both parsers, also when a byte is changed or a line is
+// left out.
 func TestPlainIsTheSame(t *testing.T) {
 	files, read, changed := 0, 0, 0
 	yamlFiles(t, func(path string, data []byte) {

@@ -54,7 +54,8 @@ func (r *Runner) prepare() error {
 	return wrong.err()
 }
 
-// singles are the runs of the file, each of one function: those of several are replaced by their parts.
+// singles are the runs of the file, each of one function: those of several are replaced by their
+// parts.
 func (r *Runner) singles() iter.Seq[*Run] {
 	return func(yield func(*Run) bool) {
 		for _, run := range r.file.Runs {
@@ -74,7 +75,8 @@ func (r *Runner) singles() iter.Seq[*Run] {
 	}
 }
 
-// input0 returns the input of a run without arguments. If there are mistakes, it contains the valid parts.
+// input0 returns the input of a run without arguments. If there are mistakes, it contains the valid
+// parts.
 func (r *Runner) input0(run *Run) (*prepared, error) {
 	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie, IgnoreUnset: run.UnsetStack == IgnoreUnset}}
 	var wrong mistakes
@@ -154,8 +156,8 @@ func (r *Runner) contextBytes(run *Run, n *Node) ([]byte, error) {
 	return b, r.b.encode(spec, btf.Field{Type: id}, networkMembers(n), b)
 }
 
-// networkMembers writes IPv4 addresses of members of a context that hold them in network byte order, though their type is a plain
-// number, as what is stored.
+// networkMembers writes IPv4 addresses of members of a context that hold them in network byte
+// order, though their type is a plain number, as what is stored.
 func networkMembers(n *Node) *Node {
 	out := *n
 	out.Pairs = slices.Clone(n.Pairs)
@@ -192,7 +194,8 @@ func (r *Runner) contextType(run *Run, n *Node) (*btf.Spec, btf.ID, error) {
 	return nil, 0, n.errorf("ctx: program %s does not declare its context as a struct: give hex digits", run.Prog)
 }
 
-// arguments checks the names of a run's arguments against the program's context, and returns those that are function arguments.
+// arguments checks the names of a run's arguments against the program's context, and returns those
+// that are function arguments.
 func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error) {
 	if err, cannot := r.cannotRun(run); cannot {
 		p.cannot = err
@@ -278,7 +281,8 @@ type sameHook struct {
 	current    *kernel.Object
 }
 
-// hookOf returns what arguments a run's program gets. Runs in which the same decides share the answer.
+// hookOf returns what arguments a run's program gets. Runs in which the same decides share the
+// answer.
 func (r *Runner) hookOf(run *Run, p *prepared) (*hook, error) {
 	in := p.in
 	key := sameHook{prog: run.Prog, current: in.Current}
@@ -336,7 +340,8 @@ func (r *Runner) cannotRun(run *Run) (why error, cannot bool) {
 	return err, st != machine.StatusOK && st != machine.StatusUnknownHook
 }
 
-// NotMeantError means that a run is skipped because the kernel is too old or has another architecture.
+// NotMeantError means that a run is skipped because the kernel is too old or has another
+// architecture.
 type NotMeantError struct {
 	Since uint32
 	Arch  string
@@ -433,7 +438,8 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 	return v, nil
 }
 
-// checkAll creates the contexts of all runs with their arguments and checks every expectation, without running anything.
+// checkAll creates the contexts of all runs with their arguments and checks every expectation,
+// without running anything.
 func (r *Runner) checkAll() error {
 	var wrong mistakes
 	for run := range r.singles() {

@@ -91,7 +91,8 @@ func (n *Node) Child(key string) *Node {
 // flowWidth is the longest text of a mapping or list that stays on one line.
 const flowWidth = 110
 
-// Print writes a node as YAML that this package reads as the same node. Short mappings and lists inside of others are on one line.
+// Print writes a node as YAML that this package reads as the same node. Short mappings and lists
+// inside of others are on one line.
 func (n *Node) Print() []byte {
 	var b bytes.Buffer
 	n.block(&b, 0, 0)

@@ -197,8 +197,8 @@ func (q *Qdisc) choose(r *Run, obj *loader.Object) error {
 	return nil
 }
 
-// queued lets the traffic of a run pass and compares what happened with the expectations. Events and trace are those of
-// the time before it.
+// queued lets the traffic of a run pass and compares what happened with the expectations. Events
+// and trace are those of the time before it.
 func (r *Runner) queued(ctx context.Context, run *Run, res *Result, start time.Time, events []machine.Event, trace []string) error {
 	out, err := traffic.Run(ctx, r.m, run.Qdisc.Spec)
 	if err != nil {

@@ -1,6 +1,7 @@
 package scenario
 
-// qdiscForm describes traffic, qdiscFlowForm its flows, and the others what is expected of a queueing discipline.
+// qdiscForm describes traffic, qdiscFlowForm its flows, and the others what is expected of a
+// queueing discipline.
 var qdiscForm = &form{"qdisc", "Traffic: flows of packets that a queueing discipline of the object (struct Qdisc_ops) queues for a device with a link. See qdisc.md.", []member{
 	{name: "ops", doc: "The discipline: the name of the struct Qdisc_ops. The default is the only one.", shape: text},
 	{name: "rate", doc: "The link's rate in bits per second: a number, or one with kbit, mbit or gbit (default: 1gbit).", shape: text},

@@ -31,7 +31,8 @@ type RaceActor struct {
 	// Run is its program with its input, nil for user space.
 	Run  *Run
 	User []*Node
-	// Callback is the function of its program that runs, instead of the program, when what is armed with it fires.
+	// Callback is the function of its program that runs, instead of the program, when what is armed
+	// with it fires.
 	Callback *Node
 	Over     *Node
 	Enters   race.Entry
@@ -387,7 +388,8 @@ func (r *Runner) raced(ctx context.Context, run *Run, res *Result, start time.Ti
 	return nil
 }
 
-// runBefore runs the programs that run before the race, and those whose callbacks nothing else arms.
+// runBefore runs the programs that run before the race, and those whose callbacks nothing else
+// arms.
 func (r *Runner) runBefore(ctx context.Context, run *Run, actors []race.Actor) error {
 	for _, n := range run.Race.Before {
 		inputs := race.Before(actors, n.Text)
@@ -406,7 +408,8 @@ func (r *Runner) runBefore(ctx context.Context, run *Run, actors []race.Actor) e
 	return nil
 }
 
-// stageRace brings the machine to the start of a race: the program whose turn comes first, and the others with the order of the schedule.
+// stageRace brings the machine to the start of a race: the program whose turn comes first, and the
+// others with the order of the schedule.
 func (r *Runner) stageRace(ctx context.Context, run *Run) (*Staged, error) {
 	actors, err := r.raceActors(run)
 	if err != nil {
@@ -467,7 +470,8 @@ func (r *Runner) orders(ctx context.Context, run *Run, actors []race.Actor) (*ra
 	return got, nil
 }
 
-// raceChecker asks for the file's invariants at the end of each order, when all its programs have run.
+// raceChecker asks for the file's invariants at the end of each order, when all its programs have
+// run.
 func (r *Runner) raceChecker(run *Run) race.Checker {
 	if r.inv.checker == nil {
 		return nil

@@ -34,7 +34,8 @@ Map keys are written as their type: a number, a string, a struct as one string (
 
 `
 
-// Reference describes the file format in Markdown. It is generated from the tables that decoding follows.
+// Reference describes the file format in Markdown. It is generated from the tables that decoding
+// follows.
 func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)

@@ -17,10 +17,12 @@ import (
 // Result is the outcome of one run and its comparison with the expectations.
 type Result struct {
 	Run *Run
-	// Result is the result of the program's last execution, with the events and trace lines of all executions and of the time after them.
+	// Result is the result of the program's last execution, with the events and trace lines of all
+	// executions and of the time after them.
 	*machine.Result
 	Expectations []Expectation
-	// Skipped means that nothing ran because the target lacks the program's hook. Err explains why, or why the hook is unknown.
+	// Skipped means that nothing ran because the target lacks the program's hook. Err explains why,
+	// or why the hook is unknown.
 	Skipped bool
 	Err     error
 	// Validation counts the run's reads of kernel memory.
@@ -77,8 +79,9 @@ func (r *Result) Failed() []Expectation {
 	return out
 }
 
-// All executes every run of the file: those of the sequence in order on one machine, all others on a fresh one. It calls done, if not nil,
-// after each run, while the machine is in the state after that run. The error is that of ctx, or of a run that could not be prepared.
+// All executes every run of the file: those of the sequence in order on one machine, all others on
+// a fresh one. It calls done, if not nil, after each run, while the machine is in the state after
+// that run. The error is that of ctx, or of a run that could not be prepared.
 func (r *Runner) All(ctx context.Context, done func(*Result)) ([]*Result, error) {
 	return r.Units(ctx, r.file.Units(nil), done)
 }
@@ -127,8 +130,9 @@ func (u Unit) Runs() []*Run {
 	return out
 }
 
-// Units returns the units of a file in order, with the sequence at the position of its first run. pick selects runs; nil selects all. Runs of
-// the sequence before a selected one are part of the unit, those after the last selected one are not.
+// Units returns the units of a file in order, with the sequence at the position of its first run.
+// pick selects runs; nil selects all. Runs of the sequence before a selected one are part of the
+// unit, those after the last selected one are not.
 func (f *File) Units(pick func(*Run) bool) []Unit {
 	in := map[*Run]bool{}
 	for _, run := range f.Sequence {

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// shared puts a socket into a reuseport_sockarray, under the conditions of reuseport_array_update_check.
+// shared puts a socket into a reuseport_sockarray, under the conditions of
+// reuseport_array_update_check.
 func (t *table) shared(b maps.RefArray, index uint32, n *Node) error {
 	s, err := t.sock(n)
 	if err != nil {
@@ -33,7 +34,8 @@ const (
 	tcpEstablished = 1
 )
 
-// group is the group of sockets at which the packet of a run arrives: that of the context's socket, in the order in which they joined it.
+// group is the group of sockets at which the packet of a run arrives: that of the context's socket,
+// in the order in which they joined it.
 type group struct {
 	names   []string
 	sockets []*kernel.Socket
@@ -72,8 +74,9 @@ func (r *Runner) groupOf(run *Run, at *Node) (*group, error) {
 	return g, nil
 }
 
-// receives returns the name of the socket that gets the packet, "" for none: the one that the program selected, none unless it returned SK_PASS
-// (bpf_run_sk_reuseport), and without a selection one by the hash of the flow.
+// receives returns the name of the socket that gets the packet, "" for none: the one that the
+// program selected, none unless it returned SK_PASS (bpf_run_sk_reuseport), and without a selection
+// one by the hash of the flow.
 func (g *group) receives(res *machine.Result, hash uint32) string {
 	const skPass = 1
 	if uint32(res.Ret) != skPass {

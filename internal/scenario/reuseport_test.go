@@ -33,7 +33,8 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
-// TestReceiverByHash: the hash chooses among all that are not connected (reuseport_select_sock_by_hash).
+// TestReceiverByHash: the hash chooses among all that are not connected
+// (reuseport_select_sock_by_hash).
 func TestReceiverByHash(t *testing.T) {
 	r, err := openScenario(t, "../../examples/reuseport/reuseport.bpf.o", sharedSockets+
 		`runs: [{prog: choose, context: {sk: $b}, packet: "eth/ip(dst=10.0.0.1)/udp(dport=53)/'?'", expect: {receiver: a}}]`)

@@ -17,23 +17,27 @@ import (
 
 // Options configures runs where the file does not.
 type Options struct {
-	// Config configures the machine, except for Mode, Random and Verify, which follow from the file and from Verify. The file takes precedence.
-	// Strict also turns reads of unset fields into failures. Runners on one target may share Types.
+	// Config configures the machine, except for Mode, Random and Verify, which follow from the file
+	// and from Verify. The file takes precedence. Strict also turns reads of unset fields into
+	// failures. Runners on one target may share Types.
 	machine.Config
 	Load loader.LoadOptions
 	// SeedWins makes Seed override the file's seed. SeedStep is added to the seed in either case.
 	SeedWins bool
 	SeedStep uint64
-	// Verify returns the machine's Verify function for a linked object. If it is nil, no program is verified.
+	// Verify returns the machine's Verify function for a linked object. If it is nil, no program is
+	// verified.
 	Verify func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
-	// Reach makes [Skeleton] write the runs that get furthest with changed inputs, in place of default runs.
+	// Reach makes [Skeleton] write the runs that get furthest with changed inputs, in place of
+	// default runs.
 	Reach bool
-	// NameArgs makes [Skeleton] name the kernel objects behind all arguments of the hooks, also those that the runs do not read.
+	// NameArgs makes [Skeleton] name the kernel objects behind all arguments of the hooks, also
+	// those that the runs do not read.
 	NameArgs bool
 }
 
-// Runner is a file that was checked against an object and a target and is ready to run. It has a machine of its own and is not safe for
-// concurrent use. Close it after use.
+// Runner is a file that was checked against an object and a target and is ready to run. It has a
+// machine of its own and is not safe for concurrent use. Close it after use.
 type Runner struct {
 	file  *File
 	opt   Options
@@ -53,13 +57,14 @@ type prepared struct {
 	fields map[string]uint64 // for a user ABI context
 	// unknown are the keys of arguments that do not exist.
 	unknown []*Node
-	// cannot explains why the program cannot run on this target. If it is set, the arguments are unchecked.
+	// cannot explains why the program cannot run on this target. If it is set, the arguments are
+	// unchecked.
 	cannot error
 }
 
-// Open links an object for a target with the file's options, creates and sets up a machine, and checks every name and value of the file.
-// Mistakes in the file, including those that [Parse] found, are an [*Error] or [Errors]; any other error means that the object cannot be
-// loaded.
+// Open links an object for a target with the file's options, creates and sets up a machine, and
+// checks every name and value of the file. Mistakes in the file, including those that [Parse]
+// found, are an [*Error] or [Errors]; any other error means that the object cannot be loaded.
 func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Runner, error) {
 	var wrong mistakes
 	load, err := f.loadOptions(obj, opt.Load)
@@ -202,7 +207,8 @@ func (f *File) target(t *loader.Target) *loader.Target {
 	return loader.NewTarget(t.Name, t.BTF, opts...)
 }
 
-// loadOptions returns the options with the file's global variables, which the loader sets before loading, as a tool would.
+// loadOptions returns the options with the file's global variables, which the loader sets before
+// loading, as a tool would.
 func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.LoadOptions, error) {
 	if len(f.Globals) == 0 {
 		return o, nil

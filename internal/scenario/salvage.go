@@ -11,14 +11,15 @@ const (
 	largestCuts = 256 << 10 // maximum size of the file in bytes
 )
 
-// cutting records what was left out of a file because it is not valid YAML: entries of the file's sections, such as a run or an object.
-// Nothing was left out if it is nil or the zero value.
+// cutting records what was left out of a file because it is not valid YAML: entries of the file's
+// sections, such as a run or an object. Nothing was left out if it is nil or the zero value.
 type cutting struct {
 	text  strings.Builder
 	lines map[int]bool // lines that lost the contents they introduced
 }
 
-// own drops consequences of what was left out: names defined there, and members that sections now lack.
+// own drops consequences of what was left out: names defined there, and members that sections now
+// lack.
 func (c *cutting) own(list Errors) Errors {
 	if c == nil || c.text.Len() == 0 {
 		return list
@@ -47,8 +48,8 @@ func hasWord(text, word string) bool {
 	}
 }
 
-// salvage parses a file's YAML. After a syntax error it leaves out the enclosing entry and parses the rest, so that mistakes in the rest are
-// found too.
+// salvage parses a file's YAML. After a syntax error it leaves out the enclosing entry and parses
+// the rest, so that mistakes in the rest are found too.
 func salvage(path string, data []byte) (*Node, *cutting, error) {
 	root, err := parseYAML(path, data)
 	if root != nil || len(data) > largestCuts || bounded(path, data) != nil {
@@ -76,8 +77,9 @@ func salvage(path string, data []byte) (*Node, *cutting, error) {
 	return root, c, wrong.err()
 }
 
-// best leaves out the entry of a line, the one before it, or both, since an unclosed entry is noticed only in the next one. It chooses the cut
-// after which the next error comes latest, and returns nil if the error stays the same.
+// best leaves out the entry of a line, the one before it, or both, since an unclosed entry is
+// noticed only in the next one. It chooses the cut after which the next error comes latest, and
+// returns nil if the error stays the same.
 func (c *cutting) best(path string, lines [][]byte, line int) (left [][]byte, next *Error) {
 	entries := entriesOf(lines)
 	at := -1
@@ -121,8 +123,8 @@ func (c *cutting) best(path string, lines [][]byte, line int) (left [][]byte, ne
 	return left, next
 }
 
-// entry is an entry of a section: the lines from first to end (exclusive, counted from 0), and the line of the section's name (counted from
-// 1), or 0 if the entry is a whole section.
+// entry is an entry of a section: the lines from first to end (exclusive, counted from 0), and the
+// line of the section's name (counted from 1), or 0 if the entry is a whole section.
 type entry struct{ first, end, under int }
 
 func (e entry) clear(lines [][]byte) {
@@ -140,7 +142,8 @@ func (e entry) blank(lines [][]byte) bool {
 	return true
 }
 
-// entriesOf finds the sections of a file, which are the members of its outer mapping, and the entries of sections that span several lines.
+// entriesOf finds the sections of a file, which are the members of its outer mapping, and the
+// entries of sections that span several lines.
 func entriesOf(lines [][]byte) []entry {
 	var out []entry
 	section, inner := 0, -1 // line of the section's name from 1, indentation of its entries

@@ -261,7 +261,8 @@ func (s *Sched) spec(m *machine.Machine) schedule.Spec {
 	}
 }
 
-// schedule runs the schedule of a run. Its result is also that of the program that stands for the scheduler.
+// schedule runs the schedule of a run. Its result is also that of the program that stands for the
+// scheduler.
 func (r *Runner) schedule(ctx context.Context, run *Run, res *Result) error {
 	out, err := schedule.Run(ctx, r.m, run.Sched.spec(r.m))
 	if err != nil {
@@ -279,8 +280,8 @@ func (r *Runner) schedule(ctx context.Context, run *Run, res *Result) error {
 	return nil
 }
 
-// scheduled runs the schedule of a run and compares what it did with the expectations. Events and trace are those of the
-// time before it.
+// scheduled runs the schedule of a run and compares what it did with the expectations. Events and
+// trace are those of the time before it.
 func (r *Runner) scheduled(ctx context.Context, run *Run, res *Result, start time.Time, events []machine.Event, trace []string) error {
 	if err := r.schedule(ctx, run, res); err != nil {
 		return err

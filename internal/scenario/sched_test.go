@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestSiblingsApart: a scheduler that knows CPUs by cid sees the CPUs of a core side by side, however they are numbered.
+// TestSiblingsApart: a scheduler that knows CPUs by cid sees the CPUs of a core side by side,
+// however they are numbered.
 func TestSiblingsApart(t *testing.T) {
 	const kernel = "../../testdata/btf/linux-7.2.13-amd64.btf.xz"
 	for siblings, cpus := range map[string]string{"apart": "[0, 2, 1, 3]", "adjacent": "[0, 1, 2, 3]"} {

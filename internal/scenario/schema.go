@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Schema returns a JSON Schema of scenario files for completion in editors. It is generated from the tables that decoding follows. Parts that
-// depend on BTF (fields, maps, values) are unrestricted.
+// Schema returns a JSON Schema of scenario files for completion in editors. It is generated from
+// the tables that decoding follows. Parts that depend on BTF (fields, maps, values) are
+// unrestricted.
 func Schema() []byte {
 	s := schemaMaker{defs: map[string]any{}}
 	root := s.form(fileForm)

@@ -7,12 +7,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxNesting limits brackets inside each other, and keys, dashes and tags that follow each other on a line: the recursive YAML parser
-// needs memory for each, and time in proportion to their square.
+// maxNesting limits brackets inside each other, and keys, dashes and tags that follow each other on
+// a line: the recursive YAML parser needs memory for each, and time in proportion to their square.
 const maxNesting = 4 * maxDepth
 
-// shallow rejects nesting that is too deep for the YAML parser. Brackets and colons in quoted strings, comments and blocks of text are no
-// nesting; only the tokens of files with many of them are looked at.
+// shallow rejects nesting that is too deep for the YAML parser. Brackets and colons in quoted
+// strings, comments and blocks of text are no nesting; only the tokens of files with many of them
+// are looked at.
 func shallow(file string, data []byte) error {
 	if maybeShallow(data) {
 		return nil
@@ -53,7 +54,8 @@ func shallow(file string, data []byte) error {
 	}
 }
 
-// maybeShallow reports whether a file cannot be nested too deep, whatever its brackets and colons are.
+// maybeShallow reports whether a file cannot be nested too deep, whatever its brackets and colons
+// are.
 func maybeShallow(data []byte) bool {
 	brackets, marks := 0, 0
 	for i, b := range data {

@@ -18,7 +18,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestSkeletonsPassForAllObjects: what scenario new writes for an object of the tree is read back, runs, and passes.
+// TestSkeletonsPassForAllObjects: what scenario new writes for an object of the tree is read back,
+// runs, and passes.
 func TestSkeletonsPassForAllObjects(t *testing.T) {
 	const path = "../../testdata/btf/linux-7.2.13-amd64.btf.xz"
 	spec, err := btffile.Load(path, nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// settled runs a skeleton and comments out what does not hold. A default run involves more than a file can set, such as addresses as keys,
-// user memory, and state left by other events.
+// settled runs a skeleton and comments out what does not hold. A default run involves more than a
+// file can set, such as addresses as keys, user memory, and state left by other events.
 func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([]byte, error) {
 	const rounds = 12
 	for range rounds {
@@ -35,7 +35,8 @@ func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([
 	return text, nil
 }
 
-// tried runs a skeleton and returns where it is wrong: values that a file cannot have, and expectations that do not hold.
+// tried runs a skeleton and returns where it is wrong: values that a file cannot have, and
+// expectations that do not hold.
 func tried(ctx context.Context, text []byte, l *loader.Linked, opt Options) (wrong []Pos, err error) {
 	f, err := Parse("skeleton.yaml", text)
 	if err != nil {
@@ -67,7 +68,8 @@ func tried(ctx context.Context, text []byte, l *loader.Linked, opt Options) (wro
 	return wrong, err
 }
 
-// withoutValues comments out keys whose values have all been commented out, and gives a run without expectations an empty mapping.
+// withoutValues comments out keys whose values have all been commented out, and gives a run without
+// expectations an empty mapping.
 func withoutValues(lines [][]byte) [][]byte {
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := bytes.TrimLeft(lines[i], " ")

@@ -18,9 +18,10 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Skeleton writes a commented scenario for an object: a default run of each program (or of those in progs), with the fields it read as objects
-// and its behaviour as expectations. The scenario passes on the target that it was made for. path is the object's path relative to the
-// directory of the scenario file.
+// Skeleton writes a commented scenario for an object: a default run of each program (or of those in
+// progs), with the fields it read as objects and its behaviour as expectations. The scenario passes
+// on the target that it was made for. path is the object's path relative to the directory of the
+// scenario file.
 func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, path string, progs []string, opt Options) error {
 	cfg := opt.Config
 	if opt.Verify != nil {
@@ -148,8 +149,8 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 	return nil
 }
 
-// reads records the fields that a run read, what helpers and a tracepoint's record reveal about the current task, and the arguments that lead
-// to objects.
+// reads records the fields that a run read, what helpers and a tracepoint's record reveal about the
+// current task, and the arguments that lead to objects.
 func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, changed []search.Override) {
 	s.g.startRun()
 	// Arguments take precedence for their names.
@@ -191,7 +192,8 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, ch
 	}
 }
 
-// unset reports whether an object has no content of its own, so that nothing is lost if a file makes it.
+// unset reports whether an object has no content of its own, so that nothing is lost if a file
+// makes it.
 func (s *skeleton) unset(o *kernel.Object) bool {
 	if o.Spec() == nil || o.Type() == 0 {
 		return false
@@ -200,7 +202,8 @@ func (s *skeleton) unset(o *kernel.Object) bool {
 	return err == nil && !s.m.Kernel().AnyKnown(o.Addr(), uint64(size))
 }
 
-// keyAddresses returns the addresses among the keys of the map elements that a run changed, or that were changed for it.
+// keyAddresses returns the addresses among the keys of the map elements that a run changed, or that
+// were changed for it.
 func (s *skeleton) keyAddresses(res *machine.Result, changed []search.Override) []uint64 {
 	var out []uint64
 	for _, o := range changed {
@@ -220,7 +223,8 @@ func (s *skeleton) keyAddresses(res *machine.Result, changed []search.Override) 
 	return out
 }
 
-// address returns the address that a map's key is: the owner of local storage, or a pointer that is not null.
+// address returns the address that a map's key is: the owner of local storage, or a pointer that is
+// not null.
 func (s *skeleton) address(def *loader.Map, b []byte) (uint64, bool) {
 	id := def.KeyType
 	if owners(def.Type) != "" && len(b) == 8 {
@@ -244,8 +248,8 @@ func follow(o *kernel.Object, path string) (*kernel.Object, string, bool) {
 	return to, rest, err == nil && to != nil
 }
 
-// helperFields lists the fields of the current task that determine the results of helpers; entries without a helper are set together with any
-// other.
+// helperFields lists the fields of the current task that determine the results of helpers; entries
+// without a helper are set together with any other.
 var helperFields = []struct {
 	helper string
 	paths  []string
@@ -298,8 +302,8 @@ func recordLinks(c *kernel.Context) (out []recordLink) {
 	return out
 }
 
-// callArgs returns the arguments of a system call by name in readable form: strings in user memory, addresses in hex, small negative numbers
-// with their sign.
+// callArgs returns the arguments of a system call by name in readable form: strings in user memory,
+// addresses in hex, small negative numbers with their sign.
 func (s *skeleton) callArgs(args []kernel.Arg) []string {
 	var out []string
 	for _, a := range args {

@@ -18,8 +18,9 @@ type sketch struct {
 	order     []string
 	used      []string // names of the programs that read it
 	keyed     bool     // its address was a key, or in one
-	// outer is the type of the storage that the object is the beginning of, such as tcp_sock for a sock, and inner the path of the object in it.
-	// beyond has the fields that programs read in terms of that type; none if they read the object alone.
+	// outer is the type of the storage that the object is the beginning of, such as tcp_sock for a
+	// sock, and inner the path of the object in it. beyond has the fields that programs read in
+	// terms of that type; none if they read the object alone.
 	outer, inner string
 	beyond       map[string]string
 	beyondOrder  []string
@@ -46,17 +47,20 @@ func (s *sketch) write(b *bytes.Buffer) {
 	}
 }
 
-// graph collects the objects that programs read, each once under a unique name, with pointers as references between them.
+// graph collects the objects that programs read, each once under a unique name, with pointers as
+// references between them.
 type graph struct {
 	sketches []*sketch
 	byObject map[*kernel.Object]*sketch // of one program's run
 	names    map[string]*sketch
 }
 
-// startRun forgets the objects of the previous run: the machine was restored, so their addresses may be reused.
+// startRun forgets the objects of the previous run: the machine was restored, so their addresses
+// may be reused.
 func (g *graph) startRun() { g.byObject = map[*kernel.Object]*sketch{} }
 
-// object returns the sketch of an object, or nil if a file cannot create such an object. Runs share objects of the same role and type.
+// object returns the sketch of an object, or nil if a file cannot create such an object. Runs share
+// objects of the same role and type.
 func (g *graph) object(o *kernel.Object, prog string) *sketch {
 	if s := g.byObject[o]; s != nil {
 		if !slices.Contains(s.used, prog) {
@@ -88,7 +92,8 @@ func (g *graph) object(o *kernel.Object, prog string) *sketch {
 	}
 }
 
-// sameKey makes an object one that keys of another program were about, whatever the arguments are called: what one program stores, the other finds.
+// sameKey makes an object one that keys of another program were about, whatever the arguments are
+// called: what one program stores, the other finds.
 func (g *graph) sameKey(o *kernel.Object, prog string) {
 	if g.byObject[o] == nil {
 		for _, s := range g.sketches {
@@ -165,7 +170,8 @@ func (g *graph) note(o *kernel.Object, path, prog string) {
 // mostMembers limits the members of a struct that is copied as a whole and written one by one.
 const mostMembers = 12
 
-// wholeStruct returns the paths of the members of a struct, nil for another field. Programs copy small structs with a name or an address in them.
+// wholeStruct returns the paths of the members of a struct, nil for another field. Programs copy
+// small structs with a name or an address in them.
 func wholeStruct(o *kernel.Object, path string) (out []string) {
 	f, _, err := o.Peek(path)
 	if err != nil || f.Spec == nil || f.BitSize != 0 {
@@ -183,7 +189,8 @@ func wholeStruct(o *kernel.Object, path string) (out []string) {
 	return out
 }
 
-// outerOf returns the type that an object is the beginning of, and its path there; both are empty if it is all of its storage.
+// outerOf returns the type that an object is the beginning of, and its path there; both are empty
+// if it is all of its storage.
 func outerOf(o *kernel.Object) (outer, inner string) {
 	face, storage := o.Face(), o.Storage()
 	if face == nil || storage == nil || o.Addr() != o.Base() || o.Count() > 1 {
@@ -223,7 +230,8 @@ func (g *graph) noteBeyond(o *kernel.Object, path, prog string) {
 	}
 }
 
-// value formats the value of a field in the file's notation; ok is false if a file cannot express it.
+// value formats the value of a field in the file's notation; ok is false if a file cannot express
+// it.
 func (g *graph) value(o *kernel.Object, path, prog string) (string, bool) {
 	f, data, err := o.Peek(path)
 	if err != nil || data == nil || f.Spec == nil {
@@ -297,7 +305,8 @@ func (g *graph) reads(prog string, res *machine.Result) {
 	}
 }
 
-// wholeText returns the path of the array if path leads to one of its characters; other paths are unchanged.
+// wholeText returns the path of the array if path leads to one of its characters; other paths are
+// unchanged.
 func wholeText(o *kernel.Object, path string) string {
 	i := strings.LastIndexByte(path, '[')
 	if i <= 0 || !strings.HasSuffix(path, "]") {

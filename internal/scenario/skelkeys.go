@@ -7,8 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// keyWords are the words of the keys that a run gave to maps, found or not. An object whose address is one of them is what the program is about:
-// another program that uses the same address must be about the same object. It is a [machine.Tracer].
+// keyWords are the words of the keys that a run gave to maps, found or not. An object whose address
+// is one of them is what the program is about: another program that uses the same address must be
+// about the same object. It is a [machine.Tracer].
 type keyWords struct {
 	m     *machine.Machine
 	words map[uint64]bool

@@ -29,8 +29,9 @@ func skeletonOf(t *testing.T, path string) (string, *File) {
 	return b.String(), f
 }
 
-// TestSkeletonsRunEntriesBeforeReturns: programs of one function or system call are a sequence, so that a return finds what its entry left, and
-// what it deletes is expected to be gone. Arguments of system calls are written as people read them.
+// TestSkeletonsRunEntriesBeforeReturns: programs of one function or system call are a sequence, so
+// that a return finds what its entry left, and what it deletes is expected to be gone. Arguments of
+// system calls are written as people read them.
 func TestSkeletonsRunEntriesBeforeReturns(t *testing.T) {
 	text, f := skeletonOf(t, "../../examples/perfbuf/perfbuf.bpf.o")
 	require.Equal(t, []string{"on_enter", "on_exit"}, names(f), text)

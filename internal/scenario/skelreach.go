@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// reachedInput is what the runs of a skeleton need before they start: contents of maps and variables, which all runs of a file share.
+// reachedInput is what the runs of a skeleton need before they start: contents of maps and
+// variables, which all runs of a file share.
 type reachedInput struct {
 	maps    []elements
 	globals []assigned
@@ -96,8 +97,9 @@ func (s *skeleton) changedArgs(given []string, changed []search.Override) []stri
 	return given
 }
 
-// reached writes what was changed to get further: what belongs to the run here, contents of maps and variables for the head of the file. Fields of
-// kernel objects are in objects already, since the program read them.
+// reached writes what was changed to get further: what belongs to the run here, contents of maps
+// and variables for the head of the file. Fields of kernel objects are in objects already, since
+// the program read them.
 func (s *skeleton) reached(found *search.Found) {
 	b := &s.runs
 	if len(found.Changed) > 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestSkeletonsOfReachedRuns: what was changed to get further is in the file by the keys that its places have, and the file's run gets as far.
+// TestSkeletonsOfReachedRuns: what was changed to get further is in the file by the keys that its
+// places have, and the file's run gets as far.
 func TestSkeletonsOfReachedRuns(t *testing.T) {
 	obj, err := loader.Open("../../testdata/objects/clang-14/barriers.o")
 	require.NoError(t, err)

@@ -13,7 +13,8 @@ const (
 	proxySteps = "{steps: [{to: a, data: !hex 04 01 78 79}]}"
 )
 
-// TestSocketsMove: bytes move as programs of a sockmap say; wrong expectations fail and say what became of the bytes.
+// TestSocketsMove: bytes move as programs of a sockmap say; wrong expectations fail and say what
+// became of the bytes.
 func TestSocketsMove(t *testing.T) {
 	for _, c := range []struct{ name, run, failures string }{
 		{"egress", "sockets: " + proxySteps + ", expect: {sockets: {b: {sent: !hex 04 01 78 79}}}", ""},

@@ -1,6 +1,7 @@
 package scenario
 
-// socketsForm describes bytes that move through sockmaps, and expectSocketForm what is expected of a socket.
+// socketsForm describes bytes that move through sockmaps, and expectSocketForm what is expected of
+// a socket.
 var socketsForm = &form{"sockets", "Bytes that move between sockets. The sockets are the file's !sock objects; those that maps: puts into sockmaps and sockhashes have the programs of these maps.", []member{
 	{name: "attach", doc: "The programs (sk_skb, sk_msg) that are attached to each map. The default are all of the object's, to its only map of these types.", shape: mapOf(listOf(text))},
 	{name: "peers", doc: "Connections between two of the sockets, by name ({client: server}): what leaves one arrives at the other. What leaves other sockets is only recorded.", shape: mapOf(text)},

@@ -14,7 +14,8 @@ type Staged struct {
 	Input machine.Input
 	// Fields are set in the context before the first instruction, for contexts of the user ABI.
 	Fields map[string]uint64
-	// Others are programs that begin on other CPUs, in a run of several; Turns are the order in which they execute.
+	// Others are programs that begin on other CPUs, in a run of several; Turns are the order in
+	// which they execute.
 	Others []Staged
 	Turns  []StagedTurn
 }
@@ -28,8 +29,9 @@ type StagedTurn struct {
 // File returns the runner's file.
 func (r *Runner) File() *File { return r.file }
 
-// Stage brings the machine to the start of a run, for a caller that executes the run itself: it executes the preceding runs of a sequence and
-// advances time as the run requires. It returns an error if the run is impossible on this target.
+// Stage brings the machine to the start of a run, for a caller that executes the run itself: it
+// executes the preceding runs of a sequence and advances time as the run requires. It returns an
+// error if the run is impossible on this target.
 func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
 	r.m.Observe(nil) // what the caller executes is judged by nobody
 	r.Reset()

@@ -30,7 +30,8 @@ func (r *Run) decodeTruncate(n *Node) error {
 	return wrong.err()
 }
 
-// lengths returns the lengths in bytes to truncate a run's packet to, shortest first for all. The error is a mistake in the file.
+// lengths returns the lengths in bytes to truncate a run's packet to, shortest first for all. The
+// error is a mistake in the file.
 func (r *Runner) lengths(run *Run) (packet []byte, lengths []int, err error) {
 	n := run.TruncateNode
 	if n == nil {
@@ -59,8 +60,8 @@ func (r *Runner) lengths(run *Run) (packet []byte, lengths []int, err error) {
 	return packet, lengths, nil
 }
 
-// cut runs the program on its packet truncated to each length, each time from the current state, and restores that state afterwards. faults
-// lists the faults by length.
+// cut runs the program on its packet truncated to each length, each time from the current state,
+// and restores that state afterwards. faults lists the faults by length.
 func (r *Runner) cut(ctx context.Context, run *Run, p *prepared, res *Result) (faults []cutFault, err error) {
 	packet, lengths, err := r.lengths(run)
 	if err != nil || len(lengths) == 0 {
@@ -95,7 +96,8 @@ type cutFault struct {
 	*machine.Fault
 }
 
-// truncated checks the runs on truncated packets: none may fault, and their verdicts must match the file's counts, if any.
+// truncated checks the runs on truncated packets: none may fault, and their verdicts must match the
+// file's counts, if any.
 func (j *judge) truncated(faults []cutFault, verdicts map[int32]int) error {
 	for i, f := range faults {
 		if i == 3 && len(faults) > 4 {

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A parser that forgets to check for the ports faults on the lengths that end within what it reads, and on no other.
+// A parser that forgets to check for the ports faults on the lengths that end within what it reads,
+// and on no other.
 func TestTruncatedPackets(t *testing.T) {
 	for _, c := range []struct{ run, want string }{
 		{"prog: ports, packet: eth/ip/tcp, truncate: all, expect: {ret: XDP_TX, truncated: {XDP_DROP: 24, XDP_TX: 16}}", ""},
@@ -38,7 +39,8 @@ func TestTruncatedPackets(t *testing.T) {
 	}
 }
 
-// Runs on cut packets leave nothing: the whole packet finds maps, clock and random numbers as without them.
+// Runs on cut packets leave nothing: the whole packet finds maps, clock and random numbers as
+// without them.
 func TestTruncationLeavesNothing(t *testing.T) {
 	const run = "runs: [{prog: firewall, packet: eth/ip/tcp(dport=23), TRUNCATE expect: {ret: XDP_DROP, maps: {decisions: {2: !sum 1, 4: !sum 0}}}}]"
 	for _, truncate := range []string{"", "truncate: all,"} {

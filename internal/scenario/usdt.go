@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/usdt"
 )
 
-// ofMarker sets where the arguments of a USDT probe are: what the scenario says, or the note of the binary that it names. The path in the
-// program's section is never opened: the object is not trusted with files of the host.
+// ofMarker sets where the arguments of a USDT probe are: what the scenario says, or the note of the
+// binary that it names. The path in the program's section is never opened: the object is not
+// trusted with files of the host.
 func (r *Runner) ofMarker(run *Run, in *machine.Input) error {
 	n := run.USDT
 	if n == nil {

@@ -19,7 +19,8 @@ func usdtRun(usdt, args, want string) string {
 	return "runs: [{prog: on_query, usdt: '" + usdt + "', args: " + args + ", expect: {ringbuf: {queries: [" + want + "]}}}]"
 }
 
-// TestUSDTArguments: bpf_usdt_arg finds each argument in the register or the memory that the note names, with its size and sign.
+// TestUSDTArguments: bpf_usdt_arg finds each argument in the register or the memory that the note
+// names, with its size and sign.
 func TestUSDTArguments(t *testing.T) {
 	for _, c := range []struct{ usdt, args, want string }{
 		{"-4@%esi 8@%rdi", "{arg1: -2, arg2: !user hi}", "{as: query, count: 2, status: -2, text: hi}"},
@@ -55,7 +56,8 @@ func TestUSDTMistakes(t *testing.T) {
 	assert.ErrorContains(t, err, "is not attached to a USDT probe")
 }
 
-// TestUSDTNote: the arguments are where the note of a binary says, the second of two places if the run asks for it.
+// TestUSDTNote: the arguments are where the note of a binary says, the second of two places if the
+// run asks for it.
 func TestUSDTNote(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mysqld")
 	require.NoError(t, os.WriteFile(path, binaryWithProbe("mysql", "query__done", "-4@%r12d 8@%r13", "-4@%r13d 8@%r12"), 0o600))

@@ -38,7 +38,8 @@ func (v *values) ref(n *Node) (*kernel.Object, error) {
 	return o, nil
 }
 
-// plain returns the value of a scalar or null that is not a reference: nil, bool, string, *big.Int or []byte.
+// plain returns the value of a scalar or null that is not a reference: nil, bool, string, *big.Int
+// or []byte.
 func (n *Node) plain() (any, error) {
 	switch {
 	case n.Tag == "!hex":
@@ -115,7 +116,8 @@ func (v *values) forKernel(role string, n *Node) (any, error) {
 	return x, nil
 }
 
-// network returns what is stored of a number in network byte order: an IPv4 address, htons(N) and the like.
+// network returns what is stored of a number in network byte order: an IPv4 address, htons(N) and
+// the like.
 func (v *values) network(n *Node) (uint64, bool) {
 	if n.Kind != Scalar || n.Quoted || n.Tag != "" {
 		return 0, false
@@ -188,13 +190,15 @@ func (v *values) forBTF(n *Node) (any, error) {
 	return n.plain()
 }
 
-// option splits a key into alternative names, and reports whether it is optional: "__state|state", "exit_code?".
+// option splits a key into alternative names, and reports whether it is optional: "__state|state",
+// "exit_code?".
 func option(key string) (names []string, optional bool) {
 	key, optional = strings.CutSuffix(key, "?")
 	return strings.Split(key, "|"), optional
 }
 
-// fieldOf finds the field that a key names in a type. ok is false for an optional field that does not exist.
+// fieldOf finds the field that a key names in a type. ok is false for an optional field that does
+// not exist.
 func fieldOf(spec *btf.Spec, id btf.ID, key *Node) (f btf.Field, ok bool, err error) {
 	names, optional := option(key.Text)
 	if t := spec.SkipMods(id); t.Kind == btf.KindArray {
@@ -219,13 +223,15 @@ func fieldOf(spec *btf.Spec, id btf.ID, key *Node) (f btf.Field, ok bool, err er
 	return f, false, key.wrap("", first)
 }
 
-// inside moves a field of a field's type: its offset then counts from the start of the outer field's bytes.
+// inside moves a field of a field's type: its offset then counts from the start of the outer
+// field's bytes.
 func inside(outer, f btf.Field) btf.Field {
 	f.BitOffset += outer.BitOffset
 	return f
 }
 
-// encode writes a node to dst as a value of a field's type. Members that the node does not name keep their values.
+// encode writes a node to dst as a value of a field's type. Members that the node does not name
+// keep their values.
 func (v *values) encode(spec *btf.Spec, f btf.Field, n *Node, dst []byte) error {
 	switch {
 	case n.Kind == Mapping && n.Tag == "":
@@ -279,7 +285,8 @@ func (v *values) elements(spec *btf.Spec, f btf.Field, n *Node, do func(btf.Fiel
 	return wrong.err()
 }
 
-// bytesOf encodes a map's key or value. Without a type, a number fills size bytes and a string is copied.
+// bytesOf encodes a map's key or value. Without a type, a number fills size bytes and a string is
+// copied.
 func (v *values) bytesOf(spec *btf.Spec, id btf.ID, size int, n *Node) ([]byte, error) {
 	dst := make([]byte, size)
 	if spec != nil && id != 0 {

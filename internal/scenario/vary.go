@@ -20,8 +20,8 @@ type Start struct {
 	Fields map[string]uint64
 }
 
-// Start returns the input of a run. The error says why the run cannot be made on this target, or that it is not one run of one
-// program.
+// Start returns the input of a run. The error says why the run cannot be made on this target, or
+// that it is not one run of one program.
 func (r *Runner) Start(run *Run) (Start, error) {
 	p := r.input[run]
 	switch {
@@ -38,7 +38,8 @@ var errNotOne = errors.New("not a single run of one program")
 // Object returns an object that the file names, or nil.
 func (r *Runner) Object(name string) *kernel.Object { return r.b.objects[name] }
 
-// Checker returns the compiled invariants of the file, nil if there are none. [Runner.One] evaluates them by itself.
+// Checker returns the compiled invariants of the file, nil if there are none. [Runner.One]
+// evaluates them by itself.
 func (r *Runner) Checker() *invariant.Checker { return r.inv.checker }
 
 // Observed returns what a run did as its expectations.
@@ -72,7 +73,8 @@ func (r *Runner) Observed(res *machine.Result) (*Node, error) {
 	return e, nil
 }
 
-// Settle runs a scenario and comments out the expectations that do not hold, such as those about addresses.
+// Settle runs a scenario and comments out the expectations that do not hold, such as those about
+// addresses.
 func Settle(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([]byte, error) {
 	return settled(ctx, text, l, opt)
 }
@@ -106,7 +108,8 @@ func (r *Runner) ValueNode(name string, value []byte) *Node {
 	return r.typedNode(t.b.Spec().ValueType, value, func(n *Node) ([]byte, error) { return t.value(n) })
 }
 
-// VariableNode returns a node that means the bytes of a global variable. ok is false for variables that a file cannot set to that.
+// VariableNode returns a node that means the bytes of a global variable. ok is false for variables
+// that a file cannot set to that.
 func (r *Runner) VariableNode(name string, value []byte) (n *Node, ok bool) {
 	obj := r.m.Linked().Object
 	_, v, found := loader.FindVariable(obj.Maps, name, (*loader.Map).Settable)

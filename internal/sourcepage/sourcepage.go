@@ -1,6 +1,8 @@
-// Package sourcepage writes self-contained HTML pages that show source lines with a count and a colour for each.
+// Package sourcepage writes self-contained HTML pages that show source lines with a count and a
+// colour for each.
 //
-// It knows the page's frame, style and script and how sources are matched with the lines that an object has; not what is counted.
+// It knows the page's frame, style and script and how sources are matched with the lines that an
+// object has; not what is counted.
 //
 // Start from [Begin].
 package sourcepage
@@ -80,8 +82,8 @@ func Read(name string) (lines []string, ok bool) {
 	return strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n"), true
 }
 
-// Whole returns all lines of a source file, or if it cannot be read or is not the version that texts (by number) are of, those of texts with gaps
-// between them.
+// Whole returns all lines of a source file, or if it cannot be read or is not the version that
+// texts (by number) are of, those of texts with gaps between them.
 func Whole(file string, texts map[int]string, read func(string) ([]string, bool)) []Line {
 	all, ok := read(file)
 	for n, have := range texts {

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Sizes in pixels of a character cell of a 14-pixel monospaced font, and of the space around the text.
+// Sizes in pixels of a character cell of a 14-pixel monospaced font, and of the space around the
+// text.
 const (
 	cellWidth  = 8.43
 	cellHeight = 19
@@ -38,8 +39,9 @@ func (s *style) set(code string) {
 	}
 }
 
-// Render returns an SVG picture of a terminal that has run a command. output is what the command printed, with the SGR sequences for bold, dim, red,
-// green and yellow; lines longer than columns are wrapped, with the indentation of their beginning.
+// Render returns an SVG picture of a terminal that has run a command. output is what the command
+// printed, with the SGR sequences for bold, dim, red, green and yellow; lines longer than columns
+// are wrapped, with the indentation of their beginning.
 func Render(command, output string, columns int) string {
 	lines := wrap("$ "+command+"\n"+strings.TrimRight(output, "\n"), columns)
 	width := float64(columns)*cellWidth + 2*margin
@@ -133,7 +135,8 @@ func visible(line string) int {
 	return n
 }
 
-// cut returns where a line that is too long is divided: at its last space that fits, else in the middle of a word.
+// cut returns where a line that is too long is divided: at its last space that fits, else in the
+// middle of a word.
 func cut(line string, columns int) int {
 	at, n, space := 0, 0, 0
 	indent := len(line) - len(strings.TrimLeft(line, " "))

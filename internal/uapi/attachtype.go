@@ -1,10 +1,11 @@
 package uapi
 
-// AttachType is an attach type (enum bpf_attach_type). Zero is AttachCgroupInetIngress, which the kernel also uses for
-// "none": program types without attach types ignore it.
+// AttachType is an attach type (enum bpf_attach_type). Zero is AttachCgroupInetIngress, which the
+// kernel also uses for "none": program types without attach types ignore it.
 type AttachType uint32
 
-// String returns libbpf's name of the type ("trace_fentry", "cgroup_inet4_bind"), or "AttachType(N)" for a number that no known kernel defines.
+// String returns libbpf's name of the type ("trace_fentry", "cgroup_inet4_bind"), or
+// "AttachType(N)" for a number that no known kernel defines.
 func (t AttachType) String() string {
 	if uint32(t) < uint32(len(attachTypeNames)) {
 		return attachTypeNames[t]

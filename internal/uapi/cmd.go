@@ -5,7 +5,8 @@ import "golang.org/x/exp/constraints"
 // Cmd is a command of bpf(2) (enum bpf_cmd).
 type Cmd uint32
 
-// String returns the kernel's name of the command ("BPF_MAP_CREATE"), or "Cmd(N)" for a number that no known kernel defines.
+// String returns the kernel's name of the command ("BPF_MAP_CREATE"), or "Cmd(N)" for a number that
+// no known kernel defines.
 func (c Cmd) String() string {
 	if uint32(c) < uint32(len(cmdNames)) {
 		return cmdNames[c]
@@ -16,7 +17,8 @@ func (c Cmd) String() string {
 // LinkType is a link type (enum bpf_link_type).
 type LinkType uint32
 
-// String returns libbpf's name of the type ("raw_tracepoint", "kprobe_multi"), or "LinkType(N)" for a number that no known kernel defines.
+// String returns libbpf's name of the type ("raw_tracepoint", "kprobe_multi"), or "LinkType(N)" for
+// a number that no known kernel defines.
 func (t LinkType) String() string {
 	if uint32(t) < uint32(len(linkTypeNames)) {
 		return linkTypeNames[t]

@@ -2,8 +2,9 @@ package uapi
 
 import "strconv"
 
-// Errno is a positive kernel error number (asm-generic/errno.h and, from 512, the kernel's internal linux/errno.h).
-// Zero means success. The numbers are those of x86, arm64, riscv, arm and s390, which agree.
+// Errno is a positive kernel error number (asm-generic/errno.h and, from 512, the kernel's internal
+// linux/errno.h). Zero means success. The numbers are those of x86, arm64, riscv, arm and s390,
+// which agree.
 type Errno int32
 
 const (

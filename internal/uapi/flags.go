@@ -37,7 +37,8 @@ const (
 	AllCPUs = 1 << 4 // per-CPU maps, from 6.18: the same value on every CPU (system call only)
 )
 
-// LocalStorageGetCreate makes bpf_sk_storage_get and the other bpf_*_storage_get helpers create the storage.
+// LocalStorageGetCreate makes bpf_sk_storage_get and the other bpf_*_storage_get helpers create the
+// storage.
 const LocalStorageGetCreate = 1
 
 // Ring buffer flags (bpf_ringbuf_output, submit, discard) and bpf_ringbuf_query selectors.
@@ -55,7 +56,8 @@ const (
 	RingbufHdrSize    = 8
 )
 
-// Perf event flags (bpf_perf_event_output, bpf_perf_event_read_value, bpf_skb_output, bpf_xdp_output).
+// Perf event flags (bpf_perf_event_output, bpf_perf_event_read_value, bpf_skb_output,
+// bpf_xdp_output).
 const (
 	PerfIndexMask  uint64 = 0xffffffff
 	PerfCurrentCPU        = PerfIndexMask

@@ -5,10 +5,12 @@ import "strconv"
 // FuncID is the number of a helper function (enum bpf_func_id): the immediate of a helper call.
 type FuncID int32
 
-// MaxFuncID is the highest helper number; the kernel froze the list in 6.2 (Documentation/bpf/bpf_design_QA.rst).
+// MaxFuncID is the highest helper number; the kernel froze the list in 6.2
+// (Documentation/bpf/bpf_design_QA.rst).
 const MaxFuncID = FuncCgrpStorageDelete
 
-// String returns the helper's name in C ("bpf_map_lookup_elem"), or "FuncID(N)" for a number that no known kernel defines.
+// String returns the helper's name in C ("bpf_map_lookup_elem"), or "FuncID(N)" for a number that
+// no known kernel defines.
 func (f FuncID) String() string {
 	if uint32(f) < uint32(len(funcNames)) {
 		return funcNames[f]

@@ -1,7 +1,8 @@
 package uapi
 
-// macros are constants that kernel headers define with #define, so that BTF lacks them. They have the same value on all architectures that
-// objects are compiled for; names with architecture-dependent values (O_DIRECT, O_DIRECTORY) are left out.
+// macros are constants that kernel headers define with #define, so that BTF lacks them. They have
+// the same value on all architectures that objects are compiled for; names with
+// architecture-dependent values (O_DIRECT, O_DIRECTORY) are left out.
 var macros = map[string]int64{
 	"O_RDONLY": 0, "O_WRONLY": 1, "O_RDWR": 2, "O_CREAT": 0o100, "O_EXCL": 0o200, "O_NOCTTY": 0o400, "O_TRUNC": 0o1000, "O_APPEND": 0o2000,
 	"O_NONBLOCK": 0o4000, "O_DSYNC": 0o10000, "O_CLOEXEC": 0o2000000, "O_PATH": 0o10000000,

@@ -9,8 +9,8 @@ type MapTraits uint8
 const (
 	// MapPerCPU means that each CPU has its own values.
 	MapPerCPU MapTraits = 1 << iota
-	// MapEachElem means that bpf_for_each_map_elem and bpf_map_elem iterators can visit the elements (map_set_for_each_callback_args,
-	// iter_seq_info).
+	// MapEachElem means that bpf_for_each_map_elem and bpf_map_elem iterators can visit the
+	// elements (map_set_for_each_callback_args, iter_seq_info).
 	MapEachElem
 	// MapCounted means that the kernel counts the elements (bpf_map_sum_elem_count).
 	MapCounted
@@ -18,7 +18,8 @@ const (
 	MapTakesExtra
 )
 
-// MapFields is the class of special fields that values of a map type may contain (kernel/bpf/syscall.c map_check_btf).
+// MapFields is the class of special fields that values of a map type may contain
+// (kernel/bpf/syscall.c map_check_btf).
 type MapFields uint8
 
 const (
@@ -31,8 +32,8 @@ const (
 	CgroupFields             // locks and reference counts
 )
 
-// mapTypes contains the release that introduced each type, the kernel's struct (map_btf_id) and its properties. The constructors in package maps
-// check flags and sizes.
+// mapTypes contains the release that introduced each type, the kernel's struct (map_btf_id) and its
+// properties. The constructors in package maps check flags and sizes.
 var mapTypes = [...]struct {
 	since  Release
 	btf    string
@@ -80,7 +81,8 @@ var mapTypes = [...]struct {
 // Compile-time check: every type has a row.
 var _ = [1]struct{}{}[len(mapTypeNames)-len(mapTypes)]
 
-// String returns libbpf's name of the type ("hash", "percpu_array"), or "MapType(N)" for a number that no known kernel defines.
+// String returns libbpf's name of the type ("hash", "percpu_array"), or "MapType(N)" for a number
+// that no known kernel defines.
 func (t MapType) String() string {
 	if t.Known() {
 		return mapTypeNames[t]
@@ -126,8 +128,8 @@ func (t MapType) Fields() MapFields {
 	return mapTypes[t].fields
 }
 
-// Struct returns the name of the kernel's struct for maps of the type, or "bpf_map" if the type has none that programs may
-// access.
+// Struct returns the name of the kernel's struct for maps of the type, or "bpf_map" if the type has
+// none that programs may access.
 func (t MapType) Struct() string {
 	if !t.Known() || mapTypes[t].btf == "" {
 		return "bpf_map"

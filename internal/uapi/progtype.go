@@ -3,7 +3,8 @@ package uapi
 // ProgType is a program type (enum bpf_prog_type).
 type ProgType uint32
 
-// String returns libbpf's name of the type ("kprobe", "sched_cls"), or "ProgType(N)" for a number that no known kernel defines.
+// String returns libbpf's name of the type ("kprobe", "sched_cls"), or "ProgType(N)" for a number
+// that no known kernel defines.
 func (t ProgType) String() string {
 	if uint32(t) < uint32(len(progTypeNames)) {
 		return progTypeNames[t]

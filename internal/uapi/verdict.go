@@ -9,7 +9,8 @@ const (
 	XDPRedirect = 4
 )
 
-// Traffic control verdicts (linux/pkt_cls.h). tcx programs use the subset -1 (TCX_NEXT), 0, 2 and 7 with the same numbers.
+// Traffic control verdicts (linux/pkt_cls.h). tcx programs use the subset -1 (TCX_NEXT), 0, 2 and 7
+// with the same numbers.
 const (
 	TCActUnspec     = -1
 	TCActOk         = 0

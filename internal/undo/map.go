@@ -81,7 +81,8 @@ func (m *Map[K, V]) Snapshot() *State[K, V] {
 	return s
 }
 
-// Restore returns to a snapshot of this map. For the one that was taken or restored last, it undoes what changed since.
+// Restore returns to a snapshot of this map. For the one that was taken or restored last, it undoes
+// what changed since.
 func (m *Map[K, V]) Restore(s *State[K, V]) {
 	if m.base != s {
 		m.m, m.base, m.log = maps.Clone(s.m), s, nil

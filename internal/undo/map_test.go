@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMapIsWhatItWas compares a map with copies of a plain one, over random changes, snapshots and restores of any snapshot.
+// TestMapIsWhatItWas compares a map with copies of a plain one, over random changes, snapshots and
+// restores of any snapshot.
 func TestMapIsWhatItWas(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	type state struct {

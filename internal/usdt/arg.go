@@ -29,7 +29,8 @@ type Arg struct {
 	Size   int // in bytes: 1, 2, 4 or 8
 	Signed bool
 	Value  int64 // the constant, or the offset of memory
-	// Reg and Index name registers by paths in struct pt_regs. Shift is the binary logarithm of what Index is multiplied by.
+	// Reg and Index name registers by paths in struct pt_regs. Shift is the binary logarithm of
+	// what Index is multiplied by.
 	Reg, Index string
 	Shift      int
 }
@@ -37,7 +38,8 @@ type Arg struct {
 // Bits is the number of bits of a 64-bit word that the argument does not have (arg_bitshift).
 func (a *Arg) Bits() int { return 64 - 8*a.Size }
 
-// Extend returns a value as bpf_usdt_arg returns it: cut to the argument's size, with sign or zeros.
+// Extend returns a value as bpf_usdt_arg returns it: cut to the argument's size, with sign or
+// zeros.
 func (a *Arg) Extend(v uint64) uint64 {
 	if a.Signed {
 		return uint64(int64(v<<a.Bits()) >> a.Bits())
@@ -45,13 +47,15 @@ func (a *Arg) Extend(v uint64) uint64 {
 	return v << a.Bits() >> a.Bits()
 }
 
-// ArgError is an argument that libbpf does not parse, or an architecture whose notation is not known here.
+// ArgError is an argument that libbpf does not parse, or an architecture whose notation is not
+// known here.
 type ArgError struct{ Arg, Why string }
 
 // Error names the argument and what is wrong.
 func (e *ArgError) Error() string { return fmt.Sprintf("USDT argument %q: %s", e.Arg, e.Why) }
 
-// form is one way in which an architecture writes an argument. The subexpressions are size, offset, register, index and scale, as named.
+// form is one way in which an architecture writes an argument. The subexpressions are size, offset,
+// register, index and scale, as named.
 type form struct {
 	kind Kind
 	re   *lazyre.Regexp
@@ -154,7 +158,8 @@ var examples = map[string]string{
 	"arm64": "-4@x0, 8@[sp, 16] or 8@5",
 }
 
-// wide are registers of x86 by the path of the whole, with the names of their parts (calc_pt_regs_off).
+// wide are registers of x86 by the path of the whole, with the names of their parts
+// (calc_pt_regs_off).
 var wide = map[string][]string{
 	"ip": {"rip", "eip"}, "ax": {"rax", "eax", "ax", "al"}, "bx": {"rbx", "ebx", "bx", "bl"}, "cx": {"rcx", "ecx", "cx", "cl"}, "dx": {"rdx", "edx", "dx", "dl"},
 	"si": {"rsi", "esi", "si", "sil"}, "di": {"rdi", "edi", "di", "dil"}, "bp": {"rbp", "ebp", "bp", "bpl"}, "sp": {"rsp", "esp", "sp", "spl"},

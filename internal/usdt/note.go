@@ -32,7 +32,8 @@ type Note struct {
 // machines are the architectures by the number in the ELF header.
 var machines = map[elf.Machine]string{elf.EM_X86_64: "x86", elf.EM_AARCH64: "arm64"}
 
-// Find returns the places of a probe in a binary of an architecture, in the order of their notes (collect_usdt_targets).
+// Find returns the places of a probe in a binary of an architecture, in the order of their notes
+// (collect_usdt_targets).
 func Find(r io.ReaderAt, arch, provider, name string) ([]Note, error) {
 	f, err := elf.NewFile(r)
 	if err != nil || f.Class != elf.ELFCLASS64 {

@@ -1,5 +1,5 @@
-// Package valuehash hashes Go values by their content: all fields of structs, exported or not, so that none that is added later can be
-// forgotten. It knows nothing about what the values mean.
+// Package valuehash hashes Go values by their content: all fields of structs, exported or not, so
+// that none that is added later can be forgotten. It knows nothing about what the values mean.
 package valuehash
 
 import (
@@ -12,10 +12,12 @@ import (
 	"strings"
 )
 
-// Hasher adds values to a hash. Pointers are followed, each once, because values refer to one another.
+// Hasher adds values to a hash. Pointers are followed, each once, because values refer to one
+// another.
 type Hasher struct {
 	hash.Hash
-	// Special adds values of types that are not to be followed, and reports whether it did. It may be nil.
+	// Special adds values of types that are not to be followed, and reports whether it did. It may
+	// be nil.
 	Special func(v reflect.Value) bool
 
 	seen  map[uintptr]int
@@ -25,7 +27,8 @@ type Hasher struct {
 // New returns a Hasher.
 func New(h hash.Hash) *Hasher { return &Hasher{Hash: h, seen: map[uintptr]int{}} }
 
-// Err returns which value cannot be hashed, because it has no content to compare: a function, a channel. Nil ones can.
+// Err returns which value cannot be hashed, because it has no content to compare: a function, a
+// channel. Nil ones can.
 func (d *Hasher) Err() error { return d.wrong }
 
 // Number adds a number.

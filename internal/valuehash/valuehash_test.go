@@ -33,7 +33,8 @@ func sum(t *testing.T, v any) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// Values of other contents have other hashes, and those of equal contents equal ones, whichever copies they are.
+// Values of other contents have other hashes, and those of equal contents equal ones, whichever
+// copies they are.
 func TestHashesTellContentsApart(t *testing.T) {
 	loop := &value{text: "loop"}
 	loop.next = loop

@@ -121,8 +121,8 @@ func (a *values) mov(in *decode.Insn, alu64 bool) {
 	}
 }
 
-// copyExtended copies a scalar whose low bytes will be sign-extended: it keeps its identity if its sign bit is known to
-// be clear.
+// copyExtended copies a scalar whose low bytes will be sign-extended: it keeps its identity if its
+// sign bit is known to be clear.
 func (a *values) copyExtended(d, s *reg, size int) {
 	same := s.UMax < uint64(1)<<(8*size-1)
 	if same {
@@ -197,8 +197,8 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 
 var aluSign = [16]string{"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=", "endian", "", ""}
 
-// linkSum keeps a scalar plus a constant linked to the original scalar; word: that one has no more than 32 bits, without which 32-bit sums say nothing
-// about it.
+// linkSum keeps a scalar plus a constant linked to the original scalar; word: that one has no more
+// than 32 bits, without which 32-bit sums say nothing about it.
 func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64, word bool) {
 	if !a.r.linked || d.id == 0 || !(op == opAdd || op == opSub && a.r.linkedNeg) || !s.isConst() || isX(in) && in.Src == in.Dst || !alu64 && !a.r.linkedNeg {
 		d.clearID()
@@ -322,7 +322,8 @@ func brokenConst(s *reg, alu64 bool) bool {
 	return known && (s.SMin32 != s.SMax32 || s.UMin32 != s.UMax32) || s.SMin32 > s.SMax32 || s.UMin32 > s.UMax32
 }
 
-// forkSigns explores -1 and 0 separately where an operation with a constant would make the range of both useless.
+// forkSigns explores -1 and 0 separately where an operation with a constant would make the range of
+// both useless.
 func (a *values) forkSigns(in *decode.Insn, d, s *reg) {
 	if !a.r.fork || !s.Var.IsConst() {
 		return

@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// argTrack is what is known of a value that may derive from a frame pointer: which frame's, and at which offsets. It is
-// a lattice: up to four offsets, any offset of one frame, any offset of several frames (kernel/bpf/liveness.c of 7.1).
+// argTrack is what is known of a value that may derive from a frame pointer: which frame's, and at
+// which offsets. It is a lattice: up to four offsets, any offset of one frame, any offset of
+// several frames (kernel/bpf/liveness.c of 7.1).
 type argTrack struct {
 	frame int8 // the frame, or one of the constants below
 	n     int8 // number of known offsets, 0 for any
@@ -140,7 +141,8 @@ func (a *argTrack) combine(src argTrack) {
 	}
 }
 
-// slotOf returns the slot at an offset from the frame pointer, -1 outside the frame or between slots.
+// slotOf returns the slot at an offset from the frame pointer, -1 outside the frame or between
+// slots.
 func slotOf(off int16) int {
 	if off >= 0 || off < -maxStack || off%8 != 0 {
 		return -1

@@ -8,8 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// assumeTargets gives an extension whose target is not known the targets that it is made for: functions of its own type, in programs of the
-// type whose context its first parameter points to, for each attach type; without such a parameter, in programs of any type.
+// assumeTargets gives an extension whose target is not known the targets that it is made for:
+// functions of its own type, in programs of the type whose context its first parameter points to,
+// for each attach type; without such a parameter, in programs of any type.
 func (p *Program) assumeTargets(l *loader.Linked, lp *loader.LinkedProgram) {
 	types := []uapi.ProgType{}
 	if t, ok := progtype.RunAs(loader.ContextType(p.BTF, lp.FuncType)); ok {
@@ -44,7 +45,8 @@ func (p *Program) assumeTargets(l *loader.Linked, lp *loader.LinkedProgram) {
 	p.AttachProg, p.OrTargets, p.AttachID, p.AttachModule = targets[0], targets[1:], lp.FuncType, ""
 }
 
-// verifyAny verifies a program with each of the targets that it may have, until the kernel accepts it. What is logged is the last verification.
+// verifyAny verifies a program with each of the targets that it may have, until the kernel accepts
+// it. What is logged is the last verification.
 func verifyAny(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, error) {
 	silent := o
 	silent.Log = nil

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// attachBTF finds the function, tracepoint or program of a tracing program (bpf_check_attach_target).
+// attachBTF finds the function, tracepoint or program of a tracing program
+// (bpf_check_attach_target).
 func (h *attachment) attachBTF() {
 	p := h.p
 	s := h.moduleSpec(p.AttachModule)
@@ -55,14 +56,16 @@ func (h *attachment) attachBTF() {
 		i.attachProto = h.funcProto(s, t)
 		h.attachFunc(s, t)
 	case uapi.AttachTraceFentryMulti, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
-		// Which functions it may trace, and whether it may sleep there, is decided when it is attached.
+		// Which functions it may trace, and whether it may sleep there, is decided when it is
+		// attached.
 		i.attachProto = h.funcProto(s, t)
 	default:
 		h.refuse(refusal.UnknownAttachType)
 	}
 }
 
-// multiFunc is the function that stands for those that such a program is attached to later (bpf_multi_func): it has no arguments.
+// multiFunc is the function that stands for those that such a program is attached to later
+// (bpf_multi_func): it has no arguments.
 func (h *attachment) multiFunc() (*btf.Spec, btf.ID) {
 	const name = "bpf_multi_func"
 	if !h.has(since.MultiAttach) {
@@ -139,8 +142,8 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 	i.attachProto = s.SkipMods(pt.Ref)
 }
 
-// attachFunc checks programs on kernel functions: whether the function can be traced, its return value changed, or the
-// program may sleep there.
+// attachFunc checks programs on kernel functions: whether the function can be traced, its return
+// value changed, or the program may sleep there.
 func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 	p := h.p
 	h.distill(s, t)
@@ -176,7 +179,8 @@ func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 	}
 }
 
-// distill checks whether the kernel can call programs with a function's arguments and result (btf_distill_func_proto).
+// distill checks whether the kernel can call programs with a function's arguments and result
+// (btf_distill_func_proto).
 func (h *attachment) distill(s *btf.Spec, t *btf.Type) {
 	fp := h.prog.attachProto
 	if len(fp.Params) > 12 {
@@ -200,7 +204,8 @@ func (h *attachment) distill(s *btf.Spec, t *btf.Type) {
 	}
 }
 
-// atReturn reports whether programs of an attach type get the function's result (attach_uses_trampoline_retval).
+// atReturn reports whether programs of an attach type get the function's result
+// (attach_uses_trampoline_retval).
 func atReturn(a uapi.AttachType) bool {
 	at := progtype.Of(uapi.ProgTypeTracing).Attached(a)
 	return at != nil && at.Return
@@ -223,8 +228,8 @@ func noreturnFunc(name string) bool {
 	return false
 }
 
-// modifyReturnTest recognises functions of the kernel's own tests, which kfunc sets make modifiable whatever the
-// configuration.
+// modifyReturnTest recognises functions of the kernel's own tests, which kfunc sets make modifiable
+// whatever the configuration.
 func modifyReturnTest(name string) bool {
 	switch name {
 	case "bpf_modify_return_test", "bpf_modify_return_test2", "bpf_modify_return_test_tp", "update_socket_protocol", "hid_bpf_device_event", "hid_bpf_rdesc_fixup":

@@ -7,8 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// AttachesTo reports whether a kernel attaches a loaded program that traces many functions to functions of s, the BTF that it was loaded for: 0, or the
-// error for the first function that it refuses (bpf_check_attach_btf_id_multi, Linux 7.2). exists tells whether the kernel has a function's code.
+// AttachesTo reports whether a kernel attaches a loaded program that traces many functions to
+// functions of s, the BTF that it was loaded for: 0, or the error for the first function that it
+// refuses (bpf_check_attach_btf_id_multi, Linux 7.2). exists tells whether the kernel has a
+// function's code.
 func AttachesTo(ctx context.Context, k *Kernel, p *Program, s *btf.Spec, ids []btf.ID, exists func(name string) bool) (e uapi.Errno) {
 	x := newExplorer(ctx, k, p, Options{})
 	h := &attachment{subject: &x.position.subject}

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// backtrack is the set of registers and stack slots whose exact values matter, while the path is followed backward.
+// backtrack is the set of registers and stack slots whose exact values matter, while the path is
+// followed backward.
 type backtrack struct {
 	frame  int
 	regs   [maxFrames]uint32
@@ -54,8 +55,9 @@ func (b *backtrack) syncLinked(h *hist) {
 	}
 }
 
-// addEqual adds the registers that are equal to one in the set at the end of a state. Releases from 6.5 to 6.11 do not
-// record which registers a comparison narrowed together (mark_precise_scalar_ids).
+// addEqual adds the registers that are equal to one in the set at the end of a state. Releases from
+// 6.5 to 6.11 do not record which registers a comparison narrowed together
+// (mark_precise_scalar_ids).
 func (b *backtrack) addEqual(s *state) {
 	var ids []uint32
 	each := func(fr int, f func(r *reg, i int, isReg bool)) {
@@ -127,7 +129,8 @@ func historyLen(s *state) int {
 	return int(s.hist.count)
 }
 
-// previous returns the instruction before i on the path of s, or -1 if i is its first; h moves along.
+// previous returns the instruction before i on the path of s, or -1 if i is its first; h moves
+// along.
 func previous(s *state, i int, h **hist) int {
 	if i == s.first {
 		if *h == nil || (*h).count == 1 && int((*h).idx) == i {
@@ -152,7 +155,8 @@ const (
 	backGiveUp
 )
 
-// backInsn updates the set from the state after an instruction to the state before it (backtrack_insn).
+// backInsn updates the set from the state after an instruction to the state before it
+// (backtrack_insn).
 func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 	in := &t.insns[i]
 	b := &t.bt
@@ -246,8 +250,8 @@ func (t *precision) backStore(in *decode.Insn, fromReg bool, h *hist) backResult
 	return backOK
 }
 
-// slotOf returns the stack slot that an instruction accessed through register base. Before 6.8 only accesses through r10
-// count; later releases record the slot.
+// slotOf returns the stack slot that an instruction accessed through register base. Before 6.8 only
+// accesses through r10 count; later releases record the slot.
 func (t *precision) slotOf(in *decode.Insn, base uint8, h *hist) (fr, spi int, ok bool) {
 	if t.has(since.PreciseSpills) {
 		if h == nil || h.flags&histStack == 0 {
@@ -347,7 +351,8 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 	return backOK, false
 }
 
-// precise marks a register as one whose value must be compared exactly, and follows it back (mark_chain_precision).
+// precise marks a register as one whose value must be compared exactly, and follows it back
+// (mark_chain_precision).
 func (t *precision) precise(r int) {
 	if r >= 0 && t.reg(r).typ != scalar {
 		t.bug("backtracking misuse")
@@ -364,7 +369,8 @@ func (t *precision) precise(r int) {
 	t.markChain(t.cur, t.insn, nil)
 }
 
-// markChain follows the contents of e.bt back from instruction last of s; changed is set if a mark is new.
+// markChain follows the contents of e.bt back from instruction last of s; changed is set if a mark
+// is new.
 func (t *precision) markChain(s *state, last int, changed *bool) {
 	b := &t.bt
 	start := s
@@ -441,7 +447,8 @@ func setTrue(p *bool) {
 	}
 }
 
-// markParent marks registers and slots in a checkpoint. Those already marked have been followed before.
+// markParent marks registers and slots in a checkpoint. Those already marked have been followed
+// before.
 func (t *precision) markParent(s *state, changed *bool) {
 	b := &t.bt
 	for fr := b.frame; fr >= 0; fr-- {

@@ -24,8 +24,8 @@ func bigEndian(t testing.TB, spec *btf.Spec) *btf.Spec {
 	return big
 }
 
-// The byte order of the kernel decides which part of a spilled register a load gives (bpf_stack_narrow_access_ok), and which of be16 and le16
-// swaps (scalar_byte_swap).
+// The byte order of the kernel decides which part of a spilled register a load gives
+// (bpf_stack_narrow_access_ok), and which of be16 and le16 swaps (scalar_byte_swap).
 func TestVerdictsDependOnTheByteOrder(t *testing.T) {
 	little := embeddedTarget(t).BTF
 	big := bigEndian(t, little)
@@ -57,7 +57,8 @@ func TestVerdictsDependOnTheByteOrder(t *testing.T) {
 	}
 }
 
-// The same source compiled for both byte orders gets the same verdicts on kernels that differ in nothing else.
+// The same source compiled for both byte orders gets the same verdicts on kernels that differ in
+// nothing else.
 func TestBigEndianVerdicts(t *testing.T) {
 	little := embeddedTarget(t)
 	big := loader.NewTarget(little.Name, bigEndian(t, little.BTF))

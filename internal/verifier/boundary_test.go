@@ -25,9 +25,10 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// boundary is a program that a rule changes the answer to. It says itself which kernels answer what: the last release
-// without the rule, the first with it, and the same for each update of an older release. Line is as in a recording, so
-// that kernels can be asked (conformance record verdicts --generated).
+// boundary is a program that a rule changes the answer to. It says itself which kernels answer
+// what: the last release without the rule, the first with it, and the same for each update of an
+// older release. Line is as in a recording, so that kernels can be asked (conformance record
+// verdicts --generated).
 type boundary struct {
 	Rule string
 	// Types is "7.2" for a program of kernel functions that the embedded types, of 6.12, lack.
@@ -38,7 +39,8 @@ type boundary struct {
 
 type answerOn struct{ Kernel, Answer string }
 
-// around lists the kernels on both sides of a rule's beginnings: the first of each pair is the last without it.
+// around lists the kernels on both sides of a rule's beginnings: the first of each pair is the last
+// without it.
 func around(r since.Rule) []string {
 	out := []string{r.Before().String() + ".0", r.From().String() + ".0"}
 	for _, u := range r.Row().Stable {
@@ -153,8 +155,9 @@ func writeBoundaries(t testing.TB, all []*boundary) {
 	require.NoError(t, os.WriteFile(boundaryFile, out.Bytes(), 0o644))
 }
 
-// withoutBoundary lists the rules of the verifier for which no program is known whose answer changes with their release
-// and for no other reason, each with the reason. A rule leaves the list when it gets one; none may come.
+// withoutBoundary lists the rules of the verifier for which no program is known whose answer
+// changes with their release and for no other reason, each with the reason. A rule leaves the list
+// when it gets one; none may come.
 const withoutBoundary = "testdata/rules-without-boundary.txt"
 
 func TestEveryRuleHasABoundary(t *testing.T) {

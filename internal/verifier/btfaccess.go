@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// structMatch reports whether a pointer into a struct matches another struct type: the same, or the type of the first
-// member at that offset (btf_struct_ids_match).
+// structMatch reports whether a pointer into a struct matches another struct type: the same, or the
+// type of the first member at that offset (btf_struct_ids_match).
 func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, wantID btf.ID, strict, flex bool) bool {
 	if off == 0 && k.sameType(spec, id, want, wantID) {
 		return true
@@ -48,8 +48,9 @@ type walked struct {
 	errno uapi.Errno
 }
 
-// walkStruct finds the member at an offset of a struct (btf_struct_walk). flags are those of the structs around it: what lies in a union with several
-// members is not trusted, so that loads may be larger than the member.
+// walkStruct finds the member at an offset of a struct (btf_struct_walk). flags are those of the
+// structs around it: what lies in a union with several members is not trusted, so that loads may be
+// larger than the member.
 func (k *kernelMem) walkStruct(spec uint8, id btf.ID, off, size int, flags regType, flex, quiet bool) walked {
 	s := k.specs[spec-1]
 	t := s.SkipMods(id)
@@ -207,8 +208,8 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 	panic("unreachable")
 }
 
-// trusted reports whether the pointer is valid for as long as the program runs, or its reference is held
-// (is_trusted_reg).
+// trusted reports whether the pointer is valid for as long as the program runs, or its reference is
+// held (is_trusted_reg).
 func (k *kernelMem) trusted(r *reg) bool {
 	if r.ref != 0 {
 		return true
@@ -287,7 +288,8 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	}
 }
 
-// Members of kernel structs whose pointers stay valid (BTF_TYPE_SAFE_RCU and others in kernel/bpf/verifier.c).
+// Members of kernel structs whose pointers stay valid (BTF_TYPE_SAFE_RCU and others in
+// kernel/bpf/verifier.c).
 var (
 	safeRCU = safeTable{
 		"task_struct":         {{field: "cpus_ptr", since: since.SafePointers}, {field: "cgroups", since: since.SafePointers}, {field: "real_parent", since: since.SafePointers}, {field: "group_leader", since: since.SafePointers}},

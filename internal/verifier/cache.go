@@ -13,8 +13,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Cache keeps verdicts, so that equal programs are verified once for a kernel, whatever object they were linked from and how often. It is safe
-// for concurrent use. It keeps the types of kernels and objects in memory.
+// Cache keeps verdicts, so that equal programs are verified once for a kernel, whatever object they
+// were linked from and how often. It is safe for concurrent use. It keeps the types of kernels and
+// objects in memory.
 type Cache struct {
 	mu     sync.Mutex
 	known  map[[sha256.Size]byte]*cached
@@ -26,7 +27,8 @@ func NewCache() *Cache {
 	return &Cache{known: map[[sha256.Size]byte]*cached{}, tables: map[any]int{}}
 }
 
-// key identifies what a verdict depends on: all fields of a kernel and a program, so that none that is added later can be forgotten.
+// key identifies what a verdict depends on: all fields of a kernel and a program, so that none that
+// is added later can be forgotten.
 func (c *Cache) key(k *Kernel, p *Program) [sha256.Size]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,8 +85,8 @@ type cached struct {
 	verdict *Verdict
 }
 
-// Each returns the function that makes the Verify functions of machines, one for each linked object. ctx ends verifications: there are no
-// verdicts then.
+// Each returns the function that makes the Verify functions of machines, one for each linked
+// object. ctx ends verifications: there are no verdicts then.
 func (c *Cache) Each(ctx context.Context) func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified {
 	return func(l *loader.Linked) func(*loader.LinkedProgram) loader.Verified {
 		checker := NewChecker(l, Options{})

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestCache: a program that is linked twice is verified once; what differs between the two links has a verdict of its own.
+// TestCache: a program that is linked twice is verified once; what differs between the two links
+// has a verdict of its own.
 func TestCache(t *testing.T) {
 	spec, err := btffile.Load("../../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
 	require.NoError(t, err)

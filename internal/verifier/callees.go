@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// helperOf finds a helper's prototype for this program; it refuses calls of helpers that do not exist or are not
-// allowed.
+// helperOf finds a helper's prototype for this program; it refuses calls of helpers that do not
+// exist or are not allowed.
 func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	h, ok := proto.Lookup(id)
 	if !ok || !h.In(u.rel) {
@@ -29,7 +29,8 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	return h, p
 }
 
-// built reports whether a kernel that has a helper gives it to the program: that may depend on its configuration, on its lockdown and on updates.
+// built reports whether a kernel that has a helper gives it to the program: that may depend on its
+// configuration, on its lockdown and on updates.
 func (u *subject) built(id uapi.FuncID, h *proto.Helper) bool {
 	switch {
 	case id == uapi.FuncOverrideReturn:
@@ -152,9 +153,9 @@ func (u *subject) onlyHook(o proto.Only) bool {
 	return true
 }
 
-// errorInjectable reports whether the function is in the kernel's list of functions whose return value may be changed.
-// BTF does not contain that list; it consists of system calls and of the functions that kernel sources from 5.10 to 7.2
-// mark with ALLOW_ERROR_INJECTION.
+// errorInjectable reports whether the function is in the kernel's list of functions whose return
+// value may be changed. BTF does not contain that list; it consists of system calls and of the
+// functions that kernel sources from 5.10 to 7.2 mark with ALLOW_ERROR_INJECTION.
 func (u *subject) errorInjectable(name string) bool {
 	if syscallEntry(name) {
 		return u.has(since.SyscallInjection) || u.errorInjection()
@@ -182,14 +183,14 @@ func (u *subject) errorInjectable(name string) bool {
 	return false
 }
 
-// syscallEntry recognises system calls. Errors can be injected into them, and from 7.0 on sleepable programs may trace
-// them whatever the configuration.
+// syscallEntry recognises system calls. Errors can be injected into them, and from 7.0 on sleepable
+// programs may trace them whatever the configuration.
 func syscallEntry(name string) bool {
 	return strings.HasPrefix(name, "__x64_sys_") || strings.HasPrefix(name, "__ia32_sys_") || strings.HasPrefix(name, "__arm64_sys_")
 }
 
-// errorInjection reports whether the kernel was built with CONFIG_FUNCTION_ERROR_INJECTION. If its configuration is
-// unknown, the presence of the lookup function decides.
+// errorInjection reports whether the kernel was built with CONFIG_FUNCTION_ERROR_INJECTION. If its
+// configuration is unknown, the presence of the lookup function decides.
 func (u *subject) errorInjection() bool {
 	if v, ok := u.k.Kconfig["CONFIG_FUNCTION_ERROR_INJECTION"]; ok {
 		return v == "y"

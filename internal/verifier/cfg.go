@@ -52,7 +52,8 @@ func (l *layout) findSubprogs() {
 	}
 }
 
-// checkSubprogs checks that jumps stay within their function and that functions end with an exit or jump.
+// checkSubprogs checks that jumps stay within their function and that functions end with an exit or
+// jump.
 func (l *layout) checkSubprogs() {
 	cur := 0
 	for i := range l.insns {

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Checker computes the verdicts of a target's kernel on the programs of an object linked for it, each program once. It is
-// safe for concurrent use.
+// Checker computes the verdicts of a target's kernel on the programs of an object linked for it,
+// each program once. It is safe for concurrent use.
 type Checker struct {
 	linked *loader.Linked
 	kernel *Kernel
@@ -28,7 +28,8 @@ func NewChecker(l *loader.Linked, o Options) *Checker {
 	return &Checker{linked: l, kernel: KernelOf(l.Target), opts: o, known: map[*loader.LinkedProgram]*Verdict{}}
 }
 
-// Knows reports whether the rules of the target's release are known; without them there are no verdicts.
+// Knows reports whether the rules of the target's release are known; without them there are no
+// verdicts.
 func (c *Checker) Knows() bool { return c.WhyNot() == "" }
 
 // WhyNot explains why no program can be verified, or returns "" if programs can be.
@@ -42,8 +43,8 @@ func (c *Checker) WhyNot() string {
 	return ""
 }
 
-// Verdict verifies a program. It returns nil for programs that never reach the verifier: those that are not loaded,
-// whose hook is absent or that were refused earlier. The error is that of ctx.
+// Verdict verifies a program. It returns nil for programs that never reach the verifier: those that
+// are not loaded, whose hook is absent or that were refused earlier. The error is that of ctx.
 func (c *Checker) Verdict(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, error) {
 	if lp.Status != loader.StatusOK && lp.Status != loader.StatusUnknownHook {
 		return nil, nil
@@ -94,8 +95,8 @@ func (c *Checker) check(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	return v, err
 }
 
-// Program returns the program that libbpf would pass to the kernel, with what the verdict on the program that it attaches to tells. The error is
-// that of ctx or [ErrProgram].
+// Program returns the program that libbpf would pass to the kernel, with what the verdict on the
+// program that it attaches to tells. The error is that of ctx or [ErrProgram].
 func (c *Checker) Program(ctx context.Context, lp *loader.LinkedProgram) (*Program, error) {
 	if t := lp.AttachProg; t != nil {
 		if v, err := c.Verdict(ctx, t); err != nil {
@@ -154,7 +155,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the verifier refuses it: %s; bpfrun verify -p %s explains it", e.Verdict.Summary(), e.Program)
 }
 
-// Summary describes a refusal or a missing rule on one line: the kernel's message, its error and the source position.
+// Summary describes a refusal or a missing rule on one line: the kernel's message, its error and
+// the source position.
 func (v *Verdict) Summary() string {
 	if v.Outcome == Unknown {
 		return "cannot say: " + v.Missing
@@ -175,8 +177,9 @@ func (v *Verdict) Summary() string {
 	return fmt.Sprintf("%s (%s)", text, v.Errno.Name())
 }
 
-// PoisonVerdicts combines [loader.LinkedProgram.PoisonVerdicts] with the verdict on the program, which may be nil: in
-// an accepted program the poison is dead code; poison that causes a refusal breaks the program.
+// PoisonVerdicts combines [loader.LinkedProgram.PoisonVerdicts] with the verdict on the program,
+// which may be nil: in an accepted program the poison is dead code; poison that causes a refusal
+// breaks the program.
 func (v *Verdict) PoisonVerdicts(lp *loader.LinkedProgram) []loader.PoisonVerdict {
 	out := lp.PoisonVerdicts()
 	if v == nil {
@@ -196,8 +199,9 @@ func (v *Verdict) PoisonVerdicts(lp *loader.LinkedProgram) []loader.PoisonVerdic
 	return out
 }
 
-// Excuse returns the function that makes the Verify functions of machines which run programs whatever the verifier says, as debuggers do: it
-// matters only where the loader's checks object to code that the verifier accepts.
+// Excuse returns the function that makes the Verify functions of machines which run programs
+// whatever the verifier says, as debuggers do: it matters only where the loader's checks object to
+// code that the verifier accepts.
 func Excuse(ctx context.Context) func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified {
 	return func(l *loader.Linked) func(*loader.LinkedProgram) loader.Verified {
 		checker := NewChecker(l, Options{})

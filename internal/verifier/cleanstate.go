@@ -116,5 +116,6 @@ func (p *checkpoints) cleanHalves(sl *slot, lo, hi bool) {
 	}
 }
 
-// scalarSlots reports whether a spilled scalar and bytes of any value are compared by what loading them yields.
+// scalarSlots reports whether a spilled scalar and bytes of any value are compared by what loading
+// them yields.
 func (p *checkpoints) scalarSlots() bool { return p.has(since.SlotsAsScalars) }

@@ -268,7 +268,8 @@ func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, o
 	}
 }
 
-// comparesNull reports whether a branch compares with 0: as a constant, and since 7.2 in a register, which has to be exact then.
+// comparesNull reports whether a branch compares with 0: as a constant, and since 7.2 in a
+// register, which has to be exact then.
 func (c *conditions) comparesNull(in *decode.Insn, s *reg) bool {
 	if !isX(in) {
 		return in.Imm == 0
@@ -308,8 +309,8 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 	})
 }
 
-// packetCompare derives bounds from a comparison of a packet pointer with the end of the packet, or of a metadata
-// pointer with its start.
+// packetCompare derives bounds from a comparison of a packet pointer with the end of the packet, or
+// of a metadata pointer with its start.
 func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op num.Cond) {
 	left := d.typ == ptrPacket && s.typ == ptrPacketEnd || d.typ == ptrPacketMeta && s.initPacket(ptrPacket)
 	right := d.typ == ptrPacketEnd && s.typ == ptrPacket || d.initPacket(ptrPacket) && s.typ == ptrPacketMeta

@@ -8,9 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Before exploring the program, releases from 7.1 on find registers that have the same value on every path to an
-// instruction (kernel/bpf/const_fold.c). Branches decided by such values become jumps, and the stack analysis knows
-// sizes passed to helpers.
+// Before exploring the program, releases from 7.1 on find registers that have the same value on
+// every path to an instruction (kernel/bpf/const_fold.c). Branches decided by such values become
+// jumps, and the stack analysis knows sizes passed to helpers.
 
 // knownKind is the kind of value a register is known to have.
 type knownKind uint8
@@ -223,7 +223,8 @@ func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	return constReg{kind: knownNumber, val: endian.Uint(l.order(), b)}
 }
 
-// atomicResult returns the register that an atomic operation loads, -1 if there is none (bpf_atomic_load_reg).
+// atomicResult returns the register that an atomic operation loads, -1 if there is none
+// (bpf_atomic_load_reg).
 func atomicResult(in *decode.Insn) int {
 	switch {
 	case class(in) != clsSTX || mode(in) != modeATOMIC:
@@ -238,8 +239,8 @@ func atomicResult(in *decode.Insn) int {
 	return -1
 }
 
-// pruneDeadBranches turns branches that constants decide into jumps, so that dead code does not count as reading
-// anything.
+// pruneDeadBranches turns branches that constants decide into jumps, so that dead code does not
+// count as reading anything.
 func (l *layout) pruneDeadBranches(known []constRegs) {
 	changed := false
 	for i := range l.insns {

@@ -9,17 +9,21 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Costs are what a verification costs, by place in the program. The zero value is ready for [Options.Costs], for one verification.
+// Costs are what a verification costs, by place in the program. The zero value is ready for
+// [Options.Costs], for one verification.
 type Costs struct {
 	// Insns has a row for each slot of the program.
 	Insns []InsnCost
-	// Calls are the chains of calls in which instructions were processed; callers come before their callees.
+	// Calls are the chains of calls in which instructions were processed; callers come before their
+	// callees.
 	Calls []CallCost
 	// Forks are the places that queued a second path, by slot.
 	Forks map[int]*ForkCost
-	// Hot is the path along which, at every fork, the side that cost more was chosen; it ends where nothing forks any more.
+	// Hot is the path along which, at every fork, the side that cost more was chosen; it ends where
+	// nothing forks any more.
 	Hot []Step
-	// Apart are the places of states that kept states apart which are equal in (almost) all others, the most frequent first.
+	// Apart are the places of states that kept states apart which are equal in (almost) all others,
+	// the most frequent first.
 	Apart []Apart
 
 	e        *explorer
@@ -66,7 +70,8 @@ type ForkCost struct {
 // Step is a fork on a path.
 type Step struct {
 	Insn int
-	// Queued means that the path goes on with the queued side: that of the target, for conditional jumps.
+	// Queued means that the path goes on with the queued side: that of the target, for conditional
+	// jumps.
 	Queued bool
 	// Below is how many instructions were processed from here on, Other how many on the other side.
 	Below, Other int
@@ -78,7 +83,8 @@ type Apart struct {
 	In    int    // the same in the function that the place belongs to: a caller is at a call
 	Place string // "R3", "fp-16", "caller's R6", "references", "locks"
 	Kind  ApartKind
-	// Count is how often nothing else differed, Also how often something else did, too. The candidates are the closest states.
+	// Count is how often nothing else differed, Also how often something else did, too. The
+	// candidates are the closest states.
 	Count, Also int
 	// Loop means that the kept state belongs to the same path: an earlier turn of a loop.
 	Loop bool
@@ -124,10 +130,12 @@ type seg struct {
 }
 
 const (
-	// maxApart bounds how many pairs of states are compared for [Costs.Apart], which costs as much as the verification itself.
+	// maxApart bounds how many pairs of states are compared for [Costs.Apart], which costs as much
+	// as the verification itself.
 	maxApart = 200000
-	// maxCallNumbers bounds what the rows of [Costs.Calls] take: a program may have as many chains of calls as calls are verified. What is called
-	// in further chains is counted without its callers.
+	// maxCallNumbers bounds what the rows of [Costs.Calls] take: a program may have as many chains
+	// of calls as calls are verified. What is called in further chains is counted without its
+	// callers.
 	maxCallNumbers = 1 << 24
 	// closest is how many kept states a state is compared with.
 	closest = 4
@@ -345,7 +353,8 @@ func (c *Costs) hot() {
 	}
 }
 
-// missed finds what kept the current state apart from those kept at instruction i; none of them covers it.
+// missed finds what kept the current state apart from those kept at instruction i; none of them
+// covers it.
 func (p *checkpoints) missed(c *Costs, i int) {
 	var best []difference
 	var of *state

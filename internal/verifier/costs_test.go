@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
-// A program with many chains of calls to a long function costs bounded memory, and each instruction still counts once.
+// A program with many chains of calls to a long function costs bounded memory, and each instruction
+// still counts once.
 func TestCostsOfManyChainsOfCalls(t *testing.T) {
 	const outer, inner, long = 300, 60, 3000
 	var b strings.Builder

@@ -39,7 +39,8 @@ func (x *contexts) packetAccess(m *callMeta, t accessType) bool {
 // varCtx reports whether the context is plain memory, so that accesses to it need not be rewritten.
 func (x *contexts) varCtx() bool { return x.prog.typ == uapi.ProgTypeSyscall }
 
-// fixedCtx reports whether a constant may be added to the context pointer, because no access to it is rewritten.
+// fixedCtx reports whether a constant may be added to the context pointer, because no access to it
+// is rewritten.
 func (x *contexts) fixedCtx() bool {
 	switch progtype.Of(x.prog.typ).Context.Layout {
 	case progtype.StructLayout, progtype.SampleLayout:
@@ -171,7 +172,8 @@ func (x *contexts) sockAccess(t regType, off, size int) bool {
 	return false
 }
 
-// sockField: struct bpf_sock consists of words; ports, addresses, state, protocol and family may be loaded in parts.
+// sockField: struct bpf_sock consists of words; ports, addresses, state, protocol and family may be
+// loaded in parts.
 func sockField(off, size int, common bool) bool {
 	if off < 0 || off >= 80 || off%size != 0 || size > 4 {
 		return size == 8 && false
@@ -279,7 +281,8 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	return x.ctxPointer(off, arg, s, pt, pname, v)
 }
 
-// argIndex returns the argument at an offset of the context. Structs passed by value take several words.
+// argIndex returns the argument at an offset of the context. Structs passed by value take several
+// words.
 func argIndex(s *btf.Spec, fp *btf.Type, off int) int {
 	sum := 0
 	for i := range fp.Params {
@@ -295,8 +298,8 @@ func argIndex(s *btf.Spec, fp *btf.Type, off int) int {
 	return len(fp.Params) + (off-sum)/8
 }
 
-// readsPointerTo reports whether programs may read an argument that points to something other than a struct; the result
-// is a number. From 7.1 on this holds for every pointer.
+// readsPointerTo reports whether programs may read an argument that points to something other than
+// a struct; the result is a number. From 7.1 on this holds for every pointer.
 func (x *contexts) readsPointerTo(ptr, target *btf.Type) bool {
 	switch target.Kind {
 	case btf.KindVoid:
@@ -400,7 +403,8 @@ func (x *contexts) argsTrusted() bool {
 	return false
 }
 
-// trustedHook is false for LSM hooks that are called while an object is torn down (bpf_lsm_is_trusted).
+// trustedHook is false for LSM hooks that are called while an object is torn down
+// (bpf_lsm_is_trusted).
 func (x *contexts) trustedHook() bool {
 	switch strings.TrimPrefix(x.p.AttachTo, "bpf_lsm_") {
 	case "bpf_prog_free_security", "bpf_prog_free", "bpf_map_free_security", "bpf_map_free", "bpf_token_free", "file_free_security",

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// isCtxType reports whether a pointer type is the type of the program's context (btf_is_prog_ctx_type).
+// isCtxType reports whether a pointer type is the type of the program's context
+// (btf_is_prog_ctx_type).
 func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	t := s.MustType(ptr.Ref)
 	typ := u.prog.typ
@@ -40,7 +41,8 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	return false
 }
 
-// ctxNames are the user API structs that BPF_PROG_TYPE in include/linux/bpf_types.h names as contexts.
+// ctxNames are the user API structs that BPF_PROG_TYPE in include/linux/bpf_types.h names as
+// contexts.
 var ctxNames = sync.OnceValue(func() map[uapi.ProgType]string {
 	m := map[uapi.ProgType]string{}
 	for _, r := range progtype.All() {
@@ -74,7 +76,8 @@ func (u *subject) kernelCtx() uint32 {
 	return 0
 }
 
-// convertedCtx is the type that struct bpf_ctx_convert has for the program's context in the kernel (get_kern_ctx_btf_id).
+// convertedCtx is the type that struct bpf_ctx_convert has for the program's context in the kernel
+// (get_kern_ctx_btf_id).
 func (u *subject) convertedCtx() btf.ID {
 	if u.k.BTF == nil {
 		return 0
@@ -92,7 +95,8 @@ func (u *subject) convertedCtx() btf.ID {
 	return 0
 }
 
-// kernelCtxOf: a program that traces another program sees that program's context in its kernel form.
+// kernelCtxOf: a program that traces another program sees that program's context in its kernel
+// form.
 func (u *subject) kernelCtxOf(t uapi.ProgType, s *btf.Spec, target *btf.Type) (uint32, bool) {
 	row := progtype.Of(t)
 	if target.Name != row.Context.User && target.Name != "" {

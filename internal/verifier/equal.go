@@ -70,7 +70,8 @@ func (p *checkpoints) exactRegs(a, b *reg) bool {
 	return a.value == b.value && p.idmap.same(a.id, b.id) && p.idmap.same(a.ref, b.ref)
 }
 
-// safe reports whether everything proved with the old register also holds for the current one (regsafe).
+// safe reports whether everything proved with the old register also holds for the current one
+// (regsafe).
 func (p *checkpoints) safe(o, c *reg, x exactness) bool {
 	if !p.r.pairs {
 		return p.safeOld(o, c)
@@ -137,7 +138,8 @@ func (p *checkpoints) safeScalar(o, c *reg, x exactness) bool {
 	return o.Within(&c.Bounds) && o.Var.Contains(c.Var)
 }
 
-// pointerWithin reports whether a pointer is like an old one, with an offset that the old one may have too.
+// pointerWithin reports whether a pointer is like an old one, with an offset that the old one may
+// have too.
 func (p *checkpoints) pointerWithin(o, c *reg) bool {
 	v := o.value
 	if p.rules.Arcs {
@@ -182,7 +184,8 @@ func (p *checkpoints) allMisc(s *slot, from int) bool {
 	return true
 }
 
-// scalarOf returns what a load of a slot, starting at byte from, would yield, or nil if that is not a scalar.
+// scalarOf returns what a load of a slot, starting at byte from, would yield, or nil if that is not
+// a scalar.
 func (p *checkpoints) scalarOf(s *slot, from int) *reg {
 	if s.t[from] == slotSpill && s.reg.typ == scalar {
 		return &s.reg

@@ -1,10 +1,11 @@
 package verifier
 
-// Comparison of states as in releases before 6.3: registers that are the same in every respect are equal before
-// identities are looked at, and each frame maps identities on its own.
+// Comparison of states as in releases before 6.3: registers that are the same in every respect are
+// equal before identities are looked at, and each frame maps identities on its own.
 
-// mapOnce reports whether an identity of the old state corresponds to the current one. Unlike same, it takes 0 for an
-// identity and lets two old identities correspond to one current identity (check_ids before 6.3).
+// mapOnce reports whether an identity of the old state corresponds to the current one. Unlike same,
+// it takes 0 for an identity and lets two old identities correspond to one current identity
+// (check_ids before 6.3).
 func (m *idMap) mapOnce(old, cur uint32) bool {
 	for _, p := range m.pairs {
 		if p[0] == old {

@@ -19,11 +19,12 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// recordings are what kernels answered to the programs of this repository, and to those written for rules.
+// recordings are what kernels answered to the programs of this repository, and to those written for
+// rules.
 var recordings = []string{"../../conformance/verdicts/testdata/own.jsonl.gz", "../../conformance/verdicts/testdata/written.jsonl.gz"}
 
-// evidenceFile lists, for each rule that is recorded, a program that kernels answered differently: the rule, the program,
-// a kernel without the rule and one with it.
+// evidenceFile lists, for each rule that is recorded, a program that kernels answered differently:
+// the rule, the program, a kernel without the rule and one with it.
 const evidenceFile = "testdata/evidence.txt"
 
 type witness struct{ rule, program, without, with string }
@@ -68,8 +69,8 @@ func newCourt(t testing.TB) *court {
 	return c
 }
 
-// agrees reports whether the verifier says what the kernel said: the verdict, the message but for numbers, and how many
-// instructions were processed.
+// agrees reports whether the verifier says what the kernel said: the verdict, the message but for
+// numbers, and how many instructions were processed.
 func (c *court) agrees(l *verdicts.Line) bool {
 	x := c.replay.Compare(context.Background(), l)
 	switch {
@@ -81,8 +82,8 @@ func (c *court) agrees(l *verdicts.Line) bool {
 	return l.Processed == nil || *l.Processed == x.Ours.ProcessedInsns
 }
 
-// decides reports whether a recorded answer shows that its kernel has the rule, or lacks it: the verifier gives the
-// answer, and does not once the rule is turned around.
+// decides reports whether a recorded answer shows that its kernel has the rule, or lacks it: the
+// verifier gives the answer, and does not once the rule is turned around.
 func (c *court) decides(r since.Rule, l *verdicts.Line) bool {
 	return c.agrees(l) && c.changes(r, l)
 }
@@ -134,8 +135,8 @@ func (c *court) find(t testing.TB) map[since.Rule]witness {
 	return found
 }
 
-// Every rule whose row says "recorded" has a program that kernels answered differently because of it. With -update a list
-// that was deleted is made anew, which takes minutes.
+// Every rule whose row says "recorded" has a program that kernels answered differently because of
+// it. With -update a list that was deleted is made anew, which takes minutes.
 func TestRecordedRulesHaveWitnesses(t *testing.T) {
 	c := newCourt(t)
 	if _, err := os.Stat(evidenceFile); err != nil && *rewrite.Flag {

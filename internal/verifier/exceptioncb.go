@@ -12,8 +12,9 @@ import (
 // exceptionTag begins the declaration tag of the first function that names its exception callback.
 const exceptionTag = "exception_callback:"
 
-// exceptionCallback returns the slot at which the exception callback begins, 0 if there is none (bpf_find_exception_callback_insn_off). Kernels find it by a tag in the program's BTF; a
-// program without function information has none, unless it says where.
+// exceptionCallback returns the slot at which the exception callback begins, 0 if there is none
+// (bpf_find_exception_callback_insn_off). Kernels find it by a tag in the program's BTF; a program
+// without function information has none, unless it says where.
 func (l *layout) exceptionCallback() int {
 	switch {
 	case !l.has(since.Exceptions):

@@ -16,7 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
-// TestExceptionCallbacksAreNamedByTags: a kernel finds the callback by the declaration tags of the first function, whatever the loader says.
+// TestExceptionCallbacksAreNamedByTags: a kernel finds the callback by the declaration tags of the
+// first function, whatever the loader says.
 func TestExceptionCallbacksAreNamedByTags(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -66,7 +67,8 @@ func TestExceptionCallbacksAreNamedByTags(t *testing.T) {
 	}
 }
 
-// TestLogsMarkUse: up to 6.17 the log tells which registers and slots were written since the last state that is kept, and what later states read.
+// TestLogsMarkUse: up to 6.17 the log tells which registers and slots were written since the last
+// state that is kept, and what later states read.
 func TestLogsMarkUse(t *testing.T) {
 	for _, c := range []struct {
 		release uapi.Release

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// badRange logs the values that a register may have and those it must have (verbose_invalid_scalar).
+// badRange logs the values that a register may have and those it must have
+// (verbose_invalid_scalar).
 func (fs *frames) badRange(r *reg, rg retRange, where, name string) {
 	if !fs.has(since.ReturnRangeWords) {
 		t := r.Var.String()
@@ -44,7 +45,8 @@ func (fs *frames) tnumRange(rg retRange) string {
 
 func hexText(v uint64) string { return fmt.Sprintf("%#x", v) }
 
-// checkReturn checks the value returned by a program, a callback or a global function (check_return_code).
+// checkReturn checks the value returned by a program, a callback or a global function
+// (check_return_code).
 func (fs *frames) checkReturn(n int, name string) {
 	f := fs.cur.frames[0]
 	throws := n == 1 && fs.has(since.GlobalThrowRange) // an exception ends the program, wherever it is thrown
@@ -108,8 +110,8 @@ func (fs *frames) returnsVoid(sub int) bool {
 	return fs.p.BTF.MustType(fn.Ref).Ref == 0
 }
 
-// opsReturn: a struct_ops member that returns a pointer may return a reference that the program holds. It returns true
-// if r0 is one.
+// opsReturn: a struct_ops member that returns a pointer may return a reference that the program
+// holds. It returns true if r0 is one.
 func (fs *frames) opsReturn(n int) bool {
 	t := fs.prog.attachProto
 	if t == nil || fs.hookReturn() != progtype.ReturnsPointer || !fs.has(since.OpsReturnKptr) {

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// attachToProg checks extensions and programs that trace other programs (kernel/bpf/verifier.c bpf_check_attach_target).
+// attachToProg checks extensions and programs that trace other programs (kernel/bpf/verifier.c
+// bpf_check_attach_target).
 func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 	p, tgt := h.p, h.p.AttachProg
 	i := &h.prog
@@ -61,7 +62,8 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 	}
 }
 
-// inherit gives an extension the attach type of its target for the rest of the verification: what it may read, call and return (check_attach_btf_id).
+// inherit gives an extension the attach type of its target for the rest of the verification: what
+// it may read, call and return (check_attach_btf_id).
 func (h *attachment) inherit(tgt *Program) {
 	p := *h.p
 	p.Attach = tgt.Attach
@@ -91,7 +93,8 @@ func (h *attachment) recursion(tgt *Program) {
 	}
 }
 
-// changes reports whether the function of a program that begins at a slot, or one that it calls, changes packets.
+// changes reports whether the function of a program that begins at a slot, or one that it calls,
+// changes packets.
 func (h *attachment) changes(p *Program, start int) bool {
 	seen := map[int]bool{}
 	for todo := []int{start}; len(todo) > 0; {
@@ -134,7 +137,8 @@ func (p *Program) end(start int) int {
 	return end
 }
 
-// sameType checks that an extension has the type of the function it replaces (kernel/bpf/btf.c btf_check_func_type_match).
+// sameType checks that an extension has the type of the function it replaces (kernel/bpf/btf.c
+// btf_check_func_type_match).
 func (h *attachment) sameType(t *btf.Type) {
 	p, spec := h.p, h.p.AttachProg.BTF
 	if p.BTF == nil || len(p.Funcs) == 0 {

@@ -65,7 +65,8 @@ func TestExtensionsHaveTheTypeOfWhatTheyReplace(t *testing.T) {
 	}
 }
 
-// TestReliableFunctions: the types of static functions count if every call passes what they say (btf_check_subprog_call).
+// TestReliableFunctions: the types of static functions count if every call passes what they say
+// (btf_check_subprog_call).
 func TestReliableFunctions(t *testing.T) {
 	for _, c := range []struct {
 		object, prog string
@@ -94,8 +95,8 @@ func TestReliableFunctions(t *testing.T) {
 	}
 }
 
-// TestExtensionsWithoutTheirTarget: they are verified as if they replaced a function of their own type, in a program of the type whose context it
-// takes, and run on such a context.
+// TestExtensionsWithoutTheirTarget: they are verified as if they replaced a function of their own
+// type, in a program of the type whose context it takes, and run on such a context.
 func TestExtensionsWithoutTheirTarget(t *testing.T) {
 	obj, err := loader.Open("../../testdata/objects/clang-14/extcontexts.o")
 	require.NoError(t, err)

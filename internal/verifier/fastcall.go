@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// markFastcalls finds spills and fills around calls that preserve registers: the kernel removes them, and their slots
-// do not count (mark_fastcall_patterns).
+// markFastcalls finds spills and fills around calls that preserve registers: the kernel removes
+// them, and their slots do not count (mark_fastcall_patterns).
 func (l *layout) markFastcalls() {
 	for n := 0; n < l.nsubs(); n++ {
 		lowest := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// fieldKind is the kind of a field of a map value or object that only certain functions may access (enum
-// btf_field_type).
+// fieldKind is the kind of a field of a map value or object that only certain functions may access
+// (enum btf_field_type).
 type fieldKind uint32
 
 const (
@@ -275,7 +275,8 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			return
 		}
 		if !p.e.has(since.NestedFields) {
-			// Before 6.11 the kernel looks only at direct members of the type, and at variables of a data section.
+			// Before 6.11 the kernel looks only at direct members of the type, and at variables of
+			// a data section.
 			return
 		}
 		if n > 64 {

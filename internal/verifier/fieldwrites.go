@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// writableField reports which members of kernel structs a program may store to (btf_struct_access of its type).
+// writableField reports which members of kernel structs a program may store to (btf_struct_access
+// of its type).
 func (k *kernelMem) writableField(r *reg, off, size int) bool {
 	name := k.specName(r.spec, r.tid)
 	s := k.specs[r.spec-1]
@@ -64,7 +65,8 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 	return false
 }
 
-// tcpFields are the fields that congestion control algorithms may write, with the first release that allows it.
+// tcpFields are the fields that congestion control algorithms may write, with the first release
+// that allows it.
 var tcpFields = []struct {
 	typ, path string
 	from      since.Rule

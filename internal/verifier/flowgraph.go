@@ -2,7 +2,8 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/internal/uapi/since"
 
-// computePostorder orders the instructions of each function so that successors mostly come before predecessors.
+// computePostorder orders the instructions of each function so that successors mostly come before
+// predecessors.
 func (l *layout) computePostorder() {
 	state := make([]uint8, len(l.insns))
 	var buf [2]int
@@ -30,8 +31,8 @@ func (l *layout) computePostorder() {
 	l.subs[l.nsubs()].postorder = len(l.postorder)
 }
 
-// computeSCC numbers the loops: strongly connected components of more than one instruction, or with an edge to itself,
-// or of a call with a callback. It returns the highest number plus one.
+// computeSCC numbers the loops: strongly connected components of more than one instruction, or with
+// an edge to itself, or of a call with a callback. It returns the highest number plus one.
 func (l *layout) computeSCC() int {
 	n := len(l.insns)
 	const off = int(^uint(0) >> 1)

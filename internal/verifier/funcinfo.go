@@ -18,8 +18,8 @@ type funcArg struct {
 
 type argKind uint8
 
-// prepareArgs reads a function's prototype (btf_prepare_func_args). It refuses global functions whose prototype is not
-// supported.
+// prepareArgs reads a function's prototype (btf_prepare_func_args). It refuses global functions
+// whose prototype is not supported.
 func (l *layout) prepareArgs(sub int) bool {
 	sp := &l.subs[sub]
 	if sp.argsKnown {
@@ -58,7 +58,8 @@ func (l *layout) prepareArgs(sub int) bool {
 	return true
 }
 
-// pointsToArena reports whether a type tag says that a pointer leads to an arena (btf_scan_type_tags).
+// pointsToArena reports whether a type tag says that a pointer leads to an arena
+// (btf_scan_type_tags).
 func pointsToArena(s *btf.Spec, ptr *btf.Type) bool {
 	for t := s.MustType(ptr.Ref); t.Kind.IsMod(); t = s.MustType(t.Ref) {
 		if t.Kind == btf.KindTypeTag && !t.Flag && t.Name == "arena" {

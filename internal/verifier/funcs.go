@@ -56,8 +56,8 @@ func (fs *frames) callFunc(in *decode.Insn) stepResult {
 	if sp.linkage == funcGlobal && fs.funcInfo() {
 		return fs.callGlobal(sub)
 	}
-	// Static functions are explored in the caller's state; whether their arguments match the prototype matters only for
-	// programs that trace them.
+	// Static functions are explored in the caller's state; whether their arguments match the
+	// prototype matters only for programs that trace them.
 	sp.entered = true
 	sp.unreliable = sp.unreliable || !fs.reliableCall(sub, caller.regs[:])
 	fs.enterFunc(s, sub, fs.insn, copyArgs)
@@ -127,7 +127,8 @@ func (fs *frames) tryArgs(sub int) (errno uapi.Errno) {
 	return fs.matchArgs(sub)
 }
 
-// matchArgs checks the arguments passed to a global function against its prototype (btf_check_func_arg_match).
+// matchArgs checks the arguments passed to a global function against its prototype
+// (btf_check_func_arg_match).
 func (fs *frames) matchArgs(sub int) uapi.Errno {
 	fs.layout.prepareArgs(sub)
 	for i, a := range fs.subs[sub].args {
@@ -185,8 +186,8 @@ func (fs *frames) argName(i int) string {
 	return "arg#" + itoa(i)
 }
 
-// tryMem reports whether a register points to memory of the given size, where the kernel continues with an error of its
-// own.
+// tryMem reports whether a register points to memory of the given size, where the kernel continues
+// with an error of its own.
 func (fs *frames) tryMem(n int, size uint32) (ok bool) {
 	defer func() {
 		if x := recover(); x != nil {

@@ -84,7 +84,8 @@ func (c *helpers) checkMaySleep(kind, name string, id int32) {
 	}
 }
 
-// helperSpecial performs the checks specific to one helper; it returns whether the packet may have changed.
+// helperSpecial performs the checks specific to one helper; it returns whether the packet may have
+// changed.
 func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool {
 	regs := c.regs()
 	switch id {
@@ -199,7 +200,8 @@ func (c *helpers) checkFuncIP(h *proto.Helper) {
 	}
 }
 
-// checkSetRetval checks the value that a hook shall return: for LSM hooks since 7.0, and for all, as 32 bits, since 7.2. Programs of getsockopt set any.
+// checkSetRetval checks the value that a hook shall return: for LSM hooks since 7.0, and for all,
+// as 32 bits, since 7.2. Programs of getsockopt set any.
 func (c *helpers) checkSetRetval(regs *[11]reg) {
 	if c.has(since.RetvalForAll) {
 		c.checkRetval32(&regs[1])

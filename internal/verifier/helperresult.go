@@ -148,8 +148,8 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 	c.values.sane(r)
 }
 
-// retvalRange is what bpf_get_retval may return: that of LSM hooks is known since 6.19, and that of other hooks but getsockopt, where user space may
-// get any number, since 7.2.
+// retvalRange is what bpf_get_retval may return: that of LSM hooks is known since 6.19, and that of
+// other hooks but getsockopt, where user space may get any number, since 7.2.
 func (c *helpers) retvalRange() (retRange, bool) {
 	switch {
 	case c.prog.typ == uapi.ProgTypeLSM && c.p.Attach == uapi.AttachLSMCgroup:

@@ -31,8 +31,8 @@ var (
 	reAllocInsn = lazyre.New(`id=(\d+) alloc_insn=(\d+)`)
 )
 
-// RefusalHistory verifies the program again up to the refusal and returns the instructions that led to the register it
-// is about, oldest first.
+// RefusalHistory verifies the program again up to the refusal and returns the instructions that led
+// to the register it is about, oldest first.
 func RefusalHistory(ctx context.Context, k *Kernel, p *Program, v *Verdict) ([]Cause, error) {
 	if v.Outcome != Refused || v.Insn < 0 || v.Errno == uapi.E2BIG {
 		return nil, nil
@@ -48,8 +48,8 @@ func RefusalHistory(ctx context.Context, k *Kernel, p *Program, v *Verdict) ([]C
 	return History(p.Insns, logs[len(logs)-1]), nil
 }
 
-// History follows the register or reference that a log's message is about back through the log's steps, oldest first.
-// The steps must be those of insns.
+// History follows the register or reference that a log's message is about back through the log's
+// steps, oldest first. The steps must be those of insns.
 func History(insns []decode.Insn, l *klog.Log) []Cause {
 	if len(l.Steps) == 0 {
 		return nil
@@ -104,8 +104,8 @@ func (h *historian) insn(i int) (decode.Insn, bool) {
 	return h.insns[at], true
 }
 
-// culprit returns the register that messages are about: the first one they name, else the address register of the last
-// instruction.
+// culprit returns the register that messages are about: the first one they name, else the address
+// register of the last instruction.
 func (h *historian) culprit(messages string) (place, bool) {
 	if m := reReg.FindStringSubmatch(messages); m != nil {
 		n, _ := strconv.Atoi(m[1])
@@ -164,8 +164,8 @@ func (h *historian) add(i int, state, what string) {
 	h.out = append(h.out, c)
 }
 
-// origin reports whether an instruction wrote or narrowed the followed place, and what to follow before it; more is
-// false where the value originates.
+// origin reports whether an instruction wrote or narrowed the followed place, and what to follow
+// before it; more is false where the value originates.
 func origin(in *decode.Insn, what place) (next place, written, more bool) {
 	switch class(in) {
 	case clsALU, clsALU64:
@@ -208,8 +208,8 @@ func origin(in *decode.Insn, what place) (next place, written, more bool) {
 	return what, tests, true
 }
 
-// StateOf extracts the state of a register or slot: from "R1=ctx() R2_w=scalar(umax=7,var_off=(0x0; 0x7))" and "R2" it
-// returns "scalar(…)".
+// StateOf extracts the state of a register or slot: from "R1=ctx() R2_w=scalar(umax=7,var_off=(0x0;
+// 0x7))" and "R2" it returns "scalar(…)".
 func StateOf(state, what string) string {
 	depth, start := 0, 0
 	for i := 0; i <= len(state); i++ {

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// checkFields checks that unused fields of an instruction are 0. From 7.1 on all instructions are checked in advance
-// (check_insn_fields); earlier releases check an instruction when they reach it.
+// checkFields checks that unused fields of an instruction are 0. From 7.1 on all instructions are
+// checked in advance (check_insn_fields); earlier releases check an instruction when they reach it.
 func (u *subject) checkFields(in *decode.Insn) {
 	switch class(in) {
 	case clsALU, clsALU64:

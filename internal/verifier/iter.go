@@ -109,8 +109,8 @@ func (c *kfuncs) iterReg(m *callMeta) *reg {
 	return &c.cur.frames[m.iterFrame].stack[m.iterSpi].reg
 }
 
-// iterNextCall explores both outcomes of a call for the next element: there is one, or the iterator has reached its end
-// (process_iter_next_call).
+// iterNextCall explores both outcomes of a call for the next element: there is one, or the iterator
+// has reached its end (process_iter_next_call).
 func (c *kfuncs) iterNextCall(m *callMeta) {
 	cur := c.cur
 	it := c.iterReg(m)

@@ -7,15 +7,16 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// iterCtxArg is an argument of an iterator program: its offset in the context, and the type it points to. Arguments
-// that are not listed are valid objects.
+// iterCtxArg is an argument of an iterator program: its offset in the context, and the type it
+// points to. Arguments that are not listed are valid objects.
 type iterCtxArg struct {
 	off  int
 	typ  regType
 	name string
 }
 
-// iterCtx lists, for each iterator, the context members that may be null at the end (ctx_arg_info of bpf_iter_reg).
+// iterCtx lists, for each iterator, the context members that may be null at the end (ctx_arg_info
+// of bpf_iter_reg).
 var iterCtx = map[string][]iterCtxArg{
 	"task":               {{8, ptrBTF | maybeNull | ptrTrusted, "task_struct"}},
 	"task_file":          {{8, ptrBTF | maybeNull, "task_struct"}, {24, ptrBTF | maybeNull, "file"}},

@@ -432,7 +432,8 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 	return true
 }
 
-// kfuncBTF checks for a pointer to a kernel object of the parameter's type (process_kf_arg_ptr_to_btf_id).
+// kfuncBTF checks for a pointer to a kernel object of the parameter's type
+// (process_kf_arg_ptr_to_btf_id).
 func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	k := m.k
 	r := c.reg(n)

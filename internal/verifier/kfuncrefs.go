@@ -76,7 +76,8 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	return k
 }
 
-// dropInTracing: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there.
+// dropInTracing: programs that may run in an NMI cannot drop objects with fields that are unsafe to
+// free there.
 func (c *kfuncs) dropInTracing(m *callMeta) {
 	if !c.has(since.UnsafeDrop) || !m.k.is(proto.DropsObject|proto.DropsPercpu) {
 		return

@@ -18,7 +18,8 @@ func KernelOf(t *loader.Target) *Kernel {
 	return k
 }
 
-// FromLinked creates the program that libbpf would pass to the kernel. It fails if the program was not linked.
+// FromLinked creates the program that libbpf would pass to the kernel. It fails if the program was
+// not linked.
 func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
 	if lp.Status == loader.StatusRefused && len(lp.Insns) == 0 {
 		return nil, fmt.Errorf("%w: %w", ErrProgram, lp.Err)
@@ -53,7 +54,8 @@ func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
 	return p, nil
 }
 
-// passedBTF is the BTF that the kernel gets with the object's maps and programs: none if the kernel refuses it.
+// passedBTF is the BTF that the kernel gets with the object's maps and programs: none if the kernel
+// refuses it.
 func passedBTF(l *loader.Linked) *btf.Spec {
 	if l.NoBTF != nil {
 		return nil
@@ -149,7 +151,8 @@ func (c *mapConverter) convert(m *loader.Map) *Map {
 	return d
 }
 
-// vars finds the offsets of a data section's variables, because the DATASEC of an object file contains only names.
+// vars finds the offsets of a data section's variables, because the DATASEC of an object file
+// contains only names.
 func (c *mapConverter) vars(m *loader.Map) []MapVar {
 	if m.Datasec == 0 {
 		return nil

@@ -111,7 +111,8 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 	}
 }
 
-// touchLinked logs a register or slot that was narrowed with another one, even if nothing reads it any more.
+// touchLinked logs a register or slot that was narrowed with another one, even if nothing reads it
+// any more.
 func (c *conditions) touchLinked(l linkedReg) {
 	if l.isReg {
 		c.log.touch(int(l.index))

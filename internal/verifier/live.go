@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// stackLiveness computes, for each chain of calls, which stack slots may be read from an instruction on, from the reads
-// and writes seen during exploration (kernel/bpf/liveness.c of 6.18).
+// stackLiveness computes, for each chain of calls, which stack slots may be read from an
+// instruction on, from the reads and writes seen during exploration (kernel/bpf/liveness.c of
+// 6.18).
 type stackLiveness struct {
 	instances map[chainKey]*instance
 	cur       *instance

@@ -13,7 +13,8 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 func sortInts(s []int)  { slices.Sort(s) }
 
-// loadImm checks the load of a 64-bit immediate, a map, a function or a kernel variable (check_ld_imm).
+// loadImm checks the load of a 64-bit immediate, a map, a function or a kernel variable
+// (check_ld_imm).
 func (e *explorer) loadImm(in *decode.Insn) {
 	if sizeOf(in) != 8 {
 		e.refuse(refusal.InvalidBPFLDIMMInsn)

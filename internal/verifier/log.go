@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// logger writes the kernel's log. At log level 1 it holds back the text of a path, which is dropped if the path
-// succeeds.
+// logger writes the kernel's log. At log level 1 it holds back the text of a path, which is dropped
+// if the path succeeds.
 type logger struct {
 	w     io.Writer
 	level int
@@ -141,7 +141,8 @@ func (l *logger) functions(subs []subprog) {
 	}
 }
 
-// liveRegisters logs the instructions with the registers that are live after each, and with their loops.
+// liveRegisters logs the instructions with the registers that are live after each, and with their
+// loops.
 func (l *logger) liveRegisters(e *position) {
 	if l.level < 2 {
 		return
@@ -196,8 +197,8 @@ func (l *logger) markParent(e *position, b *backtrack, s *state, fr int) {
 	}
 }
 
-// propagates logs the registers and slots of a frame that must be precise because they were in a state that covers this
-// one.
+// propagates logs the registers and slots of a frame that must be precise because they were in a
+// state that covers this one.
 func (l *logger) propagates(b *backtrack, fr int) {
 	if l.level < 2 || b.regs[fr] == 0 && b.stacks[fr] == 0 {
 		return
@@ -221,7 +222,8 @@ func (l *logger) iterations(in *instance, n int) {
 	l.note("%s live stack update done in %d iterations", in.chain(), n)
 }
 
-// marks logs which slots of a frame an instruction is now known to need (live) or to have written (written).
+// marks logs which slots of a frame an instruction is now known to need (live) or to have written
+// (written).
 func (l *logger) marks(in *instance, frame, insn int, what string, before, after uint64) {
 	if before == after {
 		return
@@ -301,8 +303,8 @@ func (l *logger) changes(e *position) {
 	l.touched, l.all, l.slots = 0, false, [maxFrames]uint64{}
 }
 
-// sourceLine logs the source line of the instruction if it differs from the previous one. Up to 6.8 there is no file
-// and line number.
+// sourceLine logs the source line of the instruction if it differs from the previous one. Up to 6.8
+// there is no file and line number.
 func (l *logger) sourceLine(e *position) {
 	ln := e.lineAt(e.insn)
 	if ln == nil || ln == l.lastLine {

@@ -25,8 +25,9 @@ func insnText(e *position, i int) string {
 	})
 }
 
-// InsnText returns an instruction as kernels' logs and bpftool have it (print_bpf_insn): "r1 = *(u64 *)(r1 +0)". Addresses are 0, as in the
-// logs of loads that may not see them. kfunc names the kernel function that a call leads to, "" where it is not known.
+// InsnText returns an instruction as kernels' logs and bpftool have it (print_bpf_insn): "r1 =
+// *(u64 *)(r1 +0)". Addresses are 0, as in the logs of loads that may not see them. kfunc names the
+// kernel function that a call leads to, "" where it is not known.
 func InsnText(insns []decode.Insn, i int, kfunc func(i int) string) string {
 	in := &insns[i]
 	switch class(in) {

@@ -10,7 +10,8 @@ func stateText(e *position, s *state, fr int) string {
 	return frameText(e, s, fr, 0x7ff, ^uint64(0), true)
 }
 
-// contentText is stateText without marks of use, which are about the past of a state and not about what it contains.
+// contentText is stateText without marks of use, which are about the past of a state and not about
+// what it contains.
 func contentText(e *position, s *state, fr int) string {
 	return frameText(e, s, fr, 0x7ff, ^uint64(0), false)
 }
@@ -50,8 +51,9 @@ func frameText(e *position, s *state, fr int, regs uint32, slots uint64, marks b
 	return strings.TrimPrefix(b.String(), " ")
 }
 
-// marksText tells what is known of the use of a register or slot: that it was read, that it was written, and that the state is complete (print_liveness). Releases from 6.18 on know it
-// from the program and keep no marks.
+// marksText tells what is known of the use of a register or slot: that it was read, that it was
+// written, and that the state is complete (print_liveness). Releases from 6.18 on know it from the
+// program and keep no marks.
 func marksText(e *position, r *reg, wanted bool) string {
 	if !wanted || e.r.static || r.live&(liveRead|liveWritten|liveDone) == 0 {
 		return ""
@@ -213,7 +215,8 @@ func unsignedText(v uint64) string {
 	return fmt.Sprintf("%#x", v)
 }
 
-// rangesText lists the bounds that carry information; equal ones are printed together (print_scalar_ranges).
+// rangesText lists the bounds that carry information; equal ones are printed together
+// (print_scalar_ranges).
 func rangesText(r *reg) []string {
 	type end struct {
 		name   string

@@ -120,7 +120,8 @@ func (p *checkpoints) incompleteMarks(s *state) bool {
 
 const maxBackedgeTurns = 64
 
-// propagateBackedges propagates precision marks along the back edges of a loop until nothing changes.
+// propagateBackedges propagates precision marks along the back edges of a loop until nothing
+// changes.
 func (p *checkpoints) propagateBackedges(v *sccVisit) {
 	changed := true
 	for n := 0; changed; n++ {

@@ -15,9 +15,9 @@ func hasDirectValue(t uapi.MapType) bool {
 	return t == uapi.MapTypeArray || t == uapi.MapTypeArena || t == uapi.MapTypeInsnArray
 }
 
-// mapsOfFunc pairs helpers with the map types that they are for (check_map_func_compatibility). A helper without a row
-// is for maps of every type; a type that a row names takes no helpers but those that name it, with the exceptions in
-// alsoTakes.
+// mapsOfFunc pairs helpers with the map types that they are for (check_map_func_compatibility). A
+// helper without a row is for maps of every type; a type that a row names takes no helpers but
+// those that name it, with the exceptions in alsoTakes.
 var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
 	uapi.FuncTailCall:               {uapi.MapTypeProgArray},
 	uapi.FuncPerfEventRead:          {uapi.MapTypePerfEventArray},
@@ -58,7 +58,8 @@ var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
 
 // checkMapFunc checks that a helper accepts a map's type.
 
-// alsoTakes lists which of the helpers for maps of every type a type takes that has helpers of its own, or takes few.
+// alsoTakes lists which of the helpers for maps of every type a type takes that has helpers of its
+// own, or takes few.
 var alsoTakes = map[uapi.MapType][]uapi.FuncID{
 	uapi.MapTypeRingbuf:      {uapi.FuncRingbufSubmitDynptr, uapi.FuncRingbufDiscardDynptr},
 	uapi.MapTypeDevmap:       {uapi.FuncMapLookupElem},

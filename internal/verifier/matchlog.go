@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// MatchLog finds the program of an object that a log is about: the one it names, else the one with the log's
-// instructions. fits is false if the instructions differ, because the log is of another build of the object.
+// MatchLog finds the program of an object that a log is about: the one it names, else the one with
+// the log's instructions. fits is false if the instructions differ, because the log is of another
+// build of the object.
 func MatchLog(l *loader.Linked, log *klog.Log) (lp *loader.LinkedProgram, fits bool) {
 	if lp, ok := l.Program(log.Program); ok {
 		return lp, stepsEqual(lp, log) >= enough
@@ -25,7 +26,8 @@ func MatchLog(l *loader.Linked, log *klog.Log) (lp *loader.LinkedProgram, fits b
 	return lp, true
 }
 
-// enough is the share of a log's instructions that must match: those that CO-RE poisons differ between kernels.
+// enough is the share of a log's instructions that must match: those that CO-RE poisons differ
+// between kernels.
 const enough = 0.9
 
 // stepsEqual returns the share of a log's instructions that the program has at the same positions.
@@ -40,5 +42,6 @@ func stepsEqual(lp *loader.LinkedProgram, log *klog.Log) float64 {
 	return float64(same+1) / float64(len(log.Steps)+1)
 }
 
-// Meaning explains a line of the kernel's log and what to do about it; "" if there is no explanation.
+// Meaning explains a line of the kernel's log and what to do about it; "" if there is no
+// explanation.
 func Meaning(message string) string { return refusal.Explain(message) }

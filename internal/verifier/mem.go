@@ -105,8 +105,8 @@ func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
 	}
 }
 
-// offsets returns the range of a pointer's variable offset. Where that is an arc, it has the constant part in it, which is
-// taken from off then.
+// offsets returns the range of a pointer's variable offset. Where that is an arc, it has the
+// constant part in it, which is taken from off then.
 func (a *memory) offsets(r *reg, off *int) num.Bounds {
 	if !a.rules.Arcs || r.off == 0 {
 		return r.Bounds
@@ -216,8 +216,8 @@ func (a *memory) checkPacket(n, off, size int, zeroOK bool) {
 	}
 }
 
-// access checks a load or store of size bytes at off from register n; value is the register that is loaded or stored,
-// or -1 (check_mem_access).
+// access checks a load or store of size bytes at off from register n; value is the register that is
+// loaded or stored, or -1 (check_mem_access).
 func (a *memory) access(insn, n, off, size int, t accessType, value int, strict, sx bool) {
 	r := a.reg(n)
 	a.checkAlign(r, off, size, strict)
@@ -391,7 +391,8 @@ func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 
 func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx bool) {
 	r := a.reg(n)
-	// From 7.0 on accesses to the context of a syscall program may be at any offset, aligned or not.
+	// From 7.0 on accesses to the context of a syscall program may be at any offset, aligned or
+	// not.
 	if a.contexts.varCtx() && a.has(since.SyscallVarCtx) {
 		a.checkRegion(n, off, size, math.MaxUint16, false)
 		if t == read && value >= 0 {
@@ -451,7 +452,8 @@ func (a *memory) store(in *decode.Insn) {
 	a.samePointer(t, false)
 }
 
-// samePointer checks that an instruction which the kernel rewrites always works on the same kind of pointer.
+// samePointer checks that an instruction which the kernel rewrites always works on the same kind of
+// pointer.
 func (a *memory) samePointer(t regType, trustMayDiffer bool) {
 	p := &a.curAux().ptrType
 	if *p == notInit {

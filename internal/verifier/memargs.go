@@ -10,7 +10,8 @@ import (
 
 func (a *memory) plainOffset(r *reg, n int) { a.argOffset(r, n, false) }
 
-// argOffset is plainOffset for an argument that may have to be the context: programs that are called with it rely on its beginning.
+// argOffset is plainOffset for an argument that may have to be the context: programs that are
+// called with it rely on its beginning.
 func (a *memory) argOffset(r *reg, n int, context bool) {
 	switch r.typ {
 	case ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRdonly, ptrMem | memRingbuf, ptrBuf, ptrBuf | memRdonly, ptrArena, scalar:

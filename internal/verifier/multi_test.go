@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
-// A kernel with a function to trace, and from 7.2 on the one that stands for those that programs are attached to later.
+// A kernel with a function to trace, and from 7.2 on the one that stands for those that programs
+// are attached to later.
 func tracedKernel(t testing.TB, r since.Release) *verifier.Kernel {
 	b := btf.NewBuilder(nil)
 	word := b.Int("int", 4, 1)
@@ -31,7 +32,8 @@ func tracedKernel(t testing.TB, r since.Release) *verifier.Kernel {
 	return &verifier.Kernel{Release: r, BTF: spec}
 }
 
-// Programs that trace many functions are verified as if they traced one without arguments, from 7.2 on.
+// Programs that trace many functions are verified as if they traced one without arguments, from 7.2
+// on.
 func TestProgramsOfManyFunctions(t *testing.T) {
 	for _, c := range []struct {
 		text     string
@@ -96,7 +98,8 @@ func TestNullInRegisters(t *testing.T) {
 	}
 }
 
-// A 32-bit sum says something about the register it was made of only if that has no more than 32 bits.
+// A 32-bit sum says something about the register it was made of only if that has no more than 32
+// bits.
 func TestLinksOf32BitSums(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -110,7 +113,8 @@ func TestLinksOf32BitSums(t *testing.T) {
 	}
 }
 
-// The quotient of the least number and -1 is that number, and nothing is known if others may be divided too.
+// The quotient of the least number and -1 is that number, and nothing is known if others may be
+// divided too.
 func TestQuotientOfTheLeastNumber(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -125,7 +129,8 @@ func TestQuotientOfTheLeastNumber(t *testing.T) {
 	}
 }
 
-// Programs that run when a function returns are not for functions that never do, those of sessions among them, nor, from 7.2 on, for results of more than eight bytes.
+// Programs that run when a function returns are not for functions that never do, those of sessions
+// among them, nor, from 7.2 on, for results of more than eight bytes.
 func TestFunctionsWhoseReturnIsTraced(t *testing.T) {
 	for _, c := range []struct {
 		to      string

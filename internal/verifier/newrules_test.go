@@ -41,7 +41,8 @@ func TestCallbacksOfTimersDoNotSleep(t *testing.T) {
 	}
 }
 
-// A lookup with a constant key in an array that may be an inner map of any size may fail from 6.18 on.
+// A lookup with a constant key in an array that may be an inner map of any size may fail from 6.18
+// on.
 func TestLookupsInInnerMapsMayFail(t *testing.T) {
 	for _, c := range []struct {
 		release uapi.Release
@@ -110,7 +111,8 @@ func TestCallsTakeSeveralReferences(t *testing.T) {
 	}
 }
 
-// Probes may store to their registers from 6.19 on; what they are attached to is not known when they are loaded.
+// Probes may store to their registers from 6.19 on; what they are attached to is not known when
+// they are loaded.
 func TestProbesStoreToRegisters(t *testing.T) {
 	k := verifier.KernelOf(embeddedTarget(t))
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// If a kernel refuses the object's BTF, it gets programs and maps without it and refuses what needs types. Linux 6.18 answered so; 6.1 does not
-// check the struct in question and accepts all.
+// If a kernel refuses the object's BTF, it gets programs and maps without it and refuses what needs
+// types. Linux 6.18 answered so; 6.1 does not check the struct in question and accepts all.
 func TestProgramsOfRefusedBTF(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/num"
 )
 
-// Open is a number in a frozen map that user space or the kernel's configuration chooses before the program is loaded. It is at least Lo and at most
-// Hi, unsigned, and has the bits of Bits.
+// Open is a number in a frozen map that user space or the kernel's configuration chooses before the
+// program is loaded. It is at least Lo and at most Hi, unsigned, and has the bits of Bits.
 type Open struct {
 	Off, Size uint32
 	Lo, Hi    uint64
@@ -33,7 +33,8 @@ func (o *Open) bounds(r num.Rules) num.Bounds {
 	return b
 }
 
-// openAt reports whether a load reads an open number, and returns it if the load is of exactly that.
+// openAt reports whether a load reads an open number, and returns it if the load is of exactly
+// that.
 func (m *Map) openAt(at int64, size int) (o *Open, open bool) {
 	i := sort.Search(len(m.Open), func(i int) bool { return int64(m.Open[i].Off)+int64(m.Open[i].Size) > at })
 	if i == len(m.Open) || int64(m.Open[i].Off) >= at+int64(size) {

@@ -10,11 +10,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// The parts of a verification, each with state that only it writes. A part uses only parts declared before it
-// (TestRoomsPointDown). Those that work during exploration embed the position, and with it the subject.
+// The parts of a verification, each with state that only it writes. A part uses only parts declared
+// before it (TestRoomsPointDown). Those that work during exploration embed the position, and with
+// it the subject.
 
-// subject is what is verified: the program, the kernel's rules, and what is known about instructions, functions, maps
-// and types. It also collects the lines that the kernel would log, and ends a verification.
+// subject is what is verified: the program, the kernel's rules, and what is known about
+// instructions, functions, maps and types. It also collects the lines that the kernel would log,
+// and ends a verification.
 type subject struct {
 	ctx     context.Context
 	k       *Kernel
@@ -61,9 +63,9 @@ type attachment struct {
 	*subject
 }
 
-// layout checks the program's structure before exploration: functions, jumps, references, function types. It also
-// computes what later parts need to know about instructions: where states are kept, which registers are live, which
-// values are constant.
+// layout checks the program's structure before exploration: functions, jumps, references, function
+// types. It also computes what later parts need to know about instructions: where states are kept,
+// which registers are live, which values are constant.
 type layout struct {
 	*subject
 }
@@ -73,8 +75,8 @@ type limits struct {
 	*subject
 }
 
-// liveness knows which registers and stack slots may be read again: by marks in states, per call chain, or computed in
-// advance.
+// liveness knows which registers and stack slots may be read again: by marks in states, per call
+// chain, or computed in advance.
 type liveness struct {
 	*position
 
@@ -143,7 +145,8 @@ type contexts struct {
 	*position
 }
 
-// memory checks loads, stores and atomic operations through pointers of every kind, and memory passed to calls.
+// memory checks loads, stores and atomic operations through pointers of every kind, and memory
+// passed to calls.
 type memory struct {
 	*position
 	precision *precision
@@ -167,7 +170,8 @@ type arguments struct {
 	memory    *memory
 }
 
-// checkpoints holds the states kept at instructions. They end paths that an earlier state covers, and loops.
+// checkpoints holds the states kept at instructions. They end paths that an earlier state covers,
+// and loops.
 type checkpoints struct {
 	*position
 	liveness  *liveness
@@ -236,7 +240,8 @@ type kfuncs struct {
 	frames      *frames
 }
 
-// conditions checks conditional jumps: which branches are possible, and what each implies about registers.
+// conditions checks conditional jumps: which branches are possible, and what each implies about
+// registers.
 type conditions struct {
 	*position
 	pool        *pool

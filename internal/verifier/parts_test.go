@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A part of the verifier that knows a later one would be the start of a knot: every struct of rooms.go has only structs of earlier
-// lines as fields.
+// A part of the verifier that knows a later one would be the start of a knot: every struct of
+// rooms.go has only structs of earlier lines as fields.
 func TestRoomsPointDown(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "rooms.go", nil, 0)
 	require.NoError(t, err)

@@ -30,7 +30,8 @@ func (a *values) saneOffset(r *reg, t regType) {
 	}
 }
 
-// sanePlace is saneOffset for the offset of a pointer, from the release on that has it in one range.
+// sanePlace is saneOffset for the offset of a pointer, from the release on that has it in one
+// range.
 func (a *values) sanePlace(r *reg, t regType) {
 	at := r.place()
 	if v := int64(at.Var.Value); at.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff) {
@@ -162,7 +163,8 @@ func (a *values) subOffset(d, p, off *reg) {
 	d.setOffset(p, &b)
 }
 
-// pointerRules are the rules for sums with pointers: what releases learned for sums of scalars is not for them, but arcs.
+// pointerRules are the rules for sums with pointers: what releases learned for sums of scalars is
+// not for them, but arcs.
 func (a *values) pointerRules() num.Rules { return num.Rules{Arcs: a.rules.Arcs} }
 
 // setOffset makes b the variable part of the offset of a pointer; pointers have no 32-bit ranges.

@@ -10,7 +10,8 @@ func (p *position) frame() *frame { return p.cur.frames[p.cur.curFrame] }
 
 func (p *position) curAux() *insnAux { return &p.aux[p.insn] }
 
-// refList returns the references of a state: its own, or in releases before 6.14 those of its current frame.
+// refList returns the references of a state: its own, or in releases before 6.14 those of its
+// current frame.
 func (p *position) refList(s *state) *[]ref {
 	if p.r.stateRefs {
 		return &s.refs

@@ -2,9 +2,11 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/internal/uapi/since"
 
-// Precision tracking as in releases before 6.5: within one frame, and only through whole stack slots addressed by r10.
+// Precision tracking as in releases before 6.5: within one frame, and only through whole stack
+// slots addressed by r10.
 
-// preciseOld marks a register, or a spilled one, as precise (__mark_chain_precision of 5.10 to 6.4).
+// preciseOld marks a register, or a spilled one, as precise (__mark_chain_precision of 5.10 to
+// 6.4).
 func (t *precision) preciseOld(r, spi int) { t.markOld(t.cur.curFrame, r, spi) }
 
 func (t *precision) markOld(fr, r, spi int) {
@@ -159,7 +161,8 @@ func (t *precision) allPreciseOld() {
 	}
 }
 
-// tracksParts: spills of less than 8 bytes are tracked, as those and the maintained older releases do.
+// tracksParts: spills of less than 8 bytes are tracked, as those and the maintained older releases
+// do.
 func (t *precision) tracksParts() bool {
 	return t.has(since.SmallSpillTracking) || t.r.unpreciseCheckpoints
 }
@@ -249,7 +252,8 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 	return backOK
 }
 
-// propagatePrecisionOld applies the precision marks of a kept state to the path to the current state.
+// propagatePrecisionOld applies the precision marks of a kept state to the path to the current
+// state.
 func (t *precision) propagatePrecisionOld(old *state) {
 	unread := !t.has(since.UnreadPrecision) && !t.r.unpreciseCheckpoints
 	frames := []int{old.curFrame}

@@ -57,7 +57,8 @@ func (h *attachment) setupProg() {
 	}
 }
 
-// checkAttach finds the attach target, and refuses targets that cannot be attached to (check_attach_btf_id).
+// checkAttach finds the attach target, and refuses targets that cannot be attached to
+// (check_attach_btf_id).
 func (h *attachment) checkAttach() {
 	p := h.p
 	row := progtype.Of(p.Type)
@@ -133,8 +134,8 @@ func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 	return 0
 }
 
-// opsArgs reads the stub of a member; the suffixes of its parameters mark arguments that may be null or that are
-// references.
+// opsArgs reads the stub of a member; the suffixes of its parameters mark arguments that may be
+// null or that are references.
 func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 	h.prog.ctxArgs = map[int]ctxValue{}
 	if !h.has(since.OpsArgSuffixes) {

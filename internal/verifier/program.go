@@ -30,7 +30,8 @@ type Kernel struct {
 	CPUs int
 	// Lockdown is how much the kernel is locked down, which decides whether it has some helpers.
 	Lockdown proto.Lockdown
-	// Kconfig decides what depends on the configuration; options that are not set default to a distribution's value.
+	// Kconfig decides what depends on the configuration; options that are not set default to a
+	// distribution's value.
 	Kconfig map[string]string
 }
 
@@ -46,19 +47,22 @@ type Program struct {
 	Name   string
 	Type   uapi.ProgType
 	Attach uapi.AttachType
-	// AttachTo is the attach target by name, as in the section name; AttachID is its BTF id in AttachModule ("" and
-	// "vmlinux" are the kernel itself).
+	// AttachTo is the attach target by name, as in the section name; AttachID is its BTF id in
+	// AttachModule ("" and "vmlinux" are the kernel itself).
 	AttachTo     string
 	AttachID     btf.ID
 	AttachModule string
-	// Reliable are the slots at which static functions begin whose types programs that trace them may rely on: [Verdict.Reliable].
+	// Reliable are the slots at which static functions begin whose types programs that trace them
+	// may rely on: [Verdict.Reliable].
 	Reliable []int
 	// Untyped says that they may not rely on the type of its first function: [Verdict.Untyped].
 	Untyped bool
-	// AttachProg is the program that an extension replaces or a tracing program traces (BPF_PROG_TYPE_EXT and
-	// attach_prog_fd), or nil. If set, AttachID is an id in its BTF. Of the program that it attaches to itself, Type and Attach are enough.
+	// AttachProg is the program that an extension replaces or a tracing program traces
+	// (BPF_PROG_TYPE_EXT and attach_prog_fd), or nil. If set, AttachID is an id in its BTF. Of the
+	// program that it attaches to itself, Type and Attach are enough.
 	AttachProg *Program
-	// OrTargets are others that AttachProg may be, if it is not known: the program is accepted if it is with one of them.
+	// OrTargets are others that AttachProg may be, if it is not known: the program is accepted if
+	// it is with one of them.
 	OrTargets []*Program
 	// StructOps is the member that a struct_ops program implements.
 	StructOps *StructOpsMember
@@ -95,8 +99,9 @@ type FuncInfo struct {
 	Insn int
 	Type btf.ID // FUNC in Program.BTF
 	Name string
-	// Static means that the function is static, whatever its type says: libbpf changes the types of hidden functions (bpf_object__sanitize_btf,
-	// mark_btf_static), so that the kernel verifies them with each call.
+	// Static means that the function is static, whatever its type says: libbpf changes the types of
+	// hidden functions (bpf_object__sanitize_btf, mark_btf_static), so that the kernel verifies
+	// them with each call.
 	Static bool
 }
 
@@ -146,17 +151,21 @@ type Map struct {
 	BTF                *btf.Spec
 	KeyType, ValueType btf.ID
 	Inner              *Map
-	// Frozen is the contents of a read-only map (BPF_F_RDONLY_PROG and frozen), whose loads yield constants; else nil.
+	// Frozen is the contents of a read-only map (BPF_F_RDONLY_PROG and frozen), whose loads yield
+	// constants; else nil.
 	Frozen []byte
-	// Open are the numbers in Frozen that are not decided, by offset, without overlaps: a load yields what is known of them.
+	// Open are the numbers in Frozen that are not decided, by offset, without overlaps: a load
+	// yields what is known of them.
 	Open []Open
-	// Vars are the variables of a data section, because the DATASEC of an object file does not contain their offsets.
+	// Vars are the variables of a data section, because the DATASEC of an object file does not
+	// contain their offsets.
 	Vars []MapVar
 	// Slots are the targets of an instruction array.
 	Slots []uint32
 }
 
-// Template returns what a map of maps keeps of the map that describes its elements: all but the name (inner_map_meta_alloc).
+// Template returns what a map of maps keeps of the map that describes its elements: all but the
+// name (inner_map_meta_alloc).
 func (m *Map) Template() *Map {
 	if m == nil {
 		return nil

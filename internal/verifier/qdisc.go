@@ -4,14 +4,14 @@ import "github.com/bpfrun/bpfrun/internal/verifier/refusal"
 
 // Rules of queueing disciplines (net/sched/bpf_qdisc.c).
 
-// qdiscOps is the struct of a queueing discipline; qdiscMembers are its members that programs may implement, those that
-// have a stub.
+// qdiscOps is the struct of a queueing discipline; qdiscMembers are its members that programs may
+// implement, those that have a stub.
 const qdiscOps = "Qdisc_ops"
 
 var qdiscMembers = []string{"enqueue", "dequeue", "init", "reset", "destroy"}
 
-// freeList returns the type of an argument that is a list of packets to free, the third one of enqueue
-// (bpf_qdisc_is_valid_access).
+// freeList returns the type of an argument that is a list of packets to free, the third one of
+// enqueue (bpf_qdisc_is_valid_access).
 func (x *contexts) freeList(arg int) (uint32, bool) {
 	if x.prog.opsStruct != qdiscOps || x.prog.opsMember != "enqueue" || arg != 2 {
 		return 0, false
@@ -61,7 +61,8 @@ func (k *kernelMem) place(typ, path string) (span, bool) {
 	return span{int(f.Offset()), int(n)}, err == nil
 }
 
-// endOf returns where a member ends, if a store at off begins with it, or with any of its bytes; else 0.
+// endOf returns where a member ends, if a store at off begins with it, or with any of its bytes;
+// else 0.
 func (k *kernelMem) endOf(typ string, off int, path string, anywhere bool) int {
 	s, ok := k.place(typ, path)
 	if !ok || off != s.off && !(anywhere && off > s.off && off < s.off+s.size) {

@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// qdiscMembers returns the operations of an example's queueing discipline on Linux 7.2, and its kernel.
+// qdiscMembers returns the operations of an example's queueing discipline on Linux 7.2, and its
+// kernel.
 func qdiscMembers(t *testing.T) (*verifier.Kernel, map[string]*verifier.StructOpsMember) {
 	t.Helper()
 	const kernel = "../../testdata/btf/linux-7.2.13-amd64.btf.xz"
@@ -32,8 +33,9 @@ func qdiscMembers(t *testing.T) (*verifier.Kernel, map[string]*verifier.StructOp
 	return verifier.KernelOf(l.Target), members
 }
 
-// TestWritesOfQueueingDisciplines: a discipline writes its limit, its length, its statistics, a packet's time, and the part
-// of its control block that is for disciplines (bpf_qdisc_btf_struct_access).
+// TestWritesOfQueueingDisciplines: a discipline writes its limit, its length, its statistics, a
+// packet's time, and the part of its control block that is for disciplines
+// (bpf_qdisc_btf_struct_access).
 func TestWritesOfQueueingDisciplines(t *testing.T) {
 	k, members := qdiscMembers(t)
 	at := func(typ, path string) int {
@@ -79,8 +81,8 @@ func TestWritesOfQueueingDisciplines(t *testing.T) {
 	skb(at("sk_buff", "len"), 4, fmt.Sprintf("no write support to sk_buff at off %d", at("sk_buff", "len")))
 }
 
-// TestPacketsOfQueueingDisciplines: enqueue has a reference to its packet, from 6.16 on an operation may return one it has,
-// and the list to free is a pointer.
+// TestPacketsOfQueueingDisciplines: enqueue has a reference to its packet, from 6.16 on an
+// operation may return one it has, and the list to free is a pointer.
 func TestPacketsOfQueueingDisciplines(t *testing.T) {
 	k, members := qdiscMembers(t)
 	ask := func(release since.Release, member, text string) string {

@@ -1,7 +1,7 @@
 package verifier
 
-// rawTpNull marks the arguments of raw tracepoints that may be null (1) or an error pointer (2), four bits for each
-// argument (kernel/bpf/btf.c raw_tp_null_args).
+// rawTpNull marks the arguments of raw tracepoints that may be null (1) or an error pointer (2),
+// four bits for each argument (kernel/bpf/btf.c raw_tp_null_args).
 var rawTpNull = map[string]uint64{
 	"afs_flock_ev":                          0x10,
 	"afs_make_fs_call":                      0x10,

@@ -134,7 +134,8 @@ func (h *resources) resourceLeak(locks, refs bool, where string) {
 		return
 	}
 	throw := !refs
-	// Before 6.9 only the comparison of a tree's elements could return with a lock or within a section.
+	// Before 6.9 only the comparison of a tree's elements could return with a lock or within a
+	// section.
 	main := s.curFrame == 0 || !h.has(since.LocksAtReturn) && !h.inTreeCallback()
 	say := func(thrown, plain refusal.ID) {
 		if throw {
@@ -169,13 +170,15 @@ func (h *resources) holdsLock() bool {
 	return h.cur.lock != (lockKey{})
 }
 
-// inRCU reports whether objects protected by RCU stay valid: while the program runs, or until the section ends.
+// inRCU reports whether objects protected by RCU stay valid: while the program runs, or until the
+// section ends.
 func (h *resources) inRCU() bool {
 	return h.cur.rcu > 0 || h.holdsLock() || !h.sleepable()
 }
 
-// sleepable reports whether the program may sleep here, apart from sections. A callback that runs later asks what calls it back from 7.0 on: timers
-// never sleep, also those of sleepable programs (is_async_cb_sleepable).
+// sleepable reports whether the program may sleep here, apart from sections. A callback that runs
+// later asks what calls it back from 7.0 on: timers never sleep, also those of sleepable programs
+// (is_async_cb_sleepable).
 func (h *resources) sleepable() bool {
 	if h.cur != nil && h.has(since.SleepableStates) {
 		return h.cur.sleepable
@@ -336,7 +339,8 @@ func (h *resources) nonSleepable() string {
 	return "non-sleepable prog"
 }
 
-// disown: after inserting an object into a list or tree, the program may still access it while it holds the lock.
+// disown: after inserting an object into a list or tree, the program may still access it while it
+// holds the lock.
 func (h *resources) disown(id uint32) {
 	if id == 0 {
 		h.bug("ref_obj_id is zero for owning -> non-owning conversion")
@@ -372,7 +376,8 @@ func (h *resources) inTreeCallback() bool {
 	return false
 }
 
-// refLater marks an argument that holds a reference on entry; its identity is assigned when exploration begins.
+// refLater marks an argument that holds a reference on entry; its identity is assigned when
+// exploration begins.
 const refLater = 1<<32 - 1
 
 // startRefs acquires the references that arguments hold on entry.

@@ -29,12 +29,14 @@ import (
 )
 
 const (
-	// refusedFile holds a program for each refusal, and a neighbour that differs in an instruction or two and is accepted.
+	// refusedFile holds a program for each refusal, and a neighbour that differs in an instruction
+	// or two and is accepted.
 	refusedFile = "testdata/refused.jsonl.gz"
 	// refusedText holds more of them, in assembler, and names programs of objects in refusedDir.
 	refusedText = "testdata/refused.txt"
 	refusedDir  = "testdata/refused"
-	// withoutRefused lists the refusals that have no program yet, each with the reason. None may come.
+	// withoutRefused lists the refusals that have no program yet, each with the reason. None may
+	// come.
 	withoutRefused = "testdata/refusals-without-program.txt"
 )
 
@@ -61,8 +63,8 @@ func readRefused(t testing.TB) []*refused {
 	}
 }
 
-// written is a refused program beside its neighbour: "== REFUSAL TYPE RELEASE", the program in assembler, "--", its
-// neighbour; or "== REFUSAL OBJECT RELEASE" and the programs' names.
+// written is a refused program beside its neighbour: "== REFUSAL TYPE RELEASE", the program in
+// assembler, "--", its neighbour; or "== REFUSAL OBJECT RELEASE" and the programs' names.
 type written struct {
 	refusal, of, release string
 	text                 [2]string
@@ -86,8 +88,8 @@ func readWritten(t testing.TB) []written {
 	return out
 }
 
-// refusedObjects reads the objects of refusedDir. A program with the name of a refusal is refused for it, and has a
-// neighbour of the same name with _ok.
+// refusedObjects reads the objects of refusedDir. A program with the name of a refusal is refused
+// for it, and has a neighbour of the same name with _ok.
 func refusedObjects(t testing.TB) []written {
 	paths, err := filepath.Glob(filepath.Join(refusedDir, "*.o"))
 	require.NoError(t, err)
@@ -144,7 +146,8 @@ func (x *refusing) program(t testing.TB, w *written, text string) (*verifier.Ker
 	return verifier.KernelOf(l.Target), p
 }
 
-// judge verifies both programs. The refusal's line need not be the last one: others may follow that tell where.
+// judge verifies both programs. The refusal's line need not be the last one: others may follow that
+// tell where.
 func (x *refusing) judge(t testing.TB, w *written) {
 	id, ok := refusal.Named(w.refusal)
 	require.True(t, ok, w.refusal)
@@ -225,8 +228,8 @@ func everyRefusalHas(t *testing.T, has map[string]bool) {
 	}
 }
 
-// recordedRefused is what Linux 6.18.44 said of the programs of refusedDir, but for those that it could not load for lack
-// of a function, a symbol or permission.
+// recordedRefused is what Linux 6.18.44 said of the programs of refusedDir, but for those that it
+// could not load for lack of a function, a symbol or permission.
 const recordedRefused = "../../conformance/verdicts/testdata/refused.jsonl.gz"
 
 // The verdict on each of these programs, and its text, is the one of Linux 6.18.44.

@@ -23,12 +23,12 @@ type subject struct {
 	kernel *verifier.Kernel
 }
 
-// base is what a neighbour is made from: a program in assembler ("TYPE: TEXT", with / for new lines), or of an object
-// ("OBJECT PROGRAM").
+// base is what a neighbour is made from: a program in assembler ("TYPE: TEXT", with / for new
+// lines), or of an object ("OBJECT PROGRAM").
 type base string
 
-// built are refusals of what neither the assembler nor a compiler writes. The base is accepted on the release, and refused
-// once it is changed.
+// built are refusals of what neither the assembler nor a compiler writes. The base is accepted on
+// the release, and refused once it is changed.
 var built = []struct {
 	refusal, release string
 	base             base
@@ -418,7 +418,8 @@ func (x *refusing) build(t testing.TB, b base, release string) *subject {
 	return fromLinked(l, of)
 }
 
-// judgeBuilt verifies what is built, and its neighbour. The neighbour of an extension that is refused as it is, is another.
+// judgeBuilt verifies what is built, and its neighbour. The neighbour of an extension that is
+// refused as it is, is another.
 func (x *refusing) judgeBuilt(t testing.TB, i int) {
 	c := built[i]
 	id, ok := refusal.Named(c.refusal)

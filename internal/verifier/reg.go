@@ -53,7 +53,8 @@ const (
 	beyondPktEnd = -2
 )
 
-// addConst in an id means that the register is another one with that id plus off; add32, that the sum is 32 bits wide.
+// addConst in an id means that the register is another one with that id plus off; add32, that the
+// sum is 32 bits wide.
 const (
 	addConst64 = 1 << 31
 	addConst32 = 1 << 30
@@ -118,8 +119,8 @@ func (r *reg) unbounded() bool {
 		r.SMin32 == math.MinInt32 && r.SMax32 == math.MaxInt32 && r.UMin32 == 0 && r.UMax32 == math.MaxUint32
 }
 
-// place is the range of a pointer's whole offset, its constant part included. Only arcs can be moved without losing
-// anything; other releases with separate parts add the constant to the ends.
+// place is the range of a pointer's whole offset, its constant part included. Only arcs can be
+// moved without losing anything; other releases with separate parts add the constant to the ends.
 func (r *reg) place() num.Bounds {
 	b := r.Bounds
 	b.Move(int64(r.off))

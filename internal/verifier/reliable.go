@@ -8,9 +8,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// reliableCall reports whether a call of a static function passes what the function's BTF says: numbers, and the context. Compilers remove
-// and change parameters of static functions; programs that trace one see its arguments as numbers then (kernel/bpf/verifier.c
-// btf_check_subprog_call). Pointers to memory are not compared: such functions count as unreliable.
+// reliableCall reports whether a call of a static function passes what the function's BTF says:
+// numbers, and the context. Compilers remove and change parameters of static functions; programs
+// that trace one see its arguments as numbers then (kernel/bpf/verifier.c btf_check_subprog_call).
+// Pointers to memory are not compared: such functions count as unreliable.
 func (fs *frames) reliableCall(sub int, regs []reg) bool {
 	sp := &fs.subs[sub]
 	s := fs.p.BTF
@@ -43,8 +44,9 @@ func (e *explorer) reliable() (out []int) {
 	return out
 }
 
-// untyped reports whether a kernel does not rely on the type of the first function: from 6.8 on, if its only parameter is not the context by its type (do_check_common). An
-// extension's was compared with that of its target.
+// untyped reports whether a kernel does not rely on the type of the first function: from 6.8 on, if
+// its only parameter is not the context by its type (do_check_common). An extension's was compared
+// with that of its target.
 func (e *explorer) untyped() bool {
 	if !e.has(since.FirstFuncUntyped) || e.p.Type == uapi.ProgTypeExt || e.nsubsOr0() == 0 || e.p.BTF == nil || e.subs[0].fn == 0 {
 		return false
@@ -58,7 +60,8 @@ func (e *explorer) untyped() bool {
 	return t.Kind != btf.KindPtr || !e.isCtxType(s, t)
 }
 
-// relies reports whether the kernel relies on the type of the function of the program that begins at a slot.
+// relies reports whether the kernel relies on the type of the function of the program that begins
+// at a slot.
 func (p *Program) relies(start int, linkage uint32) bool {
 	if start == 0 {
 		return !p.Untyped

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// resolve resolves the maps and variables of LD_IMM64, and refuses unknown opcodes (resolve_pseudo_ldimm64).
+// resolve resolves the maps and variables of LD_IMM64, and refuses unknown opcodes
+// (resolve_pseudo_ldimm64).
 func (l *layout) resolve() {
 	used := map[*mapInfo]bool{}
 	all := l.has(since.InsnBeforeWalk)
@@ -239,7 +240,8 @@ func (m *mapInfo) preallocated() bool {
 	return true
 }
 
-// opcodeKnown reports whether the release's instruction table has the opcode (bpf_opcode_in_insntable).
+// opcodeKnown reports whether the release's instruction table has the opcode
+// (bpf_opcode_in_insntable).
 func (l *layout) opcodeKnown(in *decode.Insn) bool {
 	c := in.Code
 	switch class(in) {

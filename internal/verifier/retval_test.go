@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
-// The value that bpf_set_retval sets is checked for hooks of cgroups from 7.2 on, as 32 bits; device programs call it if they were loaded with
-// their attach type.
+// The value that bpf_set_retval sets is checked for hooks of cgroups from 7.2 on, as 32 bits;
+// device programs call it if they were loaded with their attach type.
 func TestRangeOfSetRetval(t *testing.T) {
 	const allowed = "At bpf_set_retval the register R1 has "
 	for _, c := range []struct {
@@ -38,7 +38,8 @@ func TestRangeOfSetRetval(t *testing.T) {
 	}
 }
 
-// A program that may sleep traces, by its arguments' types, only tracepoints of system calls (7.2, the release that lets it sleep).
+// A program that may sleep traces, by its arguments' types, only tracepoints of system calls (7.2,
+// the release that lets it sleep).
 func TestSleepingAtTracepoints(t *testing.T) {
 	k := verifier.KernelOf(embeddedTarget(t))
 	k.Release = since.R(7, 2)

@@ -14,8 +14,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestSchedulersByCid: programs of struct sched_ext_ops_cid have the rights of those of struct sched_ext_ops in the same place: what they may
-// write, which may sleep, and which arguments may be null.
+// TestSchedulersByCid: programs of struct sched_ext_ops_cid have the rights of those of struct
+// sched_ext_ops in the same place: what they may write, which may sleep, and which arguments may be
+// null.
 func TestSchedulersByCid(t *testing.T) {
 	const kernel = "../../testdata/btf/linux-7.2.13-amd64.btf.xz"
 	spec, err := testbtf.Load(kernel)

@@ -107,7 +107,8 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 			}
 		} else {
 			if off != -regSpillOffsetNone && in.Dst != 10 {
-				// Stores through a copy of the frame pointer are not tracked backward, so the value must be precise.
+				// Stores through a copy of the frame pointer are not tracked backward, so the value
+				// must be precise.
 				k.precision.precise(value)
 			}
 			k.saveReg(f, spi, r, size)
@@ -149,7 +150,8 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	}
 }
 
-// tracksSpill: before 6.8 a zero is stored as zero bytes, before 6.9 an unbounded scalar as bytes of any value.
+// tracksSpill: before 6.8 a zero is stored as zero bytes, before 6.9 an unbounded scalar as bytes
+// of any value.
 func (k *stack) tracksSpill(r *reg) bool {
 	if r.isNull() {
 		return k.has(since.SpilledZeros)
@@ -322,7 +324,8 @@ func b2u(b bool) uint32 {
 	return 0
 }
 
-// isSpilled reports whether the slot holds a register. Releases before 5.16 only track whole registers.
+// isSpilled reports whether the slot holds a register. Releases before 5.16 only track whole
+// registers.
 func (k *stack) isSpilled(s *slot) bool {
 	if k.r.subreg {
 		return s.t[7] == slotSpill
@@ -427,7 +430,8 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 	}
 }
 
-// constOffIn: from 7.0 on pointers have no constant part of their offset, so messages contain the sum.
+// constOffIn: from 7.0 on pointers have no constant part of their offset, so messages contain the
+// sum.
 func (k *stack) constOffIn(r *reg) int {
 	if k.has(since.OffsetInBounds) {
 		return int(int64(r.Var.Value))

@@ -42,8 +42,8 @@ func (l *limits) checkStackDepth() {
 	}
 }
 
-// chainDepth follows the calls of a function. Unreached code counts unless it is removed, because the kernel looks at
-// all code.
+// chainDepth follows the calls of a function. Unreached code counts unless it is removed, because
+// the kernel looks at all code.
 func (l *limits) chainDepth(root int, private bool) {
 	type call struct{ insn, sub, chain int }
 	var stack [maxSubprogs + 1]call

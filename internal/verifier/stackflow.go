@@ -69,7 +69,8 @@ func (w *flowAnalysis) topological() []int {
 	return out
 }
 
-// analyzeFlow analyses a function for the arguments of one call; entry is nil if no call passes it pointers to a stack.
+// analyzeFlow analyses a function for the arguments of one call; entry is nil if no call passes it
+// pointers to a stack.
 func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[maxFrames]int) {
 	f := w.liveness.flow
 	if f.count++; f.count > maxFlowCalls {
@@ -111,7 +112,8 @@ func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[
 	w.settleFlow(in)
 }
 
-// flowCall returns the function that instruction at calls with pointers to a stack, and the arguments.
+// flowCall returns the function that instruction at calls with pointers to a stack, and the
+// arguments.
 func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (callee int, args trackState, ok bool) {
 	insn := &w.insns[at]
 	switch {
@@ -148,8 +150,8 @@ func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (calle
 	return callee, args, ok
 }
 
-// callbackArgs returns the register with the callback, the one with its context, and the register in which the callback
-// receives that.
+// callbackArgs returns the register with the callback, the one with its context, and the register
+// in which the callback receives that.
 func callbackArgs(in *decode.Insn) (fn, from, to int) {
 	if !isHelperCall(in) {
 		return 0, 0, 0
@@ -165,8 +167,8 @@ func callbackArgs(in *decode.Insn) (fn, from, to int) {
 	return 0, 0, 0
 }
 
-// trackFunction computes the contents of registers and slots before each instruction of a function, and records stack
-// accesses.
+// trackFunction computes the contents of registers and slots before each instruction of a function,
+// and records stack accesses.
 func (w *flowAnalysis) trackFunction(entry *trackState, in *flowInstance, sites *[maxFrames]int) []trackState {
 	w.took(int64(in.count) * 16)
 	states := make([]trackState, in.count)

@@ -92,8 +92,8 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 // dynptrBytes is sizeof(struct bpf_dynptr).
 const dynptrBytes = 16
 
-// flowMapSize returns the size in bytes of the key or value that an argument points to: that of the map passed, or the
-// largest of all maps.
+// flowMapSize returns the size in bytes of the key or value that an argument points to: that of the
+// map passed, or the largest of all maps.
 func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) int64 {
 	size := func(m *Map) int64 {
 		if p.Args[arg].Kind == proto.MapKey {

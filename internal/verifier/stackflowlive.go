@@ -2,8 +2,9 @@ package verifier
 
 import "math"
 
-// stackFlow records which halves of stack slots may be read from an instruction on. Releases from 7.1 on compute that
-// before exploration, by following stack pointers through registers, spills and calls (kernel/bpf/liveness.c of 7.1).
+// stackFlow records which halves of stack slots may be read from an instruction on. Releases from
+// 7.1 on compute that before exploration, by following stack pointers through registers, spills and
+// calls (kernel/bpf/liveness.c of 7.1).
 type stackFlow struct {
 	instances map[flowKey]*flowInstance
 	analyzed  []bool                          // by function, analysed on its own or from a caller
@@ -13,8 +14,8 @@ type stackFlow struct {
 	q         flowQuery
 }
 
-// flowKey identifies a function as reached by one call: the call, or the start of a function that no call passes
-// pointers to a stack.
+// flowKey identifies a function as reached by one call: the call, or the start of a function that
+// no call passes pointers to a stack.
 type flowKey struct{ site, depth int }
 
 type flowInstance struct {
@@ -100,7 +101,8 @@ func (in *flowInstance) merge(o *flowInstance) {
 	}
 }
 
-// lookup returns the analysis for a frame of a state: that of the deepest call with pointers to a stack.
+// lookup returns the analysis for a frame of a state: that of the deepest call with pointers to a
+// stack.
 func (f *stackFlow) lookup(e *position, s *state, frame int) *flowInstance {
 	start := e.subs[s.frames[frame].sub].start
 	for d := frame; d > 0; d-- {

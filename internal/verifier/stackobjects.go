@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// objectSpi returns the slot where an object of n slots on the stack starts (its highest). The errno is EINVAL if it
-// cannot be one, ERANGE if the stack is not that deep.
+// objectSpi returns the slot where an object of n slots on the stack starts (its highest). The
+// errno is EINVAL if it cannot be one, ERANGE if the stack is not that deep.
 func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
 	if !k.has(since.DynptrSlots) { // the constant part of the offset counts
 		spi := spiOf(int(r.off))
@@ -98,8 +98,8 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	k.log.touchSlot(f.no, spi-1)
 }
 
-// derive notes the reference to the packet that a new dynptr is about: with it, the dynptr ends (parent_id, from 7.2
-// on).
+// derive notes the reference to the packet that a new dynptr is about: with it, the dynptr ends
+// (parent_id, from 7.2 on).
 func (k *stack) derive(r *reg, t regType, parent uint32) {
 	if d := dynTypeOf(t); t&memUninit == 0 || parent == 0 || !k.has(since.DerivedDynptrs) || d == dynInvalid || dynRefcounted(d) {
 		return
@@ -110,7 +110,8 @@ func (k *stack) derive(r *reg, t regType, parent uint32) {
 	}
 }
 
-// endDerived ends the dynptrs of a packet that was released, with their slices (release_reference, from 7.2 on).
+// endDerived ends the dynptrs of a packet that was released, with their slices (release_reference,
+// from 7.2 on).
 func (k *stack) endDerived(parent uint32) {
 	if !k.has(since.DerivedDynptrs) {
 		return

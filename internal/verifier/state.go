@@ -76,7 +76,8 @@ type lockKey struct {
 	spec uint8
 }
 
-// hist is an instruction of the path, kept for backtracking; the list ends at the state's first instruction.
+// hist is an instruction of the path, kept for backtracking; the list ends at the state's first
+// instruction.
 type hist struct {
 	prev         *hist
 	idx, prevIdx int32
@@ -140,7 +141,8 @@ func (s *state) at(fr int) int {
 	return s.frames[fr+1].callsite
 }
 
-// eachReg visits registers and spilled registers of all frames, and other slots whose type is in mask.
+// eachReg visits registers and spilled registers of all frames, and other slots whose type is in
+// mask.
 func (s *state) eachReg(mask uint, f func(r *reg)) {
 	for i := 0; i <= s.curFrame; i++ {
 		fr := s.frames[i]

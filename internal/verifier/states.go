@@ -10,8 +10,8 @@ import (
 type States struct {
 	// Verdict is the verdict on the program.
 	Verdict *Verdict
-	// Visits counts how often the instruction was reached; Pruned, how often the path ended there because an earlier
-	// state covers it.
+	// Visits counts how often the instruction was reached; Pruned, how often the path ended there
+	// because an earlier state covers it.
 	Visits, Pruned int
 	// List has the first different states.
 	List []StateView
@@ -34,10 +34,12 @@ type RegView struct {
 	bounds num.Bounds
 }
 
-// Holds reports whether a number is within the bounds. For a pointer nothing is known, so the result is true.
+// Holds reports whether a number is within the bounds. For a pointer nothing is known, so the
+// result is true.
 func (r *RegView) Holds(v uint64) bool { return !r.Number || r.bounds.Holds(v) }
 
-// Holds reports whether the state allows these register values. Registers that are not known are ignored.
+// Holds reports whether the state allows these register values. Registers that are not known are
+// ignored.
 func (s *StateView) Holds(regs map[int]uint64) bool {
 	for i, v := range regs {
 		if !s.Regs[i].Holds(v) {
@@ -47,8 +49,8 @@ func (s *StateView) Holds(regs map[int]uint64) bool {
 	return true
 }
 
-// StatesAt explores a program and returns the states in which it reaches instruction insn, at most limit different
-// ones.
+// StatesAt explores a program and returns the states in which it reaches instruction insn, at most
+// limit different ones.
 func StatesAt(ctx context.Context, k *Kernel, p *Program, insn, limit int) (*States, error) {
 	out := &States{}
 	seen := map[string]bool{}

@@ -129,7 +129,8 @@ func (u *subject) say(r refusal.ID, args ...any) {
 	u.refusal = r.In(u.lines[len(u.lines)-1])
 }
 
-// refuse ends the verification with the line of a refusal, or with the last line before if that has no text.
+// refuse ends the verification with the line of a refusal, or with the last line before if that has
+// no text.
 func (u *subject) refuse(r refusal.ID, args ...any) { u.refuseAs(r.Row().Errno, r, args...) }
 
 // refuseAs is refuse with an error that depends on the place.

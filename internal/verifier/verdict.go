@@ -31,9 +31,11 @@ func (o Outcome) String() string {
 type Verdict struct {
 	Outcome Outcome
 	Errno   uapi.Errno // of a refusal
-	// Message is the last line that the kernel logs about the program: short, the text people search for.
+	// Message is the last line that the kernel logs about the program: short, the text people
+	// search for.
 	Message string
-	// Lacks names what the kernel lacks, where the program reaches a reference to it: Message then has only a number.
+	// Lacks names what the kernel lacks, where the program reaches a reference to it: Message then
+	// has only a number.
 	Lacks string
 	// Reason explains in bpfrun's words what is wrong and what to do.
 	// Refusal identifies the reason.
@@ -43,19 +45,23 @@ type Verdict struct {
 	Missing string
 	Insn    int   // where exploration ended, -1 if it did not start
 	Source  *Line // of Insn, or nil
-	// ProcessedInsns, TotalStates, PeakStates and MaxStatesPerInsn are the figures in the last line of a kernel's log.
+	// ProcessedInsns, TotalStates, PeakStates and MaxStatesPerInsn are the figures in the last line
+	// of a kernel's log.
 	ProcessedInsns, TotalStates, PeakStates, MaxStatesPerInsn int
 	// StackDepth is the stack of each function in bytes, as the kernel prints it.
 	StackDepth []int
-	// Reliable are the slots at which static functions begin whose types the kernel relies on when programs trace them.
+	// Reliable are the slots at which static functions begin whose types the kernel relies on when
+	// programs trace them.
 	Reliable []int
 	// ExceptionCallback is the slot at which the exception callback begins, 0 if there is none.
 	ExceptionCallback int
 	// Untyped says that it does not rely on the type of the first function.
 	Untyped bool
-	// Reached are the instructions of an accepted program that some input may reach, by slot; the kernel removes the others.
+	// Reached are the instructions of an accepted program that some input may reach, by slot; the
+	// kernel removes the others.
 	Reached []bool
-	// Unlocked says that the program was taken to be for a kernel that is not locked down: else the kernel lacks a helper that it calls.
+	// Unlocked says that the program was taken to be for a kernel that is not locked down: else the
+	// kernel lacks a helper that it calls.
 	Unlocked bool
 	// Path lists the branches that led to Insn, oldest first.
 	Path []Branch

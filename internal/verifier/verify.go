@@ -15,9 +15,9 @@ import (
 // ErrProgram means that the program or the kernel passed to Verify is incomplete.
 var ErrProgram = errors.New("verifier: no verdict is possible")
 
-// Verify returns the verdict of kernel k on program p. The error is ErrProgram for an incomplete program or kernel, or
-// that of ctx; what the kernel would refuse is in the verdict. Verify modifies neither k nor p and may be called
-// concurrently.
+// Verify returns the verdict of kernel k on program p. The error is ErrProgram for an incomplete
+// program or kernel, or that of ctx; what the kernel would refuse is in the verdict. Verify
+// modifies neither k nor p and may be called concurrently.
 func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, error) {
 	if k == nil || p == nil || len(p.Insns) == 0 || k.Release == 0 {
 		return nil, ErrProgram
@@ -108,7 +108,8 @@ func (e *explorer) reached() []bool {
 	return out
 }
 
-// path returns the branches that led to the current instruction. The history has the jumps; between them instructions follow each other.
+// path returns the branches that led to the current instruction. The history has the jumps; between
+// them instructions follow each other.
 func (e *explorer) path() []Branch {
 	var jumps []*hist
 	for s := e.cur; s != nil; s = s.parent {
@@ -237,7 +238,8 @@ func (e *explorer) walkGlobals() {
 	}
 }
 
-// walkFunc explores the program, or a global function with any arguments that its prototype allows (do_check_common).
+// walkFunc explores the program, or a global function with any arguments that its prototype allows
+// (do_check_common).
 func (e *explorer) walkFunc(sub int) {
 	e.reset()
 	s := e.pool.newState()

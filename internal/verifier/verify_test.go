@@ -80,8 +80,9 @@ func TestVerdictsOfLinux612(t *testing.T) {
 	assert.LessOrEqual(t, unknown, 2)
 }
 
-// Functions that are hidden in the object are static for the kernel, as libbpf tells it: their arguments are those of the calls, here the address
-// of a variable that the function writes without a check for NULL.
+// Functions that are hidden in the object are static for the kernel, as libbpf tells it: their
+// arguments are those of the calls, here the address of a variable that the function writes without
+// a check for NULL.
 func TestHiddenFunctionsAreStatic(t *testing.T) {
 	target := embeddedTarget(t)
 	l := linkAll(t, target, "../../examples/usdt/usdt.bpf.o")
@@ -129,7 +130,8 @@ func judge(t testing.TB, k *verifier.Kernel, text string) *verifier.Verdict {
 // below ends a program that uses r0, from 0 to 7, as an offset on the stack.
 const below = "\nr1 = r10\nr1 += r0\n*(u8 *)(r1 - 8) = 0\nr0 = 0\nexit"
 
-// beginnings are programs that the release before a rule refuses, and updates of older releases accept.
+// beginnings are programs that the release before a rule refuses, and updates of older releases
+// accept.
 var beginnings = []struct {
 	rule    since.Rule
 	from    string // the first versions that accept it
@@ -211,7 +213,8 @@ func TestProgramTypesBegin(t *testing.T) {
 	}
 }
 
-// Before 7.0 accesses to the context of a syscall program are aligned (syscall_prog_is_valid_access), and its pointer is unchanged.
+// Before 7.0 accesses to the context of a syscall program are aligned
+// (syscall_prog_is_valid_access), and its pointer is unchanged.
 func TestContextsOfSyscallProgramsAreAlignedBefore70(t *testing.T) {
 	for _, c := range []struct{ text, message string }{
 		{"r0 = *(u64 *)(r1 + 8)", ""},
@@ -234,7 +237,8 @@ func TestContextsOfSyscallProgramsAreAlignedBefore70(t *testing.T) {
 	}
 }
 
-// Callbacks are part of the call before 6.7 (6.6 with its updates), and called again and again from then on.
+// Callbacks are part of the call before 6.7 (6.6 with its updates), and called again and again from
+// then on.
 func TestCallbacksOfEveryRelease(t *testing.T) {
 	l := linkAll(t, embeddedTarget(t), "../../testdata/objects/clang-22/callbacks.o")
 	seen := map[verifier.Outcome]int{}
@@ -288,8 +292,9 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// endings are programs of any type that a rule refuses, or with accepts that it accepts, on each side of the versions that brought the rule. Linux 5.10.262,
-// 6.12.107, 6.17.13, 6.18.15, 6.18.44, 6.19.14, 7.0.13 and 7.2.13 answered so.
+// endings are programs of any type that a rule refuses, or with accepts that it accepts, on each
+// side of the versions that brought the rule. Linux 5.10.262, 6.12.107, 6.17.13, 6.18.15, 6.18.44,
+// 6.19.14, 7.0.13 and 7.2.13 answered so.
 var endings = []struct {
 	rule     since.Rule
 	from     string // the first versions with the rule
@@ -343,7 +348,8 @@ func TestRulesRefuse(t *testing.T) {
 	}
 }
 
-// A kernel that is locked down lacks helpers; a verdict for one that is not says so, if the kernel may be.
+// A kernel that is locked down lacks helpers; a verdict for one that is not says so, if the kernel
+// may be.
 func TestLockdown(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
@@ -366,7 +372,8 @@ func TestLockdown(t *testing.T) {
 	}
 }
 
-// On 5.10 an atomic operation other than an addition is refused wherever it is, as the reserved fields of stores are.
+// On 5.10 an atomic operation other than an addition is refused wherever it is, as the reserved
+// fields of stores are.
 func TestAtomicsInDeadCodeOn510(t *testing.T) {
 	for _, c := range []struct{ op, message string }{{"|=", "BPF_STX uses reserved fields"}, {"+=", ""}} {
 		text := "r1 = 1\nr0 = 0\nif r0 == 0 goto +1\nlock *(u64 *)(r10 - 8) " + c.op + " r1\nexit"

@@ -16,8 +16,8 @@ func (p *checkpoints) countPeak() {
 	}
 }
 
-// visited reports whether the current state was already proved safe at instruction i; otherwise it may keep it as a
-// checkpoint (is_state_visited).
+// visited reports whether the current state was already proved safe at instruction i; otherwise it
+// may keep it as a checkpoint (is_state_visited).
 func (p *checkpoints) visited(i int) bool {
 	cur := p.cur
 	a := &p.aux[i]
@@ -281,7 +281,8 @@ func (p *checkpoints) findEntry(s *state, i int) *state {
 	return nil
 }
 
-// widen forgets scalars that changed since an earlier iteration of a loop and whose value does not matter.
+// widen forgets scalars that changed since an earlier iteration of a loop and whose value does not
+// matter.
 func (p *checkpoints) widen(old, cur *state) {
 	p.idmap.reset(p.ids)
 	for fr := old.curFrame; fr >= 0; fr-- {

@@ -73,7 +73,8 @@ func (e *explorer) walkAll() {
 	}
 }
 
-// next ends the current path and continues with the one queued last; it returns false if there is none.
+// next ends the current path and continues with the one queued last; it returns false if there is
+// none.
 func (e *explorer) next(prev *int) bool {
 	if e.liveness.live != nil {
 		e.liveness.live.update(e.position)

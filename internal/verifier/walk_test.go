@@ -25,8 +25,8 @@ func verdict(t *testing.T, k *verifier.Kernel, p *verifier.Program, text string)
 	return v
 }
 
-// What lies in a union is not trusted, however deep: a load may be larger than the union's first member, here in the anonymous struct that
-// begins union bpf_attr.
+// What lies in a union is not trusted, however deep: a load may be larger than the union's first
+// member, here in the anonymous struct that begins union bpf_attr.
 func TestLoadsFromStructsInUnions(t *testing.T) {
 	target := embeddedTarget(t)
 	k := verifier.KernelOf(target)
@@ -39,7 +39,8 @@ func TestLoadsFromStructsInUnions(t *testing.T) {
 	assert.Equal(t, verifier.Accepted, v.Outcome, v.Message)
 }
 
-// From 7.2 on a type tag alone makes a pointer to an arena of a global function's parameter, which takes any number.
+// From 7.2 on a type tag alone makes a pointer to an arena of a global function's parameter, which
+// takes any number.
 func TestArenaParametersByTypeTag(t *testing.T) {
 	b := btf.NewBuilder(nil)
 	word := b.Int("int", 4, 1)
@@ -60,7 +61,8 @@ func TestArenaParametersByTypeTag(t *testing.T) {
 	}
 }
 
-// From 7.0 on libbpf places the variables of an arena at its end, and the kernel allows offsets beyond those of other maps.
+// From 7.0 on libbpf places the variables of an arena at its end, and the kernel allows offsets
+// beyond those of other maps.
 func TestOffsetsOfVariablesInArenas(t *testing.T) {
 	arena := &verifier.Map{Name: "arena", Type: uapi.MapTypeArena, MaxEntries: 1 << 20, Flags: 1 << 10}
 	for _, c := range []struct {

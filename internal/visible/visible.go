@@ -1,9 +1,11 @@
-// Package visible keeps untrusted text from controlling the terminal, and from looking like output of bpfrun's own: names in ELF files and BTF, source lines,
-// the output of programs, paths, and names of runs in scenario files.
+// Package visible keeps untrusted text from controlling the terminal, and from looking like output
+// of bpfrun's own: names in ELF files and BTF, source lines, the output of programs, paths, and
+// names of runs in scenario files.
 //
-// It does not know where a text comes from. [Text] escapes all that is not visible, so that a text stays on its line and in its column. [Fprintf] does so with all
-// arguments: what writes lines or tables uses it in place of package fmt. [Writer] filters all output but keeps lines and the styles of bpfrun, and [JSON] filters
-// what an encoder writes.
+// It does not know where a text comes from. [Text] escapes all that is not visible, so that a text
+// stays on its line and in its column. [Fprintf] does so with all arguments: what writes lines or
+// tables uses it in place of package fmt. [Writer] filters all output but keeps lines and the
+// styles of bpfrun, and [JSON] filters what an encoder writes.
 package visible
 
 import (
@@ -14,8 +16,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text escapes as \xNN what is not visible, except for tabs: control characters, bytes that are not valid UTF-8, separators of lines, and characters that only change
-// how others are shown, such as those that reverse the direction.
+// Text escapes as \xNN what is not visible, except for tabs: control characters, bytes that are not
+// valid UTF-8, separators of lines, and characters that only change how others are shown, such as
+// those that reverse the direction.
 func Text(text string) string { return keep(text, func(r rune) bool { return r == '\t' }) }
 
 // keep escapes what is not visible, except for what also returns true for.
@@ -44,8 +47,9 @@ func keep(text string, also func(r rune) bool) string {
 	return b.String()
 }
 
-// hidden reports whether a character is none that one sees: those of C0 and C1 and DEL, which terminals interpret; format characters, among them the
-// marks of direction; and the separators of lines and paragraphs.
+// hidden reports whether a character is none that one sees: those of C0 and C1 and DEL, which
+// terminals interpret; format characters, among them the marks of direction; and the separators of
+// lines and paragraphs.
 func hidden(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r <= 0x9f:
@@ -56,7 +60,8 @@ func hidden(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// Fprintf formats like [fmt.Fprintf], but escapes the text of each argument as [Text] does, except for the styles of bpfrun: only the format makes lines.
+// Fprintf formats like [fmt.Fprintf], but escapes the text of each argument as [Text] does, except
+// for the styles of bpfrun: only the format makes lines.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	return fmt.Fprintf(w, format, shown(args)...)
 }
@@ -67,10 +72,12 @@ func Fprintln(w io.Writer, args ...any) (int, error) { return fmt.Fprintln(w, sh
 // Sprintf returns what [Fprintf] writes.
 func Sprintf(format string, args ...any) string { return fmt.Sprintf(format, shown(args)...) }
 
-// Lines is text of several lines that [Fprintf] leaves as it is: what bpfrun composed of escaped parts.
+// Lines is text of several lines that [Fprintf] leaves as it is: what bpfrun composed of escaped
+// parts.
 type Lines string
 
-// Indent returns text of several lines, each escaped as by [Fprintf], with a prefix before all but the first: what a name adds is seen to belong to the text.
+// Indent returns text of several lines, each escaped as by [Fprintf], with a prefix before all but
+// the first: what a name adds is seen to belong to the text.
 func Indent(text, prefix string) Lines {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

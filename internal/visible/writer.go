@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Writer writes text to W and escapes as \xNN what is not visible, except for tabs, line breaks and, unless Plain is set, the styles of bpfrun.
+// Writer writes text to W and escapes as \xNN what is not visible, except for tabs, line breaks
+// and, unless Plain is set, the styles of bpfrun.
 type Writer struct {
 	W io.Writer
 	// Plain escapes styles too, for output without colours: those in it come from the text.
@@ -62,7 +63,8 @@ func unfinished(p []byte) int {
 	return 0
 }
 
-// JSON is a writer for encoders of JSON, which write a document at a time: what is not visible, and can only be in strings, is escaped as JSON does.
+// JSON is a writer for encoders of JSON, which write a document at a time: what is not visible, and
+// can only be in strings, is escaped as JSON does.
 type JSON struct{ W io.Writer }
 
 // Write implements io.Writer.

@@ -1,5 +1,5 @@
-// Package worded rewords errors of the standard library for users who do not know Go: those of encoding/json, encoding/hex, strconv and
-// time name Go types and functions.
+// Package worded rewords errors of the standard library for users who do not know Go: those of
+// encoding/json, encoding/hex, strconv and time name Go types and functions.
 package worded
 
 import (
@@ -25,8 +25,9 @@ func (w *wordedError) Error() string { return w.text }
 // Unwrap returns the error of the standard library.
 func (w *wordedError) Unwrap() error { return w.err }
 
-// Error rewords a decoding error that mentions Go; it returns other errors and nil unchanged. Call it where the error arises, since the text of
-// wrapping errors is dropped. errors.Is and errors.As still find the original.
+// Error rewords a decoding error that mentions Go; it returns other errors and nil unchanged. Call
+// it where the error arises, since the text of wrapping errors is dropped. errors.Is and errors.As
+// still find the original.
 func Error(err error) error {
 	if text := text(err); text != "" {
 		return &wordedError{text, err}

@@ -198,7 +198,8 @@ func (c *compiler) rorx(w uint8, dst, src reg, n byte) {
 	c.byte(0xc4, byte(^dst>>3&1)<<7|1<<6|byte(^src>>3&1)<<5|3, w<<7|0x7b, 0xf0, 0xc0|byte(dst&7)<<3|byte(src&7), n)
 }
 
-// mulx is hi = the upper half of temp2 * src. VEX: map 0f38, pp f2. The lower half is written to hi first.
+// mulx is hi = the upper half of temp2 * src. VEX: map 0f38, pp f2. The lower half is written to hi
+// first.
 func (c *compiler) mulx(hi, src reg) {
 	c.byte(0xc4, byte(^hi>>3&1)<<7|1<<6|byte(^src>>3&1)<<5|2, 1<<7|byte(^hi&15)<<3|3, 0xf6, 0xc0|byte(hi&7)<<3|byte(src&7))
 }

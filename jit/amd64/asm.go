@@ -63,8 +63,8 @@ func (a *asm) imm64(v uint64) { a.Put(v, 8) }
 // pos returns the offset of the next instruction.
 func (a *asm) pos() int32 { return int32(a.Len()) }
 
-// opcode returns an opcode in the byte order of its encoding (0x8b, 0x0fb6), with a prefix if rex is not 0, and its
-// length.
+// opcode returns an opcode in the byte order of its encoding (0x8b, 0x0fb6), with a prefix if rex
+// is not 0, and its length.
 func opcode(rex uint8, op uint16) (v uint64, n uint) {
 	v, n = uint64(op), 1
 	if op > 0xff {
@@ -75,7 +75,8 @@ func opcode(rex uint8, op uint16) (v uint64, n uint) {
 	return v<<(8*some&15) | uint64(rex|0x40*uint8(some)), n + some
 }
 
-// force in rex emits the prefix even if it is otherwise empty: without it, byte registers 4 to 7 are ah to bh.
+// force in rex emits the prefix even if it is otherwise empty: without it, byte registers 4 to 7
+// are ah to bh.
 const force = 0x40
 
 // behind returns v preceded by n bytes.
@@ -103,7 +104,8 @@ func (a *asm) rri(w uint8, op uint16, r, rm reg, imm byte) {
 	a.Put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7)|uint64(imm)<<8, n), n+2)
 }
 
-// rm is an instruction with a register and memory. tail is the number of immediate bytes that follow.
+// rm is an instruction with a register and memory. tail is the number of immediate bytes that
+// follow.
 func (a *asm) rm(w uint8, op uint16, r reg, m loc, tail int32) {
 	a.memory(w<<3, op, r, m, tail)
 }
@@ -149,7 +151,8 @@ func (a *asm) memory(rex uint8, op uint16, r reg, m loc, tail int32) {
 	}
 }
 
-// The arithmetic group. The number is the one used with an immediate; times 8, it is the opcode of the other forms.
+// The arithmetic group. The number is the one used with an immediate; times 8, it is the opcode of
+// the other forms.
 const (
 	opAdd = 0
 	opOr  = 1

@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// TestEncodings holds the assembler against an independent disassembler. VEX encodings, which that does not know, are held against the
-// bytes of llvm-mc.
+// TestEncodings holds the assembler against an independent disassembler. VEX encodings, which that
+// does not know, are held against the bytes of llvm-mc.
 func TestEncodings(t *testing.T) {
 	mem := loc{base: rbx, index: r12, disp: 8}
 	for _, tt := range []struct {
@@ -77,7 +77,8 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestAlign fills up every distance with as few instructions as there are of at most 8 bytes, all of which do nothing.
+// TestAlign fills up every distance with as few instructions as there are of at most 8 bytes, all
+// of which do nothing.
 func TestAlign(t *testing.T) {
 	for from := range loopAlign + 1 {
 		var a asm

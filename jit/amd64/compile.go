@@ -26,8 +26,8 @@ type compiler struct {
 	asm
 	plan.Emission
 
-	// The routines that do not depend on the program, and the State they were generated for. They are at the start of
-	// the code.
+	// The routines that do not depend on the program, and the State they were generated for. They
+	// are at the start of the code.
 	routines      []byte
 	routinesState int32
 
@@ -51,7 +51,8 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	return err
 }
 
-// Begin generates the routines, the exit code and the entry code, to which the target of Enter jumps.
+// Begin generates the routines, the exit code and the entry code, to which the target of Enter
+// jumps.
 func (c *compiler) Begin() {
 	start := c.jmpFar()
 	if c.routines == nil || c.routinesState != c.state {

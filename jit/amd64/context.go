@@ -2,8 +2,8 @@ package amd64
 
 import "github.com/bpfrun/bpfrun/jit/plan"
 
-// contextWord loads a word of the context and jumps over the ordinary load, which follows for all other cases. It
-// returns the position of the jump.
+// contextWord loads a word of the context and jumps over the ordinary load, which follows for all
+// other cases. It returns the position of the jump.
 func (c *compiler) contextWord(in *plan.Insn) int32 {
 	c.groupMem(1, opCmp, regs[in.Base], field(plan.OffContext))
 	other := c.jccNear(condNE)

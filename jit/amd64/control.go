@@ -40,7 +40,8 @@ func (c *compiler) Select(op *plan.Insn, cc plan.Cond, charge, otherwise int32) 
 	c.moveIf(conds[cc], roomR, temp2)
 }
 
-// result computes the result of an operation in a register that is otherwise unused, and returns that register.
+// result computes the result of an operation in a register that is otherwise unused, and returns
+// that register.
 func (c *compiler) result(op *plan.Insn) reg {
 	r, v := &rules[op.Op], int32(op.Imm)
 	switch op.Op {

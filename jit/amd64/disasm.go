@@ -7,8 +7,9 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// Disassemble returns the text and the length in bytes of the instruction at the start of code, which is at offset at
-// of a program's code. Of VEX encodings it knows only those that this package generates.
+// Disassemble returns the text and the length in bytes of the instruction at the start of code,
+// which is at offset at of a program's code. Of VEX encodings it knows only those that this package
+// generates.
 func Disassemble(code []byte, at int) (text string, n int) {
 	in, err := x86asm.Decode(code, 64)
 	if err == nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// Division. The instruction divides temp2:rax and leaves the quotient and the remainder there, so rax is saved in
-// temp1, or in the destination if that is another register. By RFC 9669, division by zero yields 0, modulo by zero the
-// dividend, and the smallest number divided by -1 itself.
+// Division. The instruction divides temp2:rax and leaves the quotient and the remainder there, so
+// rax is saved in temp1, or in the destination if that is another register. By RFC 9669, division
+// by zero yields 0, modulo by zero the dividend, and the smallest number divided by -1 itself.
 
 func divReg(c *compiler, in *plan.Insn, r *rule) {
 	d, s := regs[in.Dst], regs[in.Src]
@@ -43,9 +43,9 @@ func divReg(c *compiler, in *plan.Insn, r *rule) {
 	c.land(end)
 }
 
-// narrow generates a 64-bit unsigned division by f as a 32-bit one for operands that allow it, since most numbers are
-// small and processors take longer for the 64-bit instruction even then. It returns the jump after it, 0 if there is
-// none.
+// narrow generates a 64-bit unsigned division by f as a 32-bit one for operands that allow it,
+// since most numbers are small and processors take longer for the 64-bit instruction even then. It
+// returns the jump after it, 0 if there is none.
 func (c *compiler) narrow(r *rule, d, s reg, f func(r *rule)) int32 {
 	if r.w == 0 || r.signed {
 		return 0
@@ -201,19 +201,21 @@ func divImm(c *compiler, in *plan.Insn, r *rule) {
 	c.rm(1, 0x8d, rsp, at(rsp, 8), 0)
 }
 
-// divideMagic divides by a constant that is not a power of two by multiplying by its reciprocal (Granlund and
-// Montgomery 1994).
+// divideMagic divides by a constant that is not a power of two by multiplying by its reciprocal
+// (Granlund and Montgomery 1994).
 func (c *compiler) divideMagic(r *rule, d reg, v uint64) {
 	q := temp1
 	if r.w == 0 {
-		// For dividends below 2^32 the reciprocal rounded up to 64 bits is exact enough: its error is below v/2^64.
+		// For dividends below 2^32 the reciprocal rounded up to 64 bits is exact enough: its error
+		// is below v/2^64.
 		m, _ := bits.Div64(1, 0, v)
 		c.move32(d, d)
 		c.constant(temp2, m+1)
 		c.mulx(q, d)
 	} else {
 		n := byte(bits.Len64(v)) // 2^(n-1) < v < 2^n
-		// The multiplier has 65 bits, the first of them 1: (d-t)/2+t cannot overflow where d+t could.
+		// The multiplier has 65 bits, the first of them 1: (d-t)/2+t cannot overflow where d+t
+		// could.
 		m, _ := bits.Div64(1<<n-v, 0, v)
 		c.constant(temp2, m+1)
 		c.mulx(q, d)

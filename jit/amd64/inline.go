@@ -10,7 +10,8 @@ import (
 // TestShut tests whether calls have to exit to Go.
 func (c *compiler) TestShut() { c.cmpMem0(8, field(plan.OffShut)) }
 
-// Inline generates a call that code executes itself. If it cannot at run time, it exits before it has changed anything.
+// Inline generates a call that code executes itself. If it cannot at run time, it exits before it
+// has changed anything.
 func (c *compiler) Inline(in *plan.Insn) {
 	f := c.Program.Inline(in)
 	r0 := regs[0]

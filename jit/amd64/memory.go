@@ -124,9 +124,9 @@ func (c *compiler) BackOff(in *plan.Insn) {
 	c.store(cellField(in, plan.CellCredit), temp1)
 }
 
-// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is accessible. The
-// run has the class of its first byte, except that its last granule may be partly accessible. Memory starts and ends
-// with inaccessible granules, so the search ends.
+// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which
+// is accessible. The run has the class of its first byte, except that its last granule may be
+// partly accessible. Memory starts and ends with inaccessible granules, so the search ends.
 func (c *compiler) fillCode() {
 	c.fill = c.pos()
 	for _, r := range []byte{rax8, rsi8, rdi8} {
@@ -201,14 +201,15 @@ const (
 	rdi8 = byte(rdi)
 )
 
-// exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1. It sets the zero flag if
-// they are accessible. It preserves all registers except temp1 and temp2.
+// exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1. It
+// sets the zero flag if they are accessible. It preserves all registers except temp1 and temp2.
 func (c *compiler) exactCode(store int) {
 	c.exact[store] = c.pos()
 	c.groupMem(1, opCmp, temp1, field(plan.OffLimit))
 	beyond := c.jccNear(condAE)
 	c.byte(0x50) // push rax
-	// temp2 becomes the end of the bytes, counted from the start of the first granule, temp1 the address of its shadow.
+	// temp2 becomes the end of the bytes, counted from the start of the first granule, temp1 the
+	// address of its shadow.
 	c.rr(0, 0x89, temp1, rax)
 	c.groupImm(0, opAnd, rax, 7)
 	c.group(0, opAdd, temp2, rax)
@@ -294,7 +295,8 @@ func storeImm(c *compiler, in *plan.Insn, _ *rule) {
 	}
 }
 
-// atomic generates a read-modify-write operation. No other thread uses the memory, so no lock prefix is needed.
+// atomic generates a read-modify-write operation. No other thread uses the memory, so no lock
+// prefix is needed.
 func atomic(c *compiler, in *plan.Insn, r *rule) {
 	m := c.operand(in, true)
 	src := regs[in.Src]

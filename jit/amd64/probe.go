@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// The registers of a search. temp1 is the address of the key or, in tries, the key itself, and then the result; temp2 is the slot.
+// The registers of a search. temp1 is the address of the key or, in tries, the key itself, and then
+// the result; temp2 is the slot.
 const (
 	hashS   = rax
 	lengthS = rdi // number of the next prefix length
@@ -26,7 +27,8 @@ var savedS = [...]reg{lengthS, indexS, tabS, maskS, wordS, tempS}
 // sliceLen is the offset of the length in a slice; that of the address is 0.
 const sliceLen = int32(unsafe.Sizeof(uintptr(0)))
 
-// search puts the address of a hash's element into r0, 0 if there is none. It saves registers in the next frame's Scratch.
+// search puts the address of a hash's element into r0, 0 if there is none. It saves registers in
+// the next frame's Scratch.
 func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	h, key := f.Hash, c.operand(in, false)
 	first := unsafe.Pointer(h.Tab)
@@ -83,8 +85,8 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	c.Land(done)
 }
 
-// prefix computes the next key to look for in a trie, and returns the jump for when there is none. Lengths that do not fit continue
-// at again.
+// prefix computes the next key to look for in a trie, and returns the jump for when there is none.
+// Lengths that do not fit continue at again.
 func (c *compiler) prefix(h *vm.Hash, again int32) (none int32) {
 	c.pointer(tempS, unsafe.Pointer(h.Lengths))
 	c.groupMem(1, opCmp, lengthS, at(tempS, sliceLen))
@@ -164,7 +166,8 @@ func (c *compiler) loadPart(n int, r reg, m loc) {
 	}
 }
 
-// probe finds the slot of the key with hash hashS, in temp2. It returns the jump for when there is none.
+// probe finds the slot of the key with hash hashS, in temp2. It returns the jump for when there is
+// none.
 func (c *compiler) probe(h *vm.Hash) (none int32) {
 	c.groupImm(0, opSub, maskS, 1)
 	c.move32(indexS, hashS)

@@ -5,7 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// rule is how an op is generated. The meaning of op depends on emit: an opcode, or a number in a group.
+// rule is how an op is generated. The meaning of op depends on emit: an opcode, or a number in a
+// group.
 type rule struct {
 	emit    func(c *compiler, in *plan.Insn, r *rule)
 	op      uint16

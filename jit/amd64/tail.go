@@ -45,8 +45,9 @@ func (c *compiler) TailCall(f *plan.Inline) {
 	c.rm(0, 0xff, 4, at(temp1, plan.OffArrive), 0)
 }
 
-// Arrive is the tail call's entry, where another program's TailCall ends, with r0 to r9, hostR and roomR in their registers. Exits store no registers that
-// the program does not use: those are stored here.
+// Arrive is the tail call's entry, where another program's TailCall ends, with r0 to r9, hostR and
+// roomR in their registers. Exits store no registers that the program does not use: those are
+// stored here.
 func (c *compiler) Arrive() {
 	if c.Program.Used&(1<<10-1) != 1<<10-1 {
 		c.load(temp1, field(plan.OffRegs))

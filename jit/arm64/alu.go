@@ -66,8 +66,8 @@ func divImm(c *compiler, in *plan.Insn, r *rule) {
 	c.divide(r, reg(in.Dst), temp1)
 }
 
-// divide is d /= s or d %= s. The processor's results are those of RFC 9669: division by zero yields 0, so the
-// remainder is the dividend, and the smallest number divided by -1 is itself.
+// divide is d /= s or d %= s. The processor's results are those of RFC 9669: division by zero
+// yields 0, so the remainder is the dividend, and the smallest number divided by -1 is itself.
 func (c *compiler) divide(r *rule, d, s reg) {
 	op := uint32(opUdiv)
 	if r.signed {

@@ -111,7 +111,8 @@ var (
 // asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for 32.
 type asm struct {
 	plan.Buffer
-	// far: conditional branches may not reach their targets, so they jump around an unconditional one.
+	// far: conditional branches may not reach their targets, so they jump around an unconditional
+	// one.
 	far bool
 	// beyond: a conditional branch did not reach its target.
 	beyond bool
@@ -148,8 +149,8 @@ func (a *asm) move32(d, s reg) { a.rrr(0, opOrr, d, zr, s) }
 // cmp sets the flags for n - m.
 func (a *asm) cmp(w uint8, n, m reg) { a.rrr(w, opSubs, zr, n, m) }
 
-// arith is d = n + v, where add is an addition with an immediate operand, possibly one that sets flags, and sub its
-// inverse. It returns false if v does not fit.
+// arith is d = n + v, where add is an addition with an immediate operand, possibly one that sets
+// flags, and sub its inverse. It returns false if v does not fit.
 func (a *asm) arith(w uint8, add, sub uint32, d, n reg, v int64) bool {
 	op := add
 	if v < 0 {
@@ -182,7 +183,8 @@ func (a *asm) cmpImm(w uint8, n reg, v int64, scratch reg) {
 	}
 }
 
-// logicImm is a bitwise operation with a constant. imm and op are its opcodes for an immediate and for a register.
+// logicImm is a bitwise operation with a constant. imm and op are its opcodes for an immediate and
+// for a register.
 func (a *asm) logicImm(w uint8, imm, op uint32, d, n reg, v uint64, scratch reg) {
 	if w == 0 {
 		v = uint64(uint32(v))
@@ -195,8 +197,8 @@ func (a *asm) logicImm(w uint8, imm, op uint32, d, n reg, v uint64, scratch reg)
 	a.rrr(w, op, d, n, scratch)
 }
 
-// bitmask encodes a constant of bitwise operations: a rotated run of ones, in repeating elements of 2 to 64 bits (Arm
-// ARM, DecodeBitMasks). The result has the fields N, immr and imms.
+// bitmask encodes a constant of bitwise operations: a rotated run of ones, in repeating elements of
+// 2 to 64 bits (Arm ARM, DecodeBitMasks). The result has the fields N, immr and imms.
 func bitmask(w uint8, v uint64) (uint32, bool) {
 	if w == 0 {
 		v |= v << 32

@@ -91,7 +91,8 @@ func (c *compiler) Insn(in *plan.Insn) bool {
 	return true
 }
 
-// Remainder always returns false: a division, a product and a difference take as many instructions here.
+// Remainder always returns false: a division, a product and a difference take as many instructions
+// here.
 func (c *compiler) Remainder(*plan.Insn) bool { return false }
 
 // subroutines generates the subroutines, which are the same in all programs.

@@ -2,8 +2,8 @@ package arm64
 
 import "github.com/bpfrun/bpfrun/jit/plan"
 
-// contextWord loads a word of the context and jumps over the ordinary load, which follows for all other cases. It
-// returns the branch.
+// contextWord loads a word of the context and jumps over the ordinary load, which follows for all
+// other cases. It returns the branch.
 func (c *compiler) contextWord(in *plan.Insn) int32 {
 	c.get(temp1, plan.OffContext)
 	c.cmp(1, reg(in.Base), temp1)

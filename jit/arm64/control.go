@@ -59,7 +59,8 @@ func (c *compiler) SaveReg(r uint8) {
 	c.mem(stores[3], reg(r), frame, plan.FrameSaved+8*int32(r-6)-frameSize, temp3)
 }
 
-// Call makes the call. The return address is in lr; a function that makes calls saves its own in its frame.
+// Call makes the call. The return address is in lr; a function that makes calls saves its own in
+// its frame.
 func (c *compiler) Call(in *plan.Insn) {
 	c.constant(temp3, uint64(in.Slot+1))
 	c.mem(stores[3], temp3, frame, plan.FrameRet-frameSize, temp4)

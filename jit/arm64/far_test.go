@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestConditionalBranchesReach: programs of fewer slots than are thought to be long can take more code than conditional branches reach.
+// TestConditionalBranchesReach: programs of fewer slots than are thought to be long can take more
+// code than conditional branches reach.
 func TestConditionalBranchesReach(t *testing.T) {
 	insns, err := decode.Assemble(strings.Repeat("call f\n", 16300) + "exit\nf: r6 = 0\nr7 = 0\nr8 = 0\nr9 = 0\nmay_goto g\ng: exit")
 	require.NoError(t, err)

@@ -13,7 +13,8 @@ func (c *compiler) TestShut() {
 	c.cmpImm(1, temp1, 0, temp2)
 }
 
-// Inline generates a call that code executes itself. If it cannot at run time, it exits before it has changed anything.
+// Inline generates a call that code executes itself. If it cannot at run time, it exits before it
+// has changed anything.
 func (c *compiler) Inline(in *plan.Insn) {
 	f := c.Program.Inline(in)
 	switch f.Kind {
@@ -36,7 +37,8 @@ func (c *compiler) Inline(in *plan.Insn) {
 	c.Charge(in.Next)
 }
 
-// tick advances the time by one call, if the program reads the time. It leaves the new time in temp2.
+// tick advances the time by one call, if the program reads the time. It leaves the new time in
+// temp2.
 func (c *compiler) tick() {
 	if c.Program.Timed {
 		c.get(temp1, plan.OffStep)

@@ -34,7 +34,8 @@ func (c *compiler) access(x access, t reg, at place) {
 	c.mem(x, t, at.base, at.off, temp3)
 }
 
-// CellOffset computes the value to compare with the cell's Count in temp1, and loads Count into temp2.
+// CellOffset computes the value to compare with the cell's Count in temp1, and loads Count into
+// temp2.
 func (c *compiler) CellOffset(in *plan.Insn) {
 	base := c.baseOf(in)
 	c.get(temp1, in.CellOffset())
@@ -133,12 +134,14 @@ func (c *compiler) BackOff(in *plan.Insn) {
 	c.put(temp1, in.CellOffset()+plan.CellCredit)
 }
 
-// exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1: temp1 becomes 0 if they are accessible.
+// exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1: temp1
+// becomes 0 if they are accessible.
 func (c *compiler) exactCode(store int) {
 	c.exact[store] = c.pos()
 	c.cmp(1, temp1, limit)
 	beyond := c.near(condHS)
-	// temp2 becomes the end of the bytes, counted from the start of the first granule, temp1 the address of its shadow.
+	// temp2 becomes the end of the bytes, counted from the start of the first granule, temp1 the
+	// address of its shadow.
 	c.logicImm(1, opAndImm, opAnd, temp3, temp1, 7, temp4)
 	c.rrr(1, opAdd, temp2, temp2, temp3)
 	c.shift(1, opLsrv, temp1, temp1, 3)
@@ -170,9 +173,9 @@ func (c *compiler) exactCode(store int) {
 	c.word(opBr | uint32(link)<<5)
 }
 
-// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is accessible. The
-// run has the class of its first byte, except that its last granule may be partly accessible. Memory starts and ends
-// with inaccessible granules, so the search ends.
+// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which
+// is accessible. The run has the class of its first byte, except that its last granule may be
+// partly accessible. Memory starts and ends with inaccessible granules, so the search ends.
 func (c *compiler) fillCode() {
 	c.fill = c.pos()
 	start, end, class := temp3, temp4, temp5
@@ -279,7 +282,8 @@ func storeImm(c *compiler, in *plan.Insn, _ *rule) {
 	c.access(stores[sizeLog(in.Size)], value, at)
 }
 
-// atomic generates a read-modify-write operation. No other thread uses the memory, so no exclusive access is needed.
+// atomic generates a read-modify-write operation. No other thread uses the memory, so no exclusive
+// access is needed.
 func atomic(c *compiler, in *plan.Insn, r *rule) {
 	at := c.operand(in, true)
 	src, size, w := reg(in.Src), sizeLog(in.Size), in.Size>>3

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// The registers of a search besides temp1, which is the address of the key or, in tries, the key itself, and temp3.
+// The registers of a search besides temp1, which is the address of the key or, in tries, the key
+// itself, and temp3.
 const (
 	hashS   = temp2
 	tabS    = temp4
@@ -71,8 +72,8 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	c.land(done)
 }
 
-// prefix computes the next key to look for in a trie, and returns the branch for when there is none. Lengths that do not fit continue
-// at again.
+// prefix computes the next key to look for in a trie, and returns the branch for when there is
+// none. Lengths that do not fit continue at again.
 func (c *compiler) prefix(h *vm.Hash, again int32) (none int32) {
 	c.pointer(temp3, unsafe.Pointer(h.Lengths))
 	c.mem(loads[3], temp4, temp3, sliceLen, zr)

@@ -5,7 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// rule is how an op is generated. The meaning of op depends on emit: mostly it is the 64-bit opcode.
+// rule is how an op is generated. The meaning of op depends on emit: mostly it is the 64-bit
+// opcode.
 type rule struct {
 	emit    func(c *compiler, in *plan.Insn, r *rule)
 	op      uint32

@@ -57,8 +57,9 @@ func (c *compiler) TailCall(f *plan.Inline) {
 	c.word(opBr | uint32(temp1)<<5)
 }
 
-// Arrive is the tail call's entry, where another program's TailCall ends, with r0 to r9, state, and the constants of all code and roomR in their registers.
-// Exits store no registers that the program does not use: those are stored here.
+// Arrive is the tail call's entry, where another program's TailCall ends, with r0 to r9, state, and
+// the constants of all code and roomR in their registers. Exits store no registers that the program
+// does not use: those are stored here.
 func (c *compiler) Arrive() {
 	if c.Program.Used&(1<<10-1) != 1<<10-1 {
 		c.get(temp1, plan.OffRegs)

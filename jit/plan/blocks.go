@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// slotSet is a set of slots. rank is the number of elements before each word, once blocks are numbered.
+// slotSet is a set of slots. rank is the number of elements before each word, once blocks are
+// numbered.
 type slotSet struct {
 	words []uint64
 	rank  []int32
@@ -114,8 +115,9 @@ func (b *block) falls() bool {
 	return true
 }
 
-// saves decides which of r6 to r9 calls save and exits restore: those that the callee writes itself, since its own
-// callees restore theirs. A function that neither uses r10 nor calls functions needs no Frame.Host either.
+// saves decides which of r6 to r9 calls save and exits restore: those that the callee writes
+// itself, since its own callees restore theirs. A function that neither uses r10 nor calls
+// functions needs no Frame.Host either.
 func (p *Program) saves() {
 	insns, starts := p.Insns, p.Image.Subprograms()
 	if !p.Calls { // without calls, nothing has to be saved

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestOneGuardCoversWhatOneCheckCan: bounds share a guard while the bytes around their base fit into one check.
+// TestOneGuardCoversWhatOneCheckCan: bounds share a guard while the bytes around their base fit
+// into one check.
 func TestOneGuardCoversWhatOneCheckCan(t *testing.T) {
 	for _, tt := range []struct {
 		lo, hi int64 // of the second access, the first is of the bytes 0 to 8
@@ -31,7 +32,8 @@ func TestOneGuardCoversWhatOneCheckCan(t *testing.T) {
 	}
 }
 
-// TestWhichLoadsAreOfContextWords: loads of four bytes through the context at a multiple of four where the context has a word.
+// TestWhichLoadsAreOfContextWords: loads of four bytes through the context at a multiple of four
+// where the context has a word.
 func TestWhichLoadsAreOfContextWords(t *testing.T) {
 	var word uint64
 	words := []*uint64{0: nil, 1: &word, 2: &word, 3: nil}

@@ -6,15 +6,16 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// bound checks an address that is the sum of a loop-invariant register and an index: it compares the index with the
-// extent of the accessible memory around the register, which the guard computes.
+// bound checks an address that is the sum of a loop-invariant register and an index: it compares
+// the index with the extent of the accessible memory around the register, which the guard computes.
 type bound struct {
 	pc    int32 // of the addition
 	index uint8 // register
 	guard int   // number in loop.guards
 }
 
-// bounds finds the checks that no guard can make for the whole loop but that can become comparisons.
+// bounds finds the checks that no guard can make for the whole loop but that can become
+// comparisons.
 func (p *Program) bounds() {
 	l := p.loop.l
 	for i := range l.covers {
@@ -56,7 +57,8 @@ func (p *Program) bound(b bound, g guard) bool {
 	return true
 }
 
-// sum finds the addition, in the same block, that computes a register, and the constant added to the sum since.
+// sum finds the addition, in the same block, that computes a register, and the constant added to
+// the sum since.
 func (p *Program) sum(pc int32, r uint8) (at int32, off int64, ok bool) {
 	start := p.blocks[p.leaders.index(pc)].start
 	for pc--; pc >= start; pc-- {
@@ -83,8 +85,8 @@ func (p *Program) sum(pc int32, r uint8) (at int32, off int64, ok bool) {
 	return 0, 0, false
 }
 
-// operands returns the loop-invariant register and the other register of an addition. The previous instruction copies
-// one of them.
+// operands returns the loop-invariant register and the other register of an addition. The previous
+// instruction copies one of them.
 func (p *Program) operands(pc int32) (base int8, index uint8, ok bool) {
 	l := p.loop.l
 	in := &p.Insns[pc]

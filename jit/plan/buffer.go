@@ -2,8 +2,8 @@ package plan
 
 import "encoding/binary"
 
-// Buffer collects generated code. Callers reserve Room once for several instructions, so that writing an instruction is
-// one store without a branch.
+// Buffer collects generated code. Callers reserve Room once for several instructions, so that
+// writing an instruction is one store without a branch.
 type Buffer struct {
 	mem []byte // the code and its reserve
 	n   uint   // bytes of code
@@ -34,7 +34,8 @@ func (b *Buffer) grow(n uint) {
 	b.mem = m
 }
 
-// Put writes the n low bytes of v, at most 8, in little-endian order. The caller has reserved 8 bytes.
+// Put writes the n low bytes of v, at most 8, in little-endian order. The caller has reserved 8
+// bytes.
 func (b *Buffer) Put(v uint64, n uint) {
 	binary.LittleEndian.PutUint64(b.mem[b.n:], v)
 	b.n += n

@@ -2,8 +2,9 @@ package plan
 
 import "github.com/bpfrun/bpfrun/vm"
 
-// turns generates a call with FlagTurns: the code that begins an InlineLoop, the calls of the function, and what
-// follows each of them. Go begins what code does not begin, and continues what it does not continue.
+// turns generates a call with FlagTurns: the code that begins an InlineLoop, the calls of the
+// function, and what follows each of them. Go begins what code does not begin, and continues what
+// it does not continue.
 func (e *Emission) turns(in *Insn) {
 	b, f := e.backend, e.Program.Inline(in)
 	executed := in.Count + 1

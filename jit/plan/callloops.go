@@ -14,8 +14,8 @@ type blockState struct {
 	live   bool
 }
 
-// test is a comparison that ends the loop or continues it: the value of a register at the start of the iteration, plus
-// off, against v.
+// test is a comparison that ends the loop or continues it: the value of a register at the start of
+// the iteration, plus off, against v.
 type test struct {
 	pc     int32
 	reg    int8
@@ -24,8 +24,8 @@ type test struct {
 	fails  bool // the comparison is not what it seems to be
 }
 
-// turn executes a loop symbolically from its header to the start of the next iteration. It reports whether there is a
-// path.
+// turn executes a loop symbolically from its header to the start of the next iteration. It reports
+// whether there is a path.
 func (p *Program) turn(regs *registers) bool {
 	f, l := &p.loop, p.loop.l
 	for i, b := range l.body {
@@ -180,8 +180,9 @@ func (f *looper) turns(first, steps *registers) int64 {
 	return best
 }
 
-// turns returns the maximum number of iterations that begin if the register starts at from and step is added in each:
-// the test runs once per iteration and sees from + off, from + off + step and so on.
+// turns returns the maximum number of iterations that begin if the register starts at from and step
+// is added in each: the test runs once per iteration and sees from + off, from + off + step and so
+// on.
 func (t *test) turns(from, step interval) int64 {
 	lo, hi, v := from.lo+t.off, from.hi+t.off, t.v
 	if v < -farthest || v > farthest {

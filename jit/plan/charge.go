@@ -1,15 +1,16 @@
 package plan
 
-// charge assigns the Count of every block so that most forward jumps charge nothing. It visits the edges, most
-// expensive charges first, and ties the counts of both ends together unless they are tied already.
+// charge assigns the Count of every block so that most forward jumps charge nothing. It visits the
+// edges, most expensive charges first, and ties the counts of both ends together unless they are
+// tied already.
 func (p *Program) charge() {
 	p.tieFunctions()
 	p.tieEdges(0)
 	p.settle()
 }
 
-// recharge assigns the counts again, edges of inner loops first. It takes as long as charge for each nesting depth.
-// Instructions have their counts already.
+// recharge assigns the counts again, edges of inner loops first. It takes as long as charge for
+// each nesting depth. Instructions have their counts already.
 func (p *Program) recharge() {
 	blocks := p.blocks
 	for i := range blocks {
@@ -31,8 +32,8 @@ func (p *Program) recharge() {
 	}
 }
 
-// tieFunctions assigns a count of 0 to the start of functions, and so to the instruction after each call, since there
-// are many calls and callees charge when they return. Block 0 starts a function.
+// tieFunctions assigns a count of 0 to the start of functions, and so to the instruction after each
+// call, since there are many calls and callees charge when they return. Block 0 starts a function.
 func (p *Program) tieFunctions() {
 	blocks := p.blocks
 	if p.Calls {
@@ -53,8 +54,8 @@ func (p *Program) tieFunctions() {
 // maxNest is the nesting depth up to which loops are distinguished.
 const maxNest = 3
 
-// nest computes how many backward jumps after each block lead to or before it, and returns the maximum. That is the
-// block's loop depth, except for blocks that compilers moved elsewhere.
+// nest computes how many backward jumps after each block lead to or before it, and returns the
+// maximum. That is the block's loop depth, except for blocks that compilers moved elsewhere.
 func (p *Program) nest() int32 {
 	blocks := p.blocks
 	for i := range blocks {

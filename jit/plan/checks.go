@@ -50,8 +50,8 @@ func (e *Emission) aligned(in *Insn, matters bool) {
 	}
 }
 
-// bound compares an index with the bound that a guard computed. If it is not below, code continues in the original
-// loop, which has the checks.
+// bound compares an index with the bound that a guard computed. If it is not below, code continues
+// in the original loop, which has the checks.
 func (e *Emission) bound(in *Insn) {
 	e.backend.CompareBound(in)
 	e.gotoIf(AtLeast, in.Slot+1)
@@ -79,8 +79,8 @@ func (e *Emission) checkCold(b Backend, k *Cold) {
 	b.Far(k.Back)
 }
 
-// guardCold is the out-of-line part of a KindGuard. Until Credit is used up the check is not tried, since running the
-// loop with its checks is no more expensive than the attempt.
+// guardCold is the out-of-line part of a KindGuard. Until Credit is used up the check is not tried,
+// since running the loop with its checks is no more expensive than the attempt.
 func (e *Emission) guardCold(b Backend, in *Insn, k *Cold) {
 	start := int32(e.Out.Starts[in.Target])
 	b.TakeCredit(in, start)

@@ -2,13 +2,14 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// MaxWords is the largest number of context words that a program may load without a call of the context.
+// MaxWords is the largest number of context words that a program may load without a call of the
+// context.
 const MaxWords = 8
 
 // contextLoads finds loads that may read words of the context (vm.Thread.SetContext).
 //
-// Which registers hold the address of the context is a guess: r1 at function entry, and its copies, in slot order and
-// ignoring jumps. Generated code compares.
+// Which registers hold the address of the context is a guess: r1 at function entry, and its copies,
+// in slot order and ignoring jumps. Generated code compares.
 func (p *Program) contextLoads(words []*uint64) {
 	p.Words = p.Words[:0]
 	if len(words) == 0 {

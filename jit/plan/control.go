@@ -127,8 +127,8 @@ func (e *Emission) call(in *Insn) {
 	b.Call(in)
 }
 
-// tailCall generates a tail call: it continues in the code of the program in the slot, or, if it is one too many, here. Go makes those that
-// code cannot make.
+// tailCall generates a tail call: it continues in the code of the program in the slot, or, if it is
+// one too many, here. Go makes those that code cannot make.
 func (e *Emission) tailCall(in *Insn) {
 	b, f := e.backend, e.Program.Inline(in)
 	b.TestShut()

@@ -2,8 +2,8 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// copyLoops appends the guards and copies of the loops that have guards, and directs all edges into their headers to
-// the guards.
+// copyLoops appends the guards and copies of the loops that have guards, and directs all edges into
+// their headers to the guards.
 func (p *Program) copyLoops() {
 	f := &p.loop
 	at := int32(len(p.Insns))
@@ -93,7 +93,8 @@ func (p *Program) copySize(l *loop) int32 {
 	return n
 }
 
-// copyLoop appends a copy of a loop without the checks that its guards make. The cells of the guards start at a number.
+// copyLoop appends a copy of a loop without the checks that its guards make. The cells of the
+// guards start at a number.
 func (p *Program) copyLoop(l *loop, header int32, cells int) {
 	f := &p.loop
 	f.n++ // for f.in
@@ -152,11 +153,12 @@ func (p *Program) copyLoop(l *loop, header int32, cells int) {
 	}
 }
 
-// smallLoop is the largest loop, in instructions, in which alignment padding would cost more than it gains.
+// smallLoop is the largest loop, in instructions, in which alignment padding would cost more than
+// it gains.
 const smallLoop = 16
 
-// align marks what is aligned in the copy of a loop: its header, or, if the loop is small and is entered from above,
-// its start.
+// align marks what is aligned in the copy of a loop: its header, or, if the loop is small and is
+// entered from above, its start.
 func (p *Program) align(l *loop) {
 	first, size := l.header, int32(0)
 	for i, b := range l.body {

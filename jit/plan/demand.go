@@ -1,7 +1,7 @@
 package plan
 
-// findNeeds marks the instructions whose results may be part of a checked address or of a comparison. The analysis does
-// not have to follow any others.
+// findNeeds marks the instructions whose results may be part of a checked address or of a
+// comparison. The analysis does not have to follow any others.
 func (p *Program) findNeeds() {
 	f, l := &p.loop, p.loop.l
 	for _, b := range l.body {

@@ -8,8 +8,8 @@ import (
 // ErrTooLong means the code is longer than the processor's jumps reach.
 var ErrTooLong = errors.New("more native code than a jump can cross")
 
-// MaxPiece is the maximum size in bytes of the code of one instruction without its out-of-line parts, of each of those
-// parts, and of all code that belongs to no instruction.
+// MaxPiece is the maximum size in bytes of the code of one instruction without its out-of-line
+// parts, of each of those parts, and of all code that belongs to no instruction.
 const MaxPiece = 1 << 10
 
 // Emission is the processor-independent part of a compilation. Compilers of backends embed it.
@@ -61,7 +61,8 @@ const (
 // Stores is 1 for the check before stores, 0 for the check before loads.
 func (k ColdKind) Stores() int { return int(k - ColdLoads) }
 
-// Emit generates the code of a program with the backend b and stores it in code. It returns ErrTooLong.
+// Emit generates the code of a program with the backend b and stores it in code. It returns
+// ErrTooLong.
 func (e *Emission) Emit(b Backend, code *Buffer, p *Program, t Target, out *Code) error {
 	e.Program, e.Target, e.Out, e.backend, e.code, e.Calls = p, t, out, b, code, p.Calls
 	e.jumps, e.colds = e.jumps[:0], e.colds[:0]
@@ -97,7 +98,8 @@ func (e *Emission) Release() { e.Program, e.Out, e.backend = nil, nil, nil }
 const special = 1<<KindInterpret | 1<<KindSecond | 1<<KindCallFunc | 1<<KindCallInline | 1<<KindTailCall | 1<<KindGuard |
 	1<<KindJump | 1<<KindBranch | 1<<KindMayGoto | 1<<KindCall | 1<<KindExit
 
-// fused are the flags of instructions that may be generated together with the following ones, or not at all.
+// fused are the flags of instructions that may be generated together with the following ones, or
+// not at all.
 const fused = FlagDead | FlagPair | FlagSelect | FlagRemainder | FlagBound
 
 func (e *Emission) insns(b Backend) {
@@ -190,8 +192,8 @@ func (e *Emission) fuse(b Backend, in *Insn) int32 {
 	return 1 + int32(in.Size)
 }
 
-// special generates an instruction that has no rule, and reports whether its edge to the next slot is still to be
-// charged.
+// special generates an instruction that has no rule, and reports whether its edge to the next slot
+// is still to be charged.
 func (e *Emission) special(b Backend, in *Insn) bool {
 	switch in.Kind {
 	case KindJump:
@@ -246,8 +248,8 @@ func (e *Emission) mark(in *Insn) {
 	}
 }
 
-// selectable reports whether a branch with FlagSelect may become a selection, which no longer records which of the two
-// blocks ran.
+// selectable reports whether a branch with FlagSelect may become a selection, which no longer
+// records which of the two blocks ran.
 func (e *Emission) selectable(in *Insn) bool {
 	if !e.Target.Marks {
 		return true
@@ -263,7 +265,8 @@ func (e *Emission) selectable(in *Insn) bool {
 // wayMark returns the number of the mark byte of a branch's edge: 1 for taken, 2 for the next slot.
 func (e *Emission) wayMark(in *Insn, way int32) int32 { return way*int32(e.Program.Blocks()) + in.Mark }
 
-// takenMark returns the number of the byte to set when a branch is taken; ok is false if that is not recorded.
+// takenMark returns the number of the byte to set when a branch is taken; ok is false if that is
+// not recorded.
 func (e *Emission) takenMark(in *Insn) (n int32, ok bool) {
 	if !e.Target.Ways || !in.Has(FlagWayTaken) {
 		return 0, false

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// TestPiecesFit: no piece of code takes more than half of the room that there is for each, whatever the operands.
+// TestPiecesFit: no piece of code takes more than half of the room that there is for each, whatever
+// the operands.
 func TestPiecesFit(t *testing.T) {
 	for _, backend := range []struct {
 		name    string
@@ -50,7 +51,8 @@ var inlines = []plan.Inline{{Kind: vm.InlineLookup, Map: 1 << 63, Array: vm.Arra
 	Elements: 1 << 31, Stride: 1 << 30, CPUStride: 1 << 30, CPUs: 64, Base: 1 << 63, Table: make([]uint64, 1), Shift: 9,
 }}, {Kind: vm.InlineBoot}}
 
-// demanding returns instructions of all ops and kinds with what takes most code. They are at 1 of 4.
+// demanding returns instructions of all ops and kinds with what takes most code. They are at 1 of
+// 4.
 func demanding() []plan.Insn {
 	var all []plan.Insn
 	for op := range decode.NumOps {

@@ -8,9 +8,10 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Elements of maps lie apart from each other, so the run of memory that a cell remembers is one element, and an access to a
-// different element each time would always need the shadow. A lookup that code makes itself knows that the element is accessible,
-// and tells the cells of the accesses that follow. Which these are is a guess: a cell that is set in vain does no harm.
+// Elements of maps lie apart from each other, so the run of memory that a cell remembers is one
+// element, and an access to a different element each time would always need the shadow. A lookup
+// that code makes itself knows that the element is accessible, and tells the cells of the accesses
+// that follow. Which these are is a guess: a cell that is set in vain does no harm.
 
 const (
 	maxFills    = 3  // cells that one lookup sets
@@ -18,7 +19,8 @@ const (
 	maxKnown    = 16 // slots before a lookup that are searched for the map
 )
 
-// FilledCell is a cell that a lookup sets: Key, which is at Off in State, to the element's address minus Lo, and Count.
+// FilledCell is a cell that a lookup sets: Key, which is at Off in State, to the element's address
+// minus Lo, and Count.
 type FilledCell struct{ Off, Lo, Count int32 }
 
 // FillsOf yields the cells that a lookup in line sets when it has found an element.
@@ -108,8 +110,8 @@ func (p *Program) follow(pc int32, f *Inline) {
 	}
 }
 
-// know finds out whether the map of a lookup is known for certain: an instruction before it in its block sets r1, and code is not
-// entered in between.
+// know finds out whether the map of a lookup is known for certain: an instruction before it in its
+// block sets r1, and code is not entered in between.
 func (p *Program) know(pc int32, f *Inline) {
 	start := max(p.blocks[p.leaders.index(pc)].start, pc-maxKnown)
 	for at := pc - 1; at >= start; at-- {

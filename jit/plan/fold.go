@@ -8,8 +8,9 @@ const all = 1<<11 - 1
 // observed records that code may exit before an instruction: all registers are observable there.
 func (in *Insn) observed() { in.reads = all }
 
-// rotation finds x << n | x >> width-n, for which the instruction set has no operation, at the operation that joins the
-// halves. The shift of the destination register becomes a rotation, and the joining operation disappears.
+// rotation finds x << n | x >> width-n, for which the instruction set has no operation, at the
+// operation that joins the halves. The shift of the destination register becomes a rotation, and
+// the joining operation disappears.
 func (p *Program) rotation(b *block, pc int32, in *Insn) {
 	d, s := in.Dst, in.Src
 	x, y := p.scan.values[d].changed, p.scan.values[s].changed
@@ -38,8 +39,9 @@ func (p *Program) rotation(b *block, pc int32, in *Insn) {
 	p.cover(from+1, pc) // code entered after the copies may see other values in them
 }
 
-// extension finds x <<= 32; x >>= 32, which compilers emit to zero-extend 32-bit values for the first version of the
-// instruction set, and turns it into one operation, merged with a preceding copy.
+// extension finds x <<= 32; x >>= 32, which compilers emit to zero-extend 32-bit values for the
+// first version of the instruction set, and turns it into one operation, merged with a preceding
+// copy.
 func (p *Program) extension(b *block, pc int32, in *Insn) {
 	if in.Imm != 32 || pc+1 >= b.end {
 		return
@@ -68,7 +70,8 @@ func (p *Program) extension(b *block, pc int32, in *Insn) {
 	in.Op, in.Src = op, in.Dst
 }
 
-// nothing drops an operation whose work another one does. Code may not be entered after the other one.
+// nothing drops an operation whose work another one does. Code may not be entered after the other
+// one.
 func (in *Insn) nothing() {
 	in.Op, in.Src = decode.OpMov64Reg, in.Dst
 	in.Flags = in.Flags&^FlagEntry | FlagDead
@@ -84,8 +87,8 @@ type operand struct {
 // maxWalk limits the search of common, in instructions.
 const maxWalk = 256
 
-// common returns the slot before which one register held the value, or its lower half, that both operands are copies
-// of. It is negative if there is none.
+// common returns the slot before which one register held the value, or its lower half, that both
+// operands are copies of. It is negative if there is none.
 func (p *Program) common(b *block, x, y operand, width uint8) int32 {
 	for range maxWalk {
 		if x.pc < y.pc {
@@ -110,7 +113,8 @@ func (p *Program) common(b *block, x, y operand, width uint8) int32 {
 	return -1
 }
 
-// deadResults marks operations whose result is overwritten before anything reads it and before code can exit.
+// deadResults marks operations whose result is overwritten before anything reads it and before code
+// can exit.
 func (p *Program) deadResults(b *block) {
 	live := uint16(all)
 	for pc := b.end - 1; pc >= b.start; pc-- {

@@ -26,8 +26,8 @@ func resize[T any](s []T, n int) []T {
 // predsOf returns the predecessors of a block.
 func (g *graph) predsOf(b int32) []int32 { return g.preds[g.at[b]:g.at[b+1]] }
 
-// findGraph builds the graph and reports whether there is a loop to optimise. Programs that jump to computed addresses,
-// leave branches to the interpreter, or run past their end are not optimised.
+// findGraph builds the graph and reports whether there is a loop to optimise. Programs that jump to
+// computed addresses, leave branches to the interpreter, or run past their end are not optimised.
 func (p *Program) findGraph() bool {
 	back, hidden := false, p.Computed
 	for i := range p.blocks {

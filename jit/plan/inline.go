@@ -36,8 +36,9 @@ const maxKey = 32
 
 // inlines finds the calls that generated code executes itself.
 //
-// The map of a lookup is a guess: r1 is taken from the preceding instructions in slot order, ignoring jumps. Generated
-// code compares, so a wrong guess only costs a call, and code may be entered anywhere.
+// The map of a lookup is a guess: r1 is taken from the preceding instructions in slot order,
+// ignoring jumps. Generated code compares, so a wrong guess only costs a call, and code may be
+// entered anywhere.
 func (p *Program) inlines() {
 	p.Inlines, p.Ledger, p.CPUs, p.Timed = p.Inlines[:0], nil, 0, false
 	if !p.Image.Inlines() {
@@ -148,8 +149,9 @@ func (p *Program) lookup(in *Insn, n *Inline, f *vm.Inline, r1 uint64) bool {
 	return true
 }
 
-// judgeInline decides how the key of a lookup, or an iterator, is checked. As after any call, nothing is known after it:
-// the call may have been left to Go, so the next slot has to be an entry.
+// judgeInline decides how the key of a lookup, or an iterator, is checked. As after any call,
+// nothing is known after it: the call may have been left to Go, so the next slot has to be an
+// entry.
 func (p *Program) judgeInline(pc int32, in *Insn) {
 	if f := p.Inline(in); f.Kind == vm.InlineLookup {
 		p.know(pc, f)

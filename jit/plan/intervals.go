@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// interval is what is known of a register: a number from lo to hi (the 64 bits as a signed number), or the value of a
-// register at loop entry plus such a number.
+// interval is what is known of a register: a number from lo to hi (the 64 bits as a signed number),
+// or the value of a register at loop entry plus such a number.
 type interval struct {
 	base   int8 // the register, or number or anything
 	lo, hi int64
@@ -199,8 +199,8 @@ var operations = func() (t [decode.NumOps]operation) {
 	return t
 }()
 
-// loaded are the results of ops without an operation: loads of less than eight bytes, and others that yield 32 bits or
-// less.
+// loaded are the results of ops without an operation: loads of less than eight bytes, and others
+// that yield 32 bits or less.
 var loaded = func() (t [decode.NumOps]interval) {
 	for i := range t {
 		t[i] = unbounded
@@ -232,8 +232,8 @@ func (s *registers) forget(mask uint16) {
 	}
 }
 
-// execute applies an instruction that falls through to the next. Registers in trust, plus a number, are assumed to be
-// below 2^32. The result is true if the new state depends on that assumption.
+// execute applies an instruction that falls through to the next. Registers in trust, plus a number,
+// are assumed to be below 2^32. The result is true if the new state depends on that assumption.
 func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 	low32 := func(v interval) interval {
 		if v.base >= 0 && v.base < 10 && v.lo == v.hi && trust>>v.base&1 != 0 {
@@ -246,7 +246,8 @@ func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 		s[in.Dst] = constant(int64(in.Imm))
 	case KindLoad:
 		s[in.Dst] = loaded[in.Op]
-		// A four-byte load may yield an address if a context serves it; the stack is always plain memory.
+		// A four-byte load may yield an address if a context serves it; the stack is always plain
+		// memory.
 		if in.Size == 4 && s[in.Dst] == word && in.Check != CheckNone {
 			s[in.Dst] = unbounded
 		}
@@ -382,7 +383,8 @@ func (s *registers) against(in *Insn, c *comparison) interval {
 	return constant(int64(in.Imm))
 }
 
-// assume narrows the register that a branch compares, given the outcome. It reports false if the outcome is impossible.
+// assume narrows the register that a branch compares, given the outcome. It reports false if the
+// outcome is impossible.
 func (s *registers) assume(in *Insn, taken bool) bool {
 	c := &comparisons[in.Op]
 	is := c.is

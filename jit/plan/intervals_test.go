@@ -56,8 +56,8 @@ func immediate(r *rand.Rand, code uint8) int32 {
 	return v
 }
 
-// TestIntervalsHoldResults executes operations on numbers, and asks whether the results are in the intervals that follow from those of
-// the numbers.
+// TestIntervalsHoldResults executes operations on numbers, and asks whether the results are in the
+// intervals that follow from those of the numbers.
 func TestIntervalsHoldResults(t *testing.T) {
 	m, err := mem.New(mem.Config{Size: 1 << 20})
 	require.NoError(t, err)

@@ -5,8 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// maxRange is the largest range of one check, in bytes: at any alignment it lies in at most eight granules, whose
-// shadow is one word.
+// maxRange is the largest range of one check, in bytes: at any alignment it lies in at most eight
+// granules, whose shadow is one word.
 const maxRange = 57
 
 // scan is the state of the walk over a block. Its memory is reused.
@@ -22,11 +22,12 @@ type scan struct {
 
 // value is what is known of a register.
 type value struct {
-	// It holds root + delta, where root is the number of a value: 0 is r10, others are only told apart.
+	// It holds root + delta, where root is the number of a value: 0 is r10, others are only told
+	// apart.
 	root, delta int32
-	// since is the first of the instructions that computed it from the root, none if the register holds the root
-	// itself; changed is the last one. Code may be entered at any computed instruction address, so code that relies on
-	// them must not be entered after the first.
+	// since is the first of the instructions that computed it from the root, none if the register
+	// holds the root itself; changed is the last one. Code may be entered at any computed
+	// instruction address, so code that relies on them must not be entered after the first.
 	since, changed int32
 	// stacked is the last access that relies on the register being r10 + delta.
 	stacked int32
@@ -44,8 +45,8 @@ type group struct {
 // none is greater than every slot.
 const none = 1<<31 - 1
 
-// maxCover limits, in slots, how far back an access may rely on earlier instructions: programs can have millions of
-// such accesses.
+// maxCover limits, in slots, how far back an access may rely on earlier instructions: programs can
+// have millions of such accesses.
 const maxCover = 1024
 
 // maxDelta limits the distance from a root value at which a register is still tracked.

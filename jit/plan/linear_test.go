@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatIsLookedAtIsBounded: for each access slots are closed back to where its base was made, and loops are in loops; time must not grow with
-// the square of a program's length by either.
+// TestWhatIsLookedAtIsBounded: for each access slots are closed back to where its base was made,
+// and loops are in loops; time must not grow with the square of a program's length by either.
 func TestWhatIsLookedAtIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name, before, after string

@@ -6,11 +6,12 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Loop versioning: a loop gets a copy without checks, which is entered if guards before it find that all bytes the loop
-// can touch are accessible. The range of those bytes is derived from the registers at loop entry, the amounts added in
-// every iteration, and the comparison that ends the loop. Memory does not become inaccessible while generated code
-// runs, so a check stays valid until code exits to Go. After an exit, execution resumes in the original loop, which has
-// all checks, and reaches the guards at the next iteration.
+// Loop versioning: a loop gets a copy without checks, which is entered if guards before it find
+// that all bytes the loop can touch are accessible. The range of those bytes is derived from the
+// registers at loop entry, the amounts added in every iteration, and the comparison that ends the
+// loop. Memory does not become inaccessible while generated code runs, so a check stays valid until
+// code exits to Go. After an exit, execution resumes in the original loop, which has all checks,
+// and reaches the guards at the next iteration.
 
 const (
 	// maxLoop is the longest loop that is analysed, in slots.
@@ -78,8 +79,9 @@ type looper struct {
 	wraps bool
 }
 
-// Optimise improves the frequently executed parts of programs with Loops. Of the branches that Selects finds, those
-// that choose returns true for become selections. by may be nil. Optimise takes longer than New.
+// Optimise improves the frequently executed parts of programs with Loops. Of the branches that
+// Selects finds, those that choose returns true for become selections. by may be nil. Optimise
+// takes longer than New.
 func (p *Program) Optimise(choose func(slot int32) bool, by *Profile) {
 	f, n := &p.loop, len(p.blocks)
 	if !p.Loops {
@@ -221,8 +223,8 @@ func (p *Program) analyse() {
 		p.findSpills()
 	}
 	p.ranges()
-	// A helper call exits the copy. A called function may contain this loop again, and its guards set the same bounds
-	// for other objects.
+	// A helper call exits the copy. A called function may contain this loop again, and its guards
+	// set the same bounds for other objects.
 	if !calls {
 		p.bounds()
 	}
@@ -343,8 +345,8 @@ func (p *Program) start() registers {
 	return all
 }
 
-// constants finds the registers that hold constants at the end of a block, set in it or in its chain of only
-// predecessors.
+// constants finds the registers that hold constants at the end of a block, set in it or in its
+// chain of only predecessors.
 func (p *Program) constants(b int32) registers {
 	var regs registers
 	regs.forget(1<<11 - 1)

@@ -1,8 +1,10 @@
 package plan
 
-// Profile counts executions of a program's instructions over a period, to decide what is worth optimising.
+// Profile counts executions of a program's instructions over a period, to decide what is worth
+// optimising.
 type Profile struct {
-	// Seen counts, by slot, executions of the instruction; Taken counts how often its branch or jump was taken.
+	// Seen counts, by slot, executions of the instruction; Taken counts how often its branch or
+	// jump was taken.
 	Seen, Taken []uint32
 }
 

@@ -36,9 +36,9 @@ const (
 	KindTailCall
 	// KindExit returns.
 	KindExit
-	// KindGuard falls through if the bytes [Lo, Hi) relative to the value of Base are accessible, checked as by
-	// CheckRange. If they are not, or if the check is expensive, it jumps to Target. It is not an instruction of the
-	// program.
+	// KindGuard falls through if the bytes [Lo, Hi) relative to the value of Base are accessible,
+	// checked as by CheckRange. If they are not, or if the check is expensive, it jumps to Target.
+	// It is not an instruction of the program.
 	KindGuard
 )
 
@@ -48,10 +48,11 @@ type Check uint8
 const (
 	// CheckNone: the access is in the running function's stack, at Frame.Host + StackOff.
 	CheckNone Check = iota
-	// CheckRange: the bytes [Lo, Hi) relative to the value of the base register are checked before the access, for
-	// writing if Insn.RangeStore.
+	// CheckRange: the bytes [Lo, Hi) relative to the value of the base register are checked before
+	// the access, for writing if Insn.RangeStore.
 	CheckRange
-	// CheckDone: an earlier CheckRange covers the access, and no instruction in between invalidates it.
+	// CheckDone: an earlier CheckRange covers the access, and no instruction in between invalidates
+	// it.
 	CheckDone
 )
 
@@ -61,12 +62,13 @@ type Flag uint16
 const (
 	// FlagLeader marks the first instruction of a block, a possible jump target.
 	FlagLeader Flag = 1 << iota
-	// FlagEntry marks instructions at which generated code may be entered: those that depend only on the registers.
+	// FlagEntry marks instructions at which generated code may be entered: those that depend only
+	// on the registers.
 	FlagEntry
 	// FlagRangeStore: the range of a CheckRange is also written.
 	FlagRangeStore
-	// FlagPair: this instruction and the next one, an operation on the same register, may be generated as one. Code is
-	// never entered between them.
+	// FlagPair: this instruction and the next one, an operation on the same register, may be
+	// generated as one. Code is never entered between them.
 	FlagPair
 	// FlagBack marks a jump or branch that checks State.Room.
 	FlagBack
@@ -74,37 +76,40 @@ const (
 	FlagDead
 	// FlagRotate marks a shift by a constant that is generated as a rotation in the same direction.
 	FlagRotate
-	// FlagWord marks a load that may read word number Target of Program.Words. If its base equals State.Context and
-	// State.Words has an address for that number, generated code loads the 64 bits at that address unchecked. Otherwise
-	// it is an ordinary load.
+	// FlagWord marks a load that may read word number Target of Program.Words. If its base equals
+	// State.Context and State.Words has an address for that number, generated code loads the 64
+	// bits at that address unchecked. Otherwise it is an ordinary load.
 	FlagWord
-	// FlagSelect marks a branch that skips the single operation after it: the branch target is the slot after that
-	// operation, or, if Size is 2, the target of the jump after the operation. Without Target.Marks, the operation may
-	// be generated as a conditional move between its result and the old value of its register. Code is never entered at
-	// the operation.
+	// FlagSelect marks a branch that skips the single operation after it: the branch target is the
+	// slot after that operation, or, if Size is 2, the target of the jump after the operation.
+	// Without Target.Marks, the operation may be generated as a conditional move between its result
+	// and the old value of its register. Code is never entered at the operation.
 	FlagSelect
-	// FlagRemainder marks a division that may be generated together with the Size operations that follow it. Code is
-	// never entered at those. Dst holds the same value as Src of the previous instruction. The last operation leaves
-	// the remainder in its Dst, and Dst of the division ends up with the subtracted product.
+	// FlagRemainder marks a division that may be generated together with the Size operations that
+	// follow it. Code is never entered at those. Dst holds the same value as Src of the previous
+	// instruction. The last operation leaves the remainder in its Dst, and Dst of the division ends
+	// up with the subtracted product.
 	FlagRemainder
-	// FlagBound marks an addition in the copy of a loop, after which register Base is compared with Bound of the Cell.
-	// If it is not below (unsigned), code continues at the next slot. On a KindGuard, the flag requests that Bound be
-	// computed.
+	// FlagBound marks an addition in the copy of a loop, after which register Base is compared with
+	// Bound of the Cell. If it is not below (unsigned), code continues at the next slot. On a
+	// KindGuard, the flag requests that Bound be computed.
 	FlagBound
-	// FlagWayTaken and FlagWayFell mark a branch whose taken or fall-through edge is recorded, with Target.Ways,
-	// because no block's mark implies it.
+	// FlagWayTaken and FlagWayFell mark a branch whose taken or fall-through edge is recorded, with
+	// Target.Ways, because no block's mark implies it.
 	FlagWayTaken
 	FlagWayFell
 	// flagTrust marks a 32-bit operation whose result is assumed not to wrap; see Optimise.
 	flagTrust
 	// flagNeeded marks the instructions that CopyLoops tracks in a loop.
 	flagNeeded
-	// FlagTurns marks a KindCallFunc of a helper that calls the function at Target, see Program.Inline. Code makes those
-	// calls itself if the function is at that target, until it returns something else than 0.
+	// FlagTurns marks a KindCallFunc of a helper that calls the function at Target, see
+	// Program.Inline. Code makes those calls itself if the function is at that target, until it
+	// returns something else than 0.
 	FlagTurns
 )
 
-// SavesHost in Insn.Saves: the function uses its Frame.Host, so the caller's has to be restored after it.
+// SavesHost in Insn.Saves: the function uses its Frame.Host, so the caller's has to be restored
+// after it.
 const SavesHost = 1 << 4
 
 // Align in Insn.Guard: a loop starts here that is worth aligning.
@@ -122,7 +127,8 @@ type Insn struct {
 	Check    Check
 	Size     uint8 // bytes accessed
 	Base     uint8 // register with the address of the access
-	// Saves are the registers that a KindCall or a call with FlagTurns saves and a KindExit restores: bit r-6 for r6 to r9, and SavesHost.
+	// Saves are the registers that a KindCall or a call with FlagTurns saves and a KindExit
+	// restores: bit r-6 for r6 to r9, and SavesHost.
 	Saves    uint8
 	Off      int16 // offset of the access from Base
 	StackOff int16 // of CheckNone
@@ -131,11 +137,13 @@ type Insn struct {
 	Mark     int32 // number of the block that ends with this instruction, -1 if none does
 	Target   int32 // index in Insns of the jump target or callee
 	Slot     int32 // slot of the program
-	// Guard, if not 0, is the index in Insns where the previous instruction falls through to instead of here, or Align.
+	// Guard, if not 0, is the index in Insns where the previous instruction falls through to
+	// instead of here, or Align.
 	Guard int32
 
-	// Count is the number of executed instructions not yet charged to State.Room before this instruction. Taken and
-	// Next are what to charge when its jump is taken and when it falls through. Next is 0 inside blocks.
+	// Count is the number of executed instructions not yet charged to State.Room before this
+	// instruction. Taken and Next are what to charge when its jump is taken and when it falls
+	// through. Next is 0 inside blocks.
 	Count, Taken, Next int32
 
 	reads, writes uint16 // registers
@@ -146,16 +154,18 @@ type Insn struct {
 // Has reports whether the instruction has a flag.
 func (in *Insn) Has(f Flag) bool { return in.Flags&f != 0 }
 
-// Program is the input of a backend. Insns holds the slots of the program, followed by copies of loops, in which Slot
-// identifies the original slot. Code is never entered at copies; only jumps lead there.
+// Program is the input of a backend. Insns holds the slots of the program, followed by copies of
+// loops, in which Slot identifies the original slot. Code is never entered at copies; only jumps
+// lead there.
 //
-// Executed instructions are charged to State.Room, but not one by one. Every block starts with a fixed number of
-// instructions executed but not yet charged: Count of its first instruction. A jump charges only the difference to the
-// Count of its target block: Taken or Next, often 0. If code is entered at slot a with Room = r + Insns[a].Count and
-// left at slot b with Room = q, then it executed r - (q - Insns[b].Count) instructions. Room is checked, after
-// charging, at jumps with FlagBack, at calls and at exits. If it is negative, code exits with OutOfRoom at the target
-// of the jump (which stays charged), or at the call or exit (whose charge is undone).
-// OutOfRoom at the target of the jump (which is charged), or at the call or exit (whose charge is taken back).
+// Executed instructions are charged to State.Room, but not one by one. Every block starts with a
+// fixed number of instructions executed but not yet charged: Count of its first instruction. A jump
+// charges only the difference to the Count of its target block: Taken or Next, often 0. If code is
+// entered at slot a with Room = r + Insns[a].Count and left at slot b with Room = q, then it
+// executed r - (q - Insns[b].Count) instructions. Room is checked, after charging, at jumps with
+// FlagBack, at calls and at exits. If it is negative, code exits with OutOfRoom at the target of
+// the jump (which stays charged), or at the call or exit (whose charge is undone). OutOfRoom at the
+// target of the jump (which is charged), or at the call or exit (whose charge is taken back).
 type Program struct {
 	Image *vm.Image
 	Insns []Insn
@@ -168,8 +178,9 @@ type Program struct {
 	// Calls: the program contains bpf-to-bpf calls, or calls with FlagTurns.
 	Calls bool
 
-	// Inlines are the calls that generated code executes itself, in program order. Ledger accounts for them and is nil
-	// if there are none. If CPUs is not 0, they are executed inline only on CPUs below CPUs.
+	// Inlines are the calls that generated code executes itself, in program order. Ledger accounts
+	// for them and is nil if there are none. If CPUs is not 0, they are executed inline only on
+	// CPUs below CPUs.
 	Inlines []Inline
 	Ledger  vm.Ledger
 	CPUs    int
@@ -182,7 +193,8 @@ type Program struct {
 	// Loops: the program may contain loops that Optimise improves.
 	Loops bool
 
-	// Words are the context words that loads with FlagWord may read, as offsets in units of four bytes.
+	// Words are the context words that loads with FlagWord may read, as offsets in units of four
+	// bytes.
 	Words []int32
 
 	leaders slotSet
@@ -204,16 +216,16 @@ func (p *Program) Block(i int) (start, end int) {
 	return int(p.blocks[i].start), int(p.blocks[i].end)
 }
 
-// Slack returns by how many instructions execution may exceed State.Room, at most: code may execute that many after it
-// last checked Room.
+// Slack returns by how many instructions execution may exceed State.Room, at most: code may execute
+// that many after it last checked Room.
 func (p *Program) Slack() int64 { return 2*int64(p.len) + 2 }
 
 // MaxLen is the longest program, in slots, that is compiled.
 const MaxLen = 1 << 20
 
-// New analyses a program in time linear in its length. It returns nil for programs longer than MaxLen. words are those
-// of vm.Thread.SetContext; they may be loaded without a call of the context. An old Program may be given for reuse of
-// its memory.
+// New analyses a program in time linear in its length. It returns nil for programs longer than
+// MaxLen. words are those of vm.Thread.SetContext; they may be loaded without a call of the
+// context. An old Program may be given for reuse of its memory.
 func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	n := img.Len()
 	if n > MaxLen {
@@ -239,8 +251,8 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	return p
 }
 
-// decode fills in what follows from each instruction alone, and marks the leaders. Until judge computes the final
-// value, Count is the number of preceding instructions.
+// decode fills in what follows from each instruction alone, and marks the leaders. Until judge
+// computes the final value, Count is the number of preceding instructions.
 func (p *Program) decode() {
 	img, insns := p.Image, p.Insns
 	p.leaders.reset(len(insns))
@@ -317,8 +329,8 @@ func (p *Program) control(pc int, in *Insn, s vm.Slot) {
 	}
 }
 
-// leave leaves the whole program to the interpreter because it writes r10, which no compiler generates and the kernel
-// refuses.
+// leave leaves the whole program to the interpreter because it writes r10, which no compiler
+// generates and the kernel refuses.
 func (p *Program) leave() {
 	p.leaders.reset(len(p.Insns))
 	for pc := range p.Insns {
@@ -330,8 +342,8 @@ func (p *Program) leave() {
 	p.Calls = false
 }
 
-// r10Fine reports whether an instruction may read r10. Copies of it and accesses through it may; arithmetic on it is
-// left to the interpreter.
+// r10Fine reports whether an instruction may read r10. Copies of it and accesses through it may;
+// arithmetic on it is left to the interpreter.
 func r10Fine(in *Insn) bool {
 	switch in.Kind {
 	case KindLoad:

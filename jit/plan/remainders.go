@@ -2,8 +2,8 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// findRemainders marks divisions that compute a remainder, as compilers write it if the instruction set has no modulo
-// or they do not use it: q = n; q /= d; q *= d; then n -= q, or r = n; r -= q.
+// findRemainders marks divisions that compute a remainder, as compilers write it if the instruction
+// set has no modulo or they do not use it: q = n; q /= d; q *= d; then n -= q, or r = n; r -= q.
 func (p *Program) findRemainders() {
 	for i := range p.blocks {
 		b := &p.blocks[i]

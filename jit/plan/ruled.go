@@ -2,8 +2,8 @@ package plan
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// leftOut are the ops left to the interpreter: the kinds of LD_IMM64 and calls that lowering replaces, and ops that are
-// too rare or need too much of the machine.
+// leftOut are the ops left to the interpreter: the kinds of LD_IMM64 and calls that lowering
+// replaces, and ops that are too rare or need too much of the machine.
 var leftOut = map[decode.Op]string{
 	decode.OpInvalid: "not an instruction",
 	decode.OpLdMapFD: "lowered to LdImm64", decode.OpLdMapValue: "lowered to LdImm64", decode.OpLdBTFID: "lowered to LdImm64",
@@ -14,8 +14,8 @@ var leftOut = map[decode.Op]string{
 	decode.OpLdIndB: "interpreter: calls the packet loader", decode.OpLdIndH: "interpreter: calls the packet loader", decode.OpLdIndW: "interpreter: calls the packet loader",
 }
 
-// HasRule reports whether backends have a rule for an op: it is neither left out nor control flow that Emission
-// generates.
+// HasRule reports whether backends have a rule for an op: it is neither left out nor control flow
+// that Emission generates.
 func HasRule(op decode.Op) bool {
 	_, out := leftOut[op]
 	return !out && special>>rows[op].blank.Kind&1 == 0

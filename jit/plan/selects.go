@@ -17,8 +17,8 @@ var selects = func() (t [decode.NumOps]bool) {
 	return t
 }()
 
-// Selects calls found with the slots of branches that could have FlagSelect: they skip one operation, after which code
-// reaches the target of the branch.
+// Selects calls found with the slots of branches that could have FlagSelect: they skip one
+// operation, after which code reaches the target of the branch.
 func (p *Program) Selects(found func(slot int32)) {
 	entered := make([]bool, len(p.blocks))
 	for i := range p.blocks {

@@ -6,10 +6,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// State is the memory that generated code shares with Go. It is outside the Go heap, in a page that is never
-// executable, at the start of the mapping that holds the code, so generated code may address it relative to its own
-// address. The garbage collector does not see the Go pointers in it: the caller of the code keeps what Regs points to
-// alive, and the collector does not move heap objects.
+// State is the memory that generated code shares with Go. It is outside the Go heap, in a page that
+// is never executable, at the start of the mapping that holds the code, so generated code may
+// address it relative to its own address. The garbage collector does not see the Go pointers in it:
+// the caller of the code keeps what Regs points to alive, and the collector does not move heap
+// objects.
 //
 // Generated code uses the offsets that unsafe.Offsetof returns.
 type State struct {
@@ -26,31 +27,33 @@ type State struct {
 	// Cells cache accessible ranges; see [Cell].
 	Cells [MaxCells]Cell
 
-	// Stack is the stack of generated code, which grows down: Frame(0) is the function that ran when Go called,
-	// Frame(1) its callee, and so on. It is placed here so that frames are aligned to cache lines.
+	// Stack is the stack of generated code, which grows down: Frame(0) is the function that ran
+	// when Go called, Frame(1) its callee, and so on. It is placed here so that frames are aligned
+	// to cache lines.
 	Stack [vm.MaxFrames + 1]Frame
 
 	// Inputs and outputs.
 	Room int64  // instructions left, counted as described at [Program]
 	May  uint64 // iterations of may_goto left in the running function
 
-	// Context is the address of the context. Words[i] is the address of the value of word Program.Words[i], 0 if the
-	// load has to call the context.
+	// Context is the address of the context. Words[i] is the address of the value of word
+	// Program.Words[i], 0 if the load has to call the context.
 	Context uint64
 	Words   [MaxWords]uintptr
 
-	// State of inlined calls, see Inline. If Shut is not 0, calls have to exit to Go with CallFunc. Every call adds 1
-	// to Calls of its kind, and, in Timed programs, Step to Now, the monotonic time in nanoseconds. Now+Boot is the
-	// time since boot.
+	// State of inlined calls, see Inline. If Shut is not 0, calls have to exit to Go with CallFunc.
+	// Every call adds 1 to Calls of its kind, and, in Timed programs, Step to Now, the monotonic
+	// time in nanoseconds. Now+Boot is the time since boot.
 	Shut, Now, Boot, Step, CPU uint64
 	Calls                      [vm.NumInlines]uint64
 
-	// Top is the address of the running function's Frame. In programs with calls, code also starts in that frame, with
-	// Host as the base of CheckNone; other programs start in Frame(0).
+	// Top is the address of the running function's Frame. In programs with calls, code also starts
+	// in that frame, with Host as the base of CheckNone; other programs start in Frame(0).
 	Top, Host uintptr
 
-	// Tail calls. Tails is how many of them code may still make. If Over is not 0, the one after them is beyond vm.MaxTailCalls.
-	// Arrive is the address of Code.Arrive, Slack is Program.Slack: other programs' code reads them.
+	// Tail calls. Tails is how many of them code may still make. If Over is not 0, the one after
+	// them is beyond vm.MaxTailCalls. Arrive is the address of Code.Arrive, Slack is Program.Slack:
+	// other programs' code reads them.
 	Tails, Over uint64
 	Arrive      uintptr
 	Slack       int64
@@ -70,9 +73,9 @@ func (s *State) Depth() int {
 	return int((uintptr(unsafe.Pointer(s.Frame(0))) - s.Top) / FrameSize)
 }
 
-// Frame is the frame of one function on State.Stack. A frame with Host 0 cannot be entered: the interpreter makes the
-// call. While a function runs, the next frame is preserved except for Scratch, which subroutines of the generated code
-// may overwrite.
+// Frame is the frame of one function on State.Stack. A frame with Host 0 cannot be entered: the
+// interpreter makes the call. While a function runs, the next frame is preserved except for
+// Scratch, which subroutines of the generated code may overwrite.
 type Frame struct {
 	Return  uintptr   // return address
 	Host    uintptr   // host address of the end of its stack, which r10 points to
@@ -83,7 +86,8 @@ type Frame struct {
 	Scratch [7]uint64 // while the function runs, its Turns if a helper called it
 }
 
-// Turns is vm.Turns for generated code. It occupies the Scratch of the frame of the function that is called.
+// Turns is vm.Turns for generated code. It occupies the Scratch of the frame of the function that
+// is called.
 type Turns struct {
 	I, N, Ctx, Map, Key, Value, Stride uint64
 }
@@ -99,26 +103,28 @@ const FrameSize = unsafe.Sizeof(Frame{})
 // MaxCells is the maximum number of checks of a program that have a Cell.
 const MaxCells = 128
 
-// Cell belongs to one CheckRange. It caches the run of plain memory that contained the range at the last full check:
-// the range is accessible, without a look at the shadow, if the value of the base register minus Key is less than Count
-// (unsigned).
+// Cell belongs to one CheckRange. It caches the run of plain memory that contained the range at the
+// last full check: the range is accessible, without a look at the shadow, if the value of the base
+// register minus Key is less than Count (unsigned).
 //
-// Otherwise the shadow decides. If it allows the access and Credit, which each such check decrements, is used up, the
-// cell is set to the run of accessible bytes around the range, and Credit and Backoff become Backoff*4+3, at most
-// MaxBackoff. A check that meets a different object each time therefore rarely searches for the ends of the run.
+// Otherwise the shadow decides. If it allows the access and Credit, which each such check
+// decrements, is used up, the cell is set to the run of accessible bytes around the range, and
+// Credit and Backoff become Backoff*4+3, at most MaxBackoff. A check that meets a different object
+// each time therefore rarely searches for the ends of the run.
 //
-// A lookup in line that finds an element of a map sets the cells of Program.FillsOf to that element.
+// A lookup in line that finds an element of a map sets the cells of Program.FillsOf to that
+// element.
 //
-// Key is the start of the run minus Lo; Count is its length minus N plus 1. Runs start at granules, so the value minus
-// Key also gives the alignment. The engine sets Lo, N and an initial Key of -Lo. When memory of the run becomes
-// inaccessible (mem.Memory.Change), the engine shortens the run to the part before it, or resets Count to 0 and
-// Backoff.
+// Key is the start of the run minus Lo; Count is its length minus N plus 1. Runs start at granules,
+// so the value minus Key also gives the alignment. The engine sets Lo, N and an initial Key of -Lo.
+// When memory of the run becomes inaccessible (mem.Memory.Change), the engine shortens the run to
+// the part before it, or resets Count to 0 and Backoff.
 type Cell struct {
 	Key, Count      uint64
 	Credit, Backoff int64
 	Lo, N           int64
-	// Bound is set by guards with FlagBound that succeed: Count minus (value - Key), the amount that can be added to
-	// the value before the range leaves the run.
+	// Bound is set by guards with FlagBound that succeed: Count minus (value - Key), the amount
+	// that can be added to the value before the range leaves the run.
 	Bound uint64
 }
 
@@ -135,7 +141,8 @@ type Reason uint32
 const ReasonBits = 3
 
 const (
-	// Interpret: the interpreter has to execute the instruction at the slot, which has had no effect yet.
+	// Interpret: the interpreter has to execute the instruction at the slot, which has had no
+	// effect yet.
 	Interpret Reason = iota
 	// OutOfRoom: State.Room is used up. The slot is the next one to execute.
 	OutOfRoom
@@ -143,7 +150,7 @@ const (
 	CallFunc
 	// Leave: the instruction at the slot is an exit of the function that ran when Go called.
 	Leave
-	// Returned: a function that the call with FlagTurns at the slot called has returned, and its helper has to continue. The
-	// next frame has the Turns. All executed instructions are charged.
+	// Returned: a function that the call with FlagTurns at the slot called has returned, and its
+	// helper has to continue. The next frame has the Turns. All executed instructions are charged.
 	Returned
 )

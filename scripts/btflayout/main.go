@@ -1,10 +1,11 @@
-// Command btflayout compares the output of `bpfrun btf layout` with pahole's for structs in a kernel's BTF: offsets, sizes, holes, cache
-// lines and totals.
+// Command btflayout compares the output of `bpfrun btf layout` with pahole's for structs in a
+// kernel's BTF: offsets, sizes, holes, cache lines and totals.
 //
 //	go run ./scripts/btflayout -n 200 vmlinux.btf
 //
-// The comparison ignores what pahole infers beyond BTF: attributes, forced alignments, "bitfield combined" notes. An array without a
-// length equals one of length 0. The exit code is 1 if a struct differs.
+// The comparison ignores what pahole infers beyond BTF: attributes, forced alignments, "bitfield
+// combined" notes. An array without a length equals one of length 0. The exit code is 1 if a struct
+// differs.
 package main
 
 import (
@@ -45,7 +46,8 @@ func main() {
 	}
 }
 
-// structs returns the names of n structs, evenly spread over those whose names are unique in the BTF.
+// structs returns the names of n structs, evenly spread over those whose names are unique in the
+// BTF.
 func structs(file string, n int) ([]string, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

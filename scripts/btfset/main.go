@@ -1,9 +1,10 @@
-// Command btfset compares two BTF files as sets of types, functions and variables. It replaces type ids with what they refer to, so that
-// order and numbering do not matter.
+// Command btfset compares two BTF files as sets of types, functions and variables. It replaces type
+// ids with what they refer to, so that order and numbering do not matter.
 //
 //	btfset [-base BASE] A B
 //
-// It prints the number of types in each file and the first types that are in only one. The exit code is 1 if the files differ.
+// It prints the number of types in each file and the first types that are in only one. The exit
+// code is 1 if the files differ.
 package main
 
 import (
@@ -74,7 +75,8 @@ func less(a, b map[string]int) []string {
 	return out
 }
 
-// texts counts the types of a Spec, without those of its base, by their text. It also returns their number.
+// texts counts the types of a Spec, without those of its base, by their text. It also returns their
+// number.
 func texts(s *btf.Spec) (map[string]int, int) {
 	d := describer{s: s, known: map[btf.ID]string{}}
 	out := map[string]int{}
@@ -94,7 +96,8 @@ type describer struct {
 // maxDepth limits the nesting of anonymous types.
 const maxDepth = 12
 
-// short describes a type that another type refers to: by its name, or by its contents if it is anonymous.
+// short describes a type that another type refers to: by its name, or by its contents if it is
+// anonymous.
 func (d *describer) short(id btf.ID, depth int) string {
 	if id == 0 {
 		return "void"

@@ -6,8 +6,9 @@ import (
 	"encoding/binary"
 )
 
-// embeddedObjects returns the ELF images for machine BPF (247) that are embedded in an executable, in file order.
-// An image ends with its section header table or its last section, whichever is later.
+// embeddedObjects returns the ELF images for machine BPF (247) that are embedded in an executable,
+// in file order. An image ends with its section header table or its last section, whichever is
+// later.
 func embeddedObjects(exe []byte) [][]byte {
 	var images [][]byte
 	for at := 0; at < len(exe); at++ {

@@ -1,6 +1,7 @@
-// Command falsealarms compiles correct programs with many compilers and options, runs them on many kernels with both engines, and fails
-// if bpfrun reports a problem, a warning or a finding for any of them. With --wrong it also compiles programs with mistakes, and fails if
-// bpfrun does not find them: a check that finds nothing anywhere has no false alarms either.
+// Command falsealarms compiles correct programs with many compilers and options, runs them on many
+// kernels with both engines, and fails if bpfrun reports a problem, a warning or a finding for any
+// of them. With --wrong it also compiles programs with mistakes, and fails if bpfrun does not find
+// them: a check that finds nothing anywhere has no false alarms either.
 //
 //	go run ./scripts/falsealarms --clang clang-14 --clang clang-19 --btf embedded --btf 'corpus/btf/*.btf.xz' \
 //		--wrong testdata/src/wrongfields.bpf.c testdata/falsealarms/*.c
@@ -49,7 +50,8 @@ type checker struct {
 	// seen are the kernels that there were results for; wrong are problems, in words.
 	seen  map[string]bool
 	wrong []string
-	// runs and refused count the programs that ran, and those that a kernel rightly refuses; mistakes those that were found.
+	// runs and refused count the programs that ran, and those that a kernel rightly refuses;
+	// mistakes those that were found.
 	runs, refused, mistakes int
 }
 
@@ -167,9 +169,10 @@ func compile(clang, dir string, sources []string) ([]string, error) {
 	return out, nil
 }
 
-// rightly reports whether a kernel refuses an object for something that it does not know. -mcpu determines which instructions compilers
-// emit: v3 and later have atomic operations that return a value (Linux 5.12), which clang 22 uses for __sync_fetch_and_add even if the
-// value is unused. Helpers are newer than a kernel in programs with callbacks.
+// rightly reports whether a kernel refuses an object for something that it does not know. -mcpu
+// determines which instructions compilers emit: v3 and later have atomic operations that return a
+// value (Linux 5.12), which clang 22 uses for __sync_fetch_and_add even if the value is unused.
+// Helpers are newer than a kernel in programs with callbacks.
 func rightly(object, message string) bool {
 	return strings.Contains(message, "not known to this kernel: helper") ||
 		strings.Contains(message, "instruction is newer than the kernel") && (strings.HasSuffix(object, "-v3.o") || strings.HasSuffix(object, "-v4.o"))
@@ -182,7 +185,8 @@ func place(d *report.RunDocument) string {
 	return d.Object + " on " + d.Target.Name
 }
 
-// judge lists the problems that bpfrun reports for a correct program. A hook that the kernel lacks is not a false alarm.
+// judge lists the problems that bpfrun reports for a correct program. A hook that the kernel lacks
+// is not a false alarm.
 func (c *checker) judge(d *report.RunDocument) (problems []string) {
 	problem := func(text string) { problems = append(problems, place(d)+": "+text) }
 	if d.Error != nil {
@@ -243,8 +247,8 @@ func markedLines(source string) (map[string]bool, error) {
 	return marked, nil
 }
 
-// judgeMistakes lists the marked lines without a finding, and findings elsewhere. Where a kernel does not know the helper of a program, the
-// object says nothing about its lines.
+// judgeMistakes lists the marked lines without a finding, and findings elsewhere. Where a kernel
+// does not know the helper of a program, the object says nothing about its lines.
 func (c *checker) judgeMistakes(d *report.RunDocument, marked map[string]bool) (problems []string) {
 	found, complete := map[string]bool{}, true
 	for _, p := range d.Programs {

@@ -1,5 +1,5 @@
-// Command sbom writes the software bill of materials of a Go binary as CycloneDX 1.5 JSON: the main module and its
-// dependencies, from the build information embedded in the binary.
+// Command sbom writes the software bill of materials of a Go binary as CycloneDX 1.5 JSON: the main
+// module and its dependencies, from the build information embedded in the binary.
 //
 //	go run ./scripts/sbom BINARY OUTPUT
 package main
@@ -88,7 +88,8 @@ func newBOM(info *buildinfo.BuildInfo) bom {
 	return b
 }
 
-// newComponent describes a module. sum is its hash in go.sum: "h1:" and the base64 form of a SHA-256 over its files.
+// newComponent describes a module. sum is its hash in go.sum: "h1:" and the base64 form of a
+// SHA-256 over its files.
 func newComponent(kind, path, version, sum string) component {
 	purl := "pkg:golang/" + path
 	if version != "" && version != "(devel)" {

@@ -99,8 +99,9 @@ func page(title, body string) []byte {
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// markdown reads and writes the dialect of the pages: tables, and headings with ids. HTML in pages is left out.
-// The page's Content-Security-Policy allows no inline styles: columns are aligned by an attribute.
+// markdown reads and writes the dialect of the pages: tables, and headings with ids. HTML in pages
+// is left out. The page's Content-Security-Policy allows no inline styles: columns are aligned by
+// an attribute.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 // render turns Markdown into HTML, and returns its title and sections.

@@ -26,7 +26,8 @@ func TestLinksLeadToPagesOfTheSite(t *testing.T) {
 	}
 }
 
-// Every page of the documentation is on the site, links between them lead somewhere, and the search has their sections.
+// Every page of the documentation is on the site, links between them lead somewhere, and the search
+// has their sections.
 func TestDocumentation(t *testing.T) {
 	t.Chdir("../..")
 	pages, err := documentation()

@@ -2,8 +2,8 @@
 //
 //	go run ./scripts/site DIR [KERNEL...]
 //
-// It compiles bpfrun for WebAssembly, and adds the page, the examples, the documentation with a search, and the types of the kernels in files such as
-// testdata/btf/linux-7.2.13-amd64.btf.xz.
+// It compiles bpfrun for WebAssembly, and adds the page, the examples, the documentation with a
+// search, and the types of the kernels in files such as testdata/btf/linux-7.2.13-amd64.btf.xz.
 package main
 
 import (
@@ -117,7 +117,8 @@ func wasm() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// repacked returns a kernel's types in zstd, which a page unpacks in a tenth of the time that xz takes.
+// repacked returns a kernel's types in zstd, which a page unpacks in a tenth of the time that xz
+// takes.
 func repacked(path string) ([]byte, error) {
 	spec, err := btffile.Load(path, nil)
 	if err != nil {

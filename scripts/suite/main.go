@@ -184,8 +184,9 @@ func concurrent(all []*pkg) []string {
 	})
 }
 
-// generated are packages without code for one processor whose results still rest on how the compiler
-// translates arithmetic, memory accesses and tables for it: what executes and decodes instructions.
+// generated are packages without code for one processor whose results still rest on how the
+// compiler translates arithmetic, memory accesses and tables for it: what executes and decodes
+// instructions.
 var generated = []string{"decode", "vm", "vm/gen", "mem", "internal/endian", "conformance/isa"}
 
 // processor returns the packages with tests that have code for one processor, those that execute

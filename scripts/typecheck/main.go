@@ -2,8 +2,8 @@
 //
 //	go run ./scripts/typecheck windows/amd64 linux/386
 //
-// It finds what go vet finds when a name, a field or a constant does not exist or does not fit there,
-// without compiling the standard library and all dependencies for each target.
+// It finds what go vet finds when a name, a field or a constant does not exist or does not fit
+// there, without compiling the standard library and all dependencies for each target.
 package main
 
 import (
@@ -41,7 +41,8 @@ func main() {
 	}
 }
 
-// pkg is a package, or a package with its tests, as `go list -deps -test` prints them: dependencies first.
+// pkg is a package, or a package with its tests, as `go list -deps -test` prints them: dependencies
+// first.
 type pkg struct {
 	ImportPath, Dir, Name string
 	GoFiles, CgoFiles     []string

@@ -1,8 +1,9 @@
 //go:build linux
 
-// Command vminit is the init process of a virtual machine that records the behaviour of its kernel. It mounts the file systems that
-// programs need, loads the kernel modules in /modules in the order of their names, runs the command line in /command (one word per line), and powers
-// the machine off. See scripts/verdicts-vm.sh and scripts/exec-suite.sh.
+// Command vminit is the init process of a virtual machine that records the behaviour of its kernel.
+// It mounts the file systems that programs need, loads the kernel modules in /modules in the order
+// of their names, runs the command line in /command (one word per line), and powers the machine
+// off. See scripts/verdicts-vm.sh and scripts/exec-suite.sh.
 package main
 
 import (

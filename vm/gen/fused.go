@@ -7,9 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// shape returns the handler of a sequence and the conditions (vm's fuseCond) on its registers. Handlers forward the
-// result of the first instruction to the second, which is what saves time. An instruction that needs the precise path
-// runs on its own: those before it are complete, and execution continues after it.
+// shape returns the handler of a sequence and the conditions (vm's fuseCond) on its registers.
+// Handlers forward the result of the first instruction to the second, which is what saves time. An
+// instruction that needs the precise path runs on its own: those before it are complete, and
+// execution continues after it.
 func (g *generator) shape(ops seq) (body string, cond []string) {
 	a, b := ops[0].Info(), ops[1].Info()
 	if len(ops) == 3 {

@@ -5,8 +5,9 @@ import "github.com/bpfrun/bpfrun/decode"
 // seq lists the two or three instructions of a superinstruction.
 type seq []decode.Op
 
-// fusions lists the superinstructions: a constant and a sequence for each. A new line is sufficient if shape supports
-// the combination. Each was added because real programs or benchmarks execute the sequence often.
+// fusions lists the superinstructions: a constant and a sequence for each. A new line is sufficient
+// if shape supports the combination. Each was added because real programs or benchmarks execute the
+// sequence often.
 var fusions = []struct {
 	name string
 	ops  seq

@@ -32,8 +32,8 @@ func TestOpNamesFollowTheTable(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// A sequence whose second instruction reads what the first wrote must be handled with that value, so its condition must say
-// which register that is.
+// A sequence whose second instruction reads what the first wrote must be handled with that value,
+// so its condition must say which register that is.
 func TestConditionsOfFusions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range fusions {

@@ -1,7 +1,8 @@
-// Command gen generates the interpreter's loop (loop_gen.go; swapped_gen.go for the other byte order) and its list of superinstructions (fuse_gen.go) in package
-// vm, and functions that compute ALU results and conditions (compute_gen.go) in package decode. Handlers of single
-// instructions follow from decode's table, those of superinstructions from the list in fusions.go; the code around them
-// is in the .txt files in this directory.
+// Command gen generates the interpreter's loop (loop_gen.go; swapped_gen.go for the other byte
+// order) and its list of superinstructions (fuse_gen.go) in package vm, and functions that compute
+// ALU results and conditions (compute_gen.go) in package decode. Handlers of single instructions
+// follow from decode's table, those of superinstructions from the list in fusions.go; the code
+// around them is in the .txt files in this directory.
 //
 //	go generate ./vm
 package main
@@ -53,8 +54,8 @@ func run(dir string) error {
 	return nil
 }
 
-// generate returns the generated files by path relative to package vm. ops is the path of the source that declares
-// decode's ops.
+// generate returns the generated files by path relative to package vm. ops is the path of the
+// source that declares decode's ops.
 func generate(ops string) (map[string][]byte, error) {
 	names, err := opNames(ops)
 	if err != nil {

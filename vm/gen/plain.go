@@ -60,8 +60,9 @@ func low(i *decode.Info, x string) string {
 	return x
 }
 
-// compute returns the result of an ALU instruction that cannot divide by zero, in its own width: a uint64 or, for 32 bits, a
-// uint32. x is the left operand in that width. Shift counts are taken modulo the width.
+// compute returns the result of an ALU instruction that cannot divide by zero, in its own width: a
+// uint64 or, for 32 bits, a uint32. x is the left operand in that width. Shift counts are taken
+// modulo the width.
 func compute(i *decode.Info, x string) string {
 	y := operand(i)
 	switch i.Text {
@@ -126,7 +127,8 @@ func divide(i *decode.Info) string {
 	return text + "\n"
 }
 
-// unary returns the handler of a negation, a sign-extending move or a change of byte order, as in a little-endian program.
+// unary returns the handler of a negation, a sign-extending move or a change of byte order, as in a
+// little-endian program.
 func unary(i *decode.Info) string {
 	bits := i.SubValue
 	switch {
@@ -165,8 +167,9 @@ func branch(i *decode.Info, x string) string {
 	return "if " + condition(i, x) + " {\ngoto taken\n}\n"
 }
 
-// check branches to the precise path unless the access of an instruction at the address in base register r is certainly
-// valid. Otherwise o, or the variable named so, is its offset in the arena. A load ignores the shadow bit for stores.
+// check branches to the precise path unless the access of an instruction at the address in base
+// register r is certainly valid. Otherwise o, or the variable named so, is its offset in the arena.
+// A load ignores the shadow bit for stores.
 func check(i *decode.Info, r, o string) string {
 	load := i.Has(decode.FlagLoad) && !i.Has(decode.FlagStore)
 	s := fmt.Sprintf("%s := %s + uint64(int64(in.off)) - base\nif %s >= lim {\ngoto slow\n}\n", o, r, o)
@@ -248,7 +251,8 @@ func (g *generator) atomicAdd(i *decode.Info) string {
 	return s
 }
 
-// forms returns the instructions of decode's table with one of the forms, in the order of the table.
+// forms returns the instructions of decode's table with one of the forms, in the order of the
+// table.
 func forms(want ...decode.Form) []*decode.Info {
 	var list []*decode.Info
 	for op := decode.OpInvalid + 1; op < decode.NumOps; op++ {

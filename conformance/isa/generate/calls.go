@@ -12,8 +12,8 @@ const (
 // target is a subprogram that is still to be emitted.
 type target struct{ callback bool }
 
-// subFor picks or adds a subprogram for the current function to call. Unless recursion is wanted, it must come after the current function.
-// The result is false if there is none.
+// subFor picks or adds a subprogram for the current function to call. Unless recursion is wanted,
+// it must come after the current function. The result is false if there is none.
 func (p *program) subFor(callback bool) (int, bool) {
 	var fit []int
 	from := p.current + 1
@@ -87,7 +87,8 @@ func (p *program) lookup(op decode.Op) {
 	p.clobbered()
 }
 
-// subprograms emits the functions that are called, which may call more functions, and resolves the calls.
+// subprograms emits the functions that are called, which may call more functions, and resolves the
+// calls.
 func (p *program) subprograms() {
 	p.sub = true
 	p.busy = [11]bool{}
@@ -119,8 +120,9 @@ func (p *program) subprograms() {
 	}
 }
 
-// enter emits the prologue of a subprogram: it points r9 to the map value and sets all other registers and the stack to numbers. A callback of
-// bpf_loop receives the index and a pointer; any other function receives the pointer and four numbers.
+// enter emits the prologue of a subprogram: it points r9 to the map value and sets all other
+// registers and the stack to numbers. A callback of bpf_loop receives the index and a pointer; any
+// other function receives the pointer and four numbers.
 func (p *program) enter() {
 	if p.recursive {
 		p.countCall()

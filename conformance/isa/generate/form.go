@@ -8,8 +8,8 @@ var (
 	storeImmOfSize = map[uint8]decode.Op{1: decode.OpStB, 2: decode.OpStH, 4: decode.OpStW, 8: decode.OpStDW}
 )
 
-// form generates a program that tests one instruction: several instances with operands of their own, each of which stores its result in a slot
-// of its own.
+// form generates a program that tests one instruction: several instances with operands of their
+// own, each of which stores its result in a slot of its own.
 func (p *program) form(op decode.Op) {
 	info := op.Info()
 	switch info.Form {
@@ -45,7 +45,8 @@ func (p *program) reload(r int) {
 	p.constant(r, p.related())
 }
 
-// apart sometimes emits a statement on a register other than regs, so that an instance is not always part of the same sequence.
+// apart sometimes emits a statement on a register other than regs, so that an instance is not
+// always part of the same sequence.
 func (p *program) apart(regs ...int) {
 	if p.chance(50) {
 		r := p.dstNot(regs...)
@@ -160,7 +161,8 @@ func (p *program) control(op decode.Op, d, i int) {
 	}
 }
 
-// packetForm generates a program of packet loads. A load outside the packet ends the program, so only the last instance may be one.
+// packetForm generates a program of packet loads. A load outside the packet ends the program, so
+// only the last instance may be one.
 func (p *program) packetForm(op decode.Op) {
 	p.packet, p.usesScratch = true, false
 	p.newPacket()

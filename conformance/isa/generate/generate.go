@@ -1,17 +1,22 @@
-// Package generate generates random valid BPF programs to compare implementations of the instruction set.
+// Package generate generates random valid BPF programs to compare implementations of the
+// instruction set.
 //
-// Programs run in the environment of kernel vectors: an array map with one value of 256 bytes. A program loads r0 to r8 and an image of its
-// stack from the value, computes, and stores registers and stack back, so that all 64 bits of every result and all memory are visible.
-// The kernel's verifier accepts the programs: pointers are bounded, loops are counted, registers that a call clobbers are set again, and no
-// result depends on an address.
+// Programs run in the environment of kernel vectors: an array map with one value of 256 bytes. A
+// program loads r0 to r8 and an image of its stack from the value, computes, and stores registers
+// and stack back, so that all 64 bits of every result and all memory are visible. The kernel's
+// verifier accepts the programs: pointers are bounded, loops are counted, registers that a call
+// clobbers are set again, and no result depends on an address.
 //
-// Half of the programs test one instruction (kind "form") or one sequence of instructions that interpreters fuse ("sequence"), with many equal
-// operands and boundary values. The other half ("random") mixes everything: arithmetic, sequences, loads and stores at constant and computed
-// addresses, the stack, atomics, branches, loops, may_goto, calls, callbacks, packet loads. Two more kinds are generated on demand: loops that
-// walk over memory with moving pointers and indices, as native compilers optimise them ("walk"), and such loops in recursive functions, which
-// no kernel accepts ("recursion").
+// Half of the programs test one instruction (kind "form") or one sequence of instructions that
+// interpreters fuse ("sequence"), with many equal operands and boundary values. The other half
+// ("random") mixes everything: arithmetic, sequences, loads and stores at constant and computed
+// addresses, the stack, atomics, branches, loops, may_goto, calls, callbacks, packet loads. Two
+// more kinds are generated on demand: loops that walk over memory with moving pointers and indices,
+// as native compilers optimise them ("walk"), and such loops in recursive functions, which no
+// kernel accepts ("recursion").
 //
-// Configuration, seed and index determine a program. The package does not know how programs are run. Start at [New] and [Generator.Case].
+// Configuration, seed and index determine a program. The package does not know how programs are
+// run. Start at [New] and [Generator.Case].
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package generate
@@ -38,9 +43,11 @@ const (
 
 // Config selects what programs contain.
 type Config struct {
-	// Kernel restricts programs to what BPF_PROG_LOAD accepts without BTF: no callbacks and no arenas.
+	// Kernel restricts programs to what BPF_PROG_LOAD accepts without BTF: no callbacks and no
+	// arenas.
 	Kernel bool
-	// Version is the kernel that the programs must run on; instructions that it lacks are not used. 0 means the newest.
+	// Version is the kernel that the programs must run on; instructions that it lacks are not used.
+	// 0 means the newest.
 	Version decode.Version
 	// Runs is the number of inputs for each program; 0 means 4.
 	Runs int
@@ -57,8 +64,8 @@ const (
 	Random   = "random"   // everything mixed
 	Walk     = "walk"     // loops that walk over memory; only on demand (Config.Only)
 
-	// Recursion is the kind of programs with such loops in recursive functions, only on demand (Config.Only). No kernel accepts them,
-	// and many end in a fault.
+	// Recursion is the kind of programs with such loops in recursive functions, only on demand
+	// (Config.Only). No kernel accepts them, and many end in a fault.
 	Recursion = "recursion"
 )
 
@@ -74,7 +81,8 @@ type Case struct {
 	only string // Config.Only of the generator
 }
 
-// Name returns a name that contains seed and index, which identify the program for a given configuration.
+// Name returns a name that contains seed and index, which identify the program for a given
+// configuration.
 func (c *Case) Name() string {
 	if c.only != "" {
 		return fmt.Sprintf("g%d-%s-%d", c.Seed, c.only, c.Index)

@@ -2,7 +2,8 @@ package generate
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// counter picks a callee-saved register as the counter of a loop. It returns false if none can be spared.
+// counter picks a callee-saved register as the counter of a loop. It returns false if none can be
+// spared.
 func (p *program) counter() (int, bool) {
 	var free []int
 	for r := 6; r <= 8; r++ {

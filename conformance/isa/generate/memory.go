@@ -8,8 +8,9 @@ type place struct {
 	off  int
 }
 
-// place picks an address for an access of size bytes. Computed addresses are put into register tmp; there are none if tmp is negative. Accesses
-// to the stack are always aligned, as the verifier requires.
+// place picks an address for an access of size bytes. Computed addresses are put into register tmp;
+// there are none if tmp is negative. Accesses to the stack are always aligned, as the verifier
+// requires.
 func (p *program) place(size int, aligned bool, tmp int) place {
 	align := 1
 	if aligned || p.chance(30) {
@@ -108,7 +109,8 @@ func (p *program) atomic(op decode.Op) {
 	}
 	at := p.place(size, true, tmp)
 	if info.Form == decode.FormCmpXchg && p.chance(60) {
-		// Load the current value into r0, so that the comparison succeeds. A 4-byte comparison ignores the upper half of r0.
+		// Load the current value into r0, so that the comparison succeeds. A 4-byte comparison
+		// ignores the upper half of r0.
 		p.emit(loadOfSize[info.Size], 0, at.base, at.off, 0)
 		if size == 4 && p.chance(50) {
 			if s == 0 {
@@ -120,8 +122,9 @@ func (p *program) atomic(op decode.Op) {
 	}
 	p.emit(op, at.base, s, at.off, 0)
 	if op == decode.OpCmpXchgW && p.cs.Cat == Random && p.gen.cfg.Kernel {
-		// The x86 JIT clears the upper half of r0 only on request of the verifier, and the verifier of Linux 6.18 does not
-		// request it if a 64-bit use of r0 follows only after a point where it prunes. So use r0 at once.
+		// The x86 JIT clears the upper half of r0 only on request of the verifier, and the verifier
+		// of Linux 6.18 does not request it if a 64-bit use of r0 follows only after a point where
+		// it prunes. So use r0 at once.
 		p.emit(decode.OpStxDW, regValue, 0, valueMark, 0)
 	}
 	if at.base == tmp {
@@ -140,7 +143,8 @@ func (p *program) newPacket() {
 	}
 }
 
-// packetLoad emits an LD_ABS or LD_IND. A daring one may access bytes outside the packet, which ends the program.
+// packetLoad emits an LD_ABS or LD_IND. A daring one may access bytes outside the packet, which
+// ends the program.
 func (p *program) packetLoad(op decode.Op, daring bool) {
 	n, size := len(p.cs.Packet), int(op.Info().Size)
 	off := p.between(0, n-size)

@@ -75,7 +75,8 @@ func (p *program) statement(depth int) {
 	}
 }
 
-// randomOp returns a random instruction of one of the forms. Every kernel must have instructions of at least one of them.
+// randomOp returns a random instruction of one of the forms. Every kernel must have instructions of
+// at least one of them.
 func (p *program) randomOp(forms ...decode.Form) decode.Op {
 	want := pick(p, forms)
 	start := p.rng.IntN(len(p.gen.forms))

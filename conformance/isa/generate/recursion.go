@@ -7,9 +7,10 @@ const (
 	maxCalls = 8   // maximum number of calls; with the main program, one frame more than allowed
 )
 
-// recursions generates a program of functions that walk over memory in loops and call themselves and each other from inside these loops. The
-// same loop is then active several times, each time over memory that starts at a different address. The recursion is bounded by a count of
-// calls in the map value, which is sometimes larger than the number of frames.
+// recursions generates a program of functions that walk over memory in loops and call themselves
+// and each other from inside these loops. The same loop is then active several times, each time
+// over memory that starts at a different address. The recursion is bounded by a count of calls in
+// the map value, which is sometimes larger than the number of frames.
 func (p *program) recursions() {
 	p.recursive, p.usesStack, p.usesScratch = true, true, true
 	p.prologue()
@@ -41,8 +42,8 @@ func (p *program) countCall() {
 	p.emit(decode.OpStxDW, regFrame, 6, leftSlot, 0)
 }
 
-// moveValue moves the address that a called function walks from. The main program moves it towards the end of the value, subprograms mostly
-// back.
+// moveValue moves the address that a called function walks from. The main program moves it towards
+// the end of the value, subprograms mostly back.
 func (p *program) moveValue() {
 	by := p.between(0, 64)
 	if p.sub {
@@ -51,7 +52,8 @@ func (p *program) moveValue() {
 	p.emit(decode.OpAdd64Imm, 1, 0, 0, int32(by))
 }
 
-// callInWalk emits a call that at most one iteration of a walk makes. It emits nothing if the call would clobber a pointer.
+// callInWalk emits a call that at most one iteration of a walk makes. It emits nothing if the call
+// would clobber a pointer.
 func (p *program) callInWalk(counter int) {
 	for r := range 6 {
 		if p.pointer[r] {

@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// sequences lists sequences of instructions that compilers emit often and that fast interpreters therefore fuse.
+// sequences lists sequences of instructions that compilers emit often and that fast interpreters
+// therefore fuse.
 var sequences = sync.OnceValue(allSequences)
 
 func allSequences() [][]decode.Op {

@@ -33,7 +33,8 @@ func (p *program) value() uint64 {
 	return pick(p, edges)
 }
 
-// pool picks the few values that the program and its inputs share, so that operands are often equal, differ by one, or are equal in one half.
+// pool picks the few values that the program and its inputs share, so that operands are often
+// equal, differ by one, or are equal in one half.
 func (p *program) pool() {
 	n := 4
 	if p.gen.cfg.Small {

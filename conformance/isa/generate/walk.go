@@ -17,8 +17,8 @@ type walk struct {
 	spilled  bool // spillSlot holds a pointer to the scratch memory
 }
 
-// walkPointer is a pointer in a register that advances by step in every iteration; step may be 0. Its range is relative to the start of its
-// memory, which is the stack image or the scratch memory.
+// walkPointer is a pointer in a register that advances by step in every iteration; step may be 0.
+// Its range is relative to the start of its memory, which is the stack image or the scratch memory.
 type walkPointer struct {
 	reg, step int
 	from, to  int // range over all iterations
@@ -38,7 +38,8 @@ func (p *program) walks() {
 	p.subprograms()
 }
 
-// walkEnd is one way to count up from 0 or down to 0 by a step. test continues the loop; not leaves it.
+// walkEnd is one way to count up from 0 or down to 0 by a step. test continues the loop; not leaves
+// it.
 type walkEnd struct {
 	down      bool
 	wide      bool // the counter is 64 bits wide
@@ -116,7 +117,8 @@ func (p *program) walkLoop(outer *walk, c int, end *walkEnd) {
 		p.emit(decode.OpStxDW, regFrame, t, spillSlot, 0)
 		p.number(t)
 	}
-	// The test is at the start of the loop or at its end, and a jump may enter the loop in the middle.
+	// The test is at the start of the loop or at its end, and a jump may enter the loop in the
+	// middle.
 	first := known && p.chance(25)
 	enter := -1
 	if !first && p.chance(20) {
@@ -283,7 +285,8 @@ func (p *program) walkStatement(w *walk) {
 	}
 }
 
-// walkIndex emits an access to memory indexed by the counter, in one of the forms that compilers emit.
+// walkIndex emits an access to memory indexed by the counter, in one of the forms that compilers
+// emit.
 func (p *program) walkIndex(w *walk) {
 	t, lo, hi := p.dst(), w.from, w.to
 	off := valueScratch
@@ -319,8 +322,8 @@ func (p *program) walkIndex(w *walk) {
 	p.number(t)
 }
 
-// walkAccess emits a load from or a store to memory of the given size through register r. r plus start is lo to hi bytes after the start of
-// the memory.
+// walkAccess emits a load from or a store to memory of the given size through register r. r plus
+// start is lo to hi bytes after the start of the memory.
 func (p *program) walkAccess(r, lo, hi, memory, start int) {
 	size := pick(p, []int{1, 1, 2, 4, 8})
 	align := 1
@@ -380,7 +383,8 @@ func (p *program) walkSkip() {
 	}
 }
 
-// walkRemainder emits a remainder computed by division, multiplication and subtraction, in place or into another register.
+// walkRemainder emits a remainder computed by division, multiplication and subtraction, in place or
+// into another register.
 func (p *program) walkRemainder() {
 	mov, div, mul, sub := decode.OpMov64Reg, decode.OpDiv64Reg, decode.OpMul64Reg, decode.OpSub64Reg
 	if p.chance(50) {

@@ -9,7 +9,8 @@ func put(name, file, anchor, old, new string) fault {
 	return fault{Name: name, File: file, Anchor: anchor, Old: old, New: new}
 }
 
-// op returns a fault in the case of an instruction in the dispatch loop; fused returns one in the case of a superinstruction.
+// op returns a fault in the case of an instruction in the dispatch loop; fused returns one in the
+// case of a superinstruction.
 func op(name, op, old, new string) fault {
 	return put(name, "vm/loop_gen.go", "case uint16(decode.Op"+op+")", old, new)
 }
@@ -20,7 +21,8 @@ func fused(name, op, old, new string) fault {
 
 func slow(name, anchor, old, new string) fault { return put(name, "vm/slow.go", anchor, old, new) }
 
-// faults lists the errors that the tests must detect. Those from "fused" on are in code that runs only for fused sequences.
+// faults lists the errors that the tests must detect. Those from "fused" on are in code that runs
+// only for fused sequences.
 var faults = []fault{
 	op("jlt64_reg is jle", "Jlt64Reg", "<", "<="),
 	op("jle32_imm is jlt", "Jle32Imm", "<=", "<"),

@@ -1,5 +1,6 @@
-// Command mutants measures whether the tests of the instruction set detect errors. It inserts the errors of faults.go into the interpreter one
-// at a time, and runs the recorded vectors and the differential test with generated programs on each faulty interpreter.
+// Command mutants measures whether the tests of the instruction set detect errors. It inserts the
+// errors of faults.go into the interpreter one at a time, and runs the recorded vectors and the
+// differential test with generated programs on each faulty interpreter.
 //
 // The sources are not modified: go build -overlay replaces the file that contains the error.
 //
@@ -115,7 +116,8 @@ type bench struct {
 	root, dir string
 }
 
-// verdict describes how the vectors and the generator detected a fault; "" means that they missed it.
+// verdict describes how the vectors and the generator detected a fault; "" means that they missed
+// it.
 type verdict struct{ vectors, generator string }
 
 // judge builds the interpreter with a fault, or without one if f is nil, and tests it.

@@ -63,7 +63,8 @@ type attrTestRun struct {
 	_                     [40]byte
 }
 
-// Kernel runs vectors on the running kernel. It is not safe for concurrent use, but several Kernels may be open at a time.
+// Kernel runs vectors on the running kernel. It is not safe for concurrent use, but several Kernels
+// may be open at a time.
 type Kernel struct {
 	mapFD   int
 	value   []byte // the map's value, mapped into this process
@@ -115,7 +116,8 @@ func (k *Kernel) unload() {
 	}
 }
 
-// After settleEvery programs, a Kernel waits so that the running kernel can free them; see package paced.
+// After settleEvery programs, a Kernel waits so that the running kernel can free them; see package
+// paced.
 const (
 	settleEvery = 32
 	settleTime  = 2 * time.Millisecond
@@ -159,9 +161,11 @@ func (k *Kernel) Load(p *isa.Program) error {
 }
 
 const (
-	// loadRetries is the number of times that a system call is repeated after a signal interrupted it.
+	// loadRetries is the number of times that a system call is repeated after a signal interrupted
+	// it.
 	loadRetries = 30
-	// loadLimit is the time limit for the verifier. Some programs keep it busy for minutes; a pending signal makes it give up.
+	// loadLimit is the time limit for the verifier. Some programs keep it busy for minutes; a
+	// pending signal makes it give up.
 	loadLimit = 700 * time.Millisecond
 )
 
@@ -199,7 +203,8 @@ func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
 	return fd, err
 }
 
-// pointer converts a pointer for the kernel. The caller keeps the object alive; objects on Go's heap do not move.
+// pointer converts a pointer for the kernel. The caller keeps the object alive; objects on Go's
+// heap do not move.
 func pointer(p *byte) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
 
 // reason returns the last message before the statistics in the verifier's log.
@@ -214,7 +219,8 @@ func (k *Kernel) reason(err error) string {
 	return err.Error()
 }
 
-// Run runs the loaded program with in as the value of the map. If BPF_PROG_TEST_RUN fails, the outcome is the fault "test-run".
+// Run runs the loaded program with in as the value of the map. If BPF_PROG_TEST_RUN fails, the
+// outcome is the fault "test-run".
 func (k *Kernel) Run(in *isa.Value) isa.Outcome {
 	copy(k.value, in[:])
 	attr := attrTestRun{progFD: uint32(k.progFD), dataSizeIn: uint32(len(k.packet)), dataIn: pointer(&k.packet[0])}

@@ -32,8 +32,8 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%d programs recorded, %d runs, %d programs refused by the kernel", r.Recorded, r.Runs, r.Rejected)
 }
 
-// Programs runs generated programs on the running kernel and writes one vector per line, in the form that [isa.Judge] reads. It leaves out
-// programs that the kernel refuses.
+// Programs runs generated programs on the running kernel and writes one vector per line, in the
+// form that [isa.Judge] reads. It leaves out programs that the kernel refuses.
 func Programs(ctx context.Context, cfg Config, w io.Writer) (*Report, error) {
 	k, err := Open()
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/bpfprobe"
 )
 
-// openKernel skips the test where programs cannot be loaded, and where nobody asked for it: loading programs is not for every test run.
+// openKernel skips the test where programs cannot be loaded, and where nobody asked for it: loading
+// programs is not for every test run.
 func openKernel(t *testing.T) *Kernel {
 	t.Helper()
 	if os.Getenv("BPFRUN_KERNEL") == "" {

@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// alu64 executes an instruction of class ALU64 (RFC 9669 section 4.1). The operand is a register if the source bit is X, and else the
-// sign-extended immediate.
+// alu64 executes an instruction of class ALU64 (RFC 9669 section 4.1). The operand is a register if
+// the source bit is X, and else the sign-extended immediate.
 func (m *Machine) alu64(in decode.Insn) {
 	src := uint64(int64(in.Imm))
 	if in.Code&0x08 != 0 {
@@ -86,8 +86,8 @@ func (m *Machine) mov64(in decode.Insn, src uint64) uint64 {
 	return src
 }
 
-// castAddress implements addr_space_cast (kernel/bpf/verifier.c). The immediate 1 converts a user space pointer to a kernel pointer, 1<<16
-// the reverse. A null pointer stays null.
+// castAddress implements addr_space_cast (kernel/bpf/verifier.c). The immediate 1 converts a user
+// space pointer to a kernel pointer, 1<<16 the reverse. A null pointer stays null.
 func (m *Machine) castAddress(imm int32, src uint64) uint64 {
 	if m.ArenaKernel == 0 {
 		m.fault(FaultNotSimulated, "address cast without an arena")
@@ -102,7 +102,8 @@ func (m *Machine) castAddress(imm int32, src uint64) uint64 {
 	return m.ArenaUser>>32<<32 | low
 }
 
-// alu32 executes an instruction of class ALU. It operates on lower halves and zeroes the upper half of the result.
+// alu32 executes an instruction of class ALU. It operates on lower halves and zeroes the upper half
+// of the result.
 func (m *Machine) alu32(in decode.Insn) {
 	src := uint32(in.Imm)
 	if in.Code&0x08 != 0 {
@@ -167,7 +168,8 @@ func (m *Machine) alu32(in decode.Insn) {
 	m.pc++
 }
 
-// byteOrder converts between the machine's byte order and the one that the source bit selects (RFC 9669 section 4.2).
+// byteOrder converts between the machine's byte order and the one that the source bit selects (RFC
+// 9669 section 4.2).
 func (m *Machine) byteOrder(in decode.Insn) uint64 {
 	v, swap := m.r[in.Dst], in.Code&0x08 != 0 != m.Big
 	switch {
@@ -188,7 +190,8 @@ func (m *Machine) byteOrder(in decode.Insn) uint64 {
 	return 0
 }
 
-// sdiv64 divides magnitudes and truncates towards zero. The smallest number divided by -1 is the smallest number.
+// sdiv64 divides magnitudes and truncates towards zero. The smallest number divided by -1 is the
+// smallest number.
 func sdiv64(a, b uint64) uint64 {
 	q := magnitude(a) / magnitude(b)
 	if (a^b)>>63 != 0 {

@@ -2,8 +2,8 @@ package reference
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// compare evaluates the condition of a jump on two values of equal width, given both zero-extended and sign-extended (RFC 9669 section 4.3,
-// table 13). ok is false if the operation is invalid.
+// compare evaluates the condition of a jump on two values of equal width, given both zero-extended
+// and sign-extended (RFC 9669 section 4.3, table 13). ok is false if the operation is invalid.
 func compare(op uint8, a, b uint64, sa, sb int64) (taken, ok bool) {
 	switch op {
 	case 0x10: // JEQ
@@ -66,7 +66,8 @@ func (m *Machine) jump(in decode.Insn) {
 	}
 }
 
-// mayGoto implements the kernel's may_goto (since 6.9): it falls through until the loop budget of the function is used up, then jumps.
+// mayGoto implements the kernel's may_goto (since 6.9): it falls through until the loop budget of
+// the function is used up, then jumps.
 func (m *Machine) mayGoto(in decode.Insn) {
 	f := &m.frames[len(m.frames)-1]
 	m.pc++
@@ -77,7 +78,8 @@ func (m *Machine) mayGoto(in decode.Insn) {
 	f.may--
 }
 
-// jump32 executes an instruction of class JMP32. It compares lower halves; JA has its offset in imm.
+// jump32 executes an instruction of class JMP32. It compares lower halves; JA has its offset in
+// imm.
 func (m *Machine) jump32(in decode.Insn) {
 	if in.Code == 0x06 { // gotol
 		m.pc += 1 + int(in.Imm)
@@ -98,7 +100,8 @@ func (m *Machine) jump32(in decode.Insn) {
 	}
 }
 
-// call executes CALL: it calls a helper or a function of the program (RFC 9669 sections 4.3.1 and 4.3.2).
+// call executes CALL: it calls a helper or a function of the program (RFC 9669 sections 4.3.1 and
+// 4.3.2).
 func (m *Machine) call(in decode.Insn) {
 	switch in.Src {
 	case 0:
@@ -111,7 +114,8 @@ func (m *Machine) call(in decode.Insn) {
 	}
 }
 
-// enter calls the function at slot target. The function has its own stack, and exit restores r6 to r9.
+// enter calls the function at slot target. The function has its own stack, and exit restores r6 to
+// r9.
 func (m *Machine) enter(target, ret int) {
 	if len(m.frames) == MaxFrames {
 		m.fault(FaultCallDepth, "frame %d", len(m.frames)+1)
@@ -158,7 +162,8 @@ func (m *Machine) mapLookup() uint64 {
 	return m.Value.Addr
 }
 
-// begins reports whether a function begins at a slot: the main program, the target of a call, or a function whose address is taken.
+// begins reports whether a function begins at a slot: the main program, the target of a call, or a
+// function whose address is taken.
 func (m *Machine) begins(slot int) bool {
 	if slot == 0 {
 		return true
@@ -176,8 +181,8 @@ func (m *Machine) begins(slot int) bool {
 	return false
 }
 
-// loop implements bpf_loop. It calls the function r2 with the index and r3, r1 times or until it returns a value other than 0, and returns the
-// number of calls.
+// loop implements bpf_loop. It calls the function r2 with the index and r3, r1 times or until it
+// returns a value other than 0, and returns the number of calls.
 func (m *Machine) loop() uint64 {
 	n, entry, ctx, flags := m.r[1], m.r[2], m.r[3], m.r[4]
 	at := m.pc

@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// bytes returns the bytes at an address, which must all lie in one segment or in the stack of one active frame.
+// bytes returns the bytes at an address, which must all lie in one segment or in the stack of one
+// active frame.
 func (m *Machine) bytes(addr uint64, size int) []byte {
 	find := func(base uint64, b []byte) []byte {
 		off := addr - base
@@ -68,7 +69,8 @@ func signed(v uint64, size int) uint64 {
 	return v
 }
 
-// ldx executes an instruction of class LDX: MEM zero-extends, MEMSX sign-extends (RFC 9669 sections 5.1 and 5.2).
+// ldx executes an instruction of class LDX: MEM zero-extends, MEMSX sign-extends (RFC 9669 sections
+// 5.1 and 5.2).
 func (m *Machine) ldx(in decode.Insn) {
 	size := sizeOf(in.Code)
 	addr := m.r[in.Src] + uint64(int64(in.Off))
@@ -86,7 +88,8 @@ func (m *Machine) ldx(in decode.Insn) {
 	m.pc++
 }
 
-// stx executes an instruction of class STX: MEM stores a register; imm selects the operation of ATOMIC (RFC 9669 sections 5.1 and 5.3).
+// stx executes an instruction of class STX: MEM stores a register; imm selects the operation of
+// ATOMIC (RFC 9669 sections 5.1 and 5.3).
 func (m *Machine) stx(in decode.Insn) {
 	size := sizeOf(in.Code)
 	switch in.Code & 0xe0 {
@@ -100,8 +103,8 @@ func (m *Machine) stx(in decode.Insn) {
 	m.pc++
 }
 
-// atomic executes an atomic instruction. 4-byte operations use the lower halves of registers and zero-extend the fetched value. The verifier
-// refuses misaligned accesses.
+// atomic executes an atomic instruction. 4-byte operations use the lower halves of registers and
+// zero-extend the fetched value. The verifier refuses misaligned accesses.
 func (m *Machine) atomic(in decode.Insn, size int) {
 	base := in.Dst
 	if in.Imm == 0x100 { // load-acquire takes the address from src
@@ -153,7 +156,8 @@ func (m *Machine) atomic(in decode.Insn, size int) {
 	}
 }
 
-// ld executes an instruction of class LD: a 64-bit immediate (RFC 9669 section 5.4) or a legacy packet load (section 5.5).
+// ld executes an instruction of class LD: a 64-bit immediate (RFC 9669 section 5.4) or a legacy
+// packet load (section 5.5).
 func (m *Machine) ld(in decode.Insn) {
 	size := sizeOf(in.Code)
 	switch in.Code & 0xe0 {
@@ -171,7 +175,8 @@ func (m *Machine) ld(in decode.Insn) {
 	}
 }
 
-// imm64 executes LD_IMM64. The source field determines the meaning of the immediate (RFC 9669 table 18, BPF_PSEUDO_* in the kernel).
+// imm64 executes LD_IMM64. The source field determines the meaning of the immediate (RFC 9669 table
+// 18, BPF_PSEUDO_* in the kernel).
 func (m *Machine) imm64(in decode.Insn) {
 	if m.pc+1 >= len(m.Insns) {
 		m.fault(FaultBadTarget, "second slot is missing")
@@ -192,9 +197,10 @@ func (m *Machine) imm64(in decode.Insn) {
 	m.pc += 2
 }
 
-// loadPacket loads bytes of the packet, in network byte order, into r0. Negative offsets from -0x100000 up are relative to the network header,
-// lower ones from -0x200000 up to the start of the packet (SKF_NET_OFF and SKF_LL_OFF in the kernel's net/core/filter.c). If the bytes lie
-// outside the packet, the function returns 0 to its caller.
+// loadPacket loads bytes of the packet, in network byte order, into r0. Negative offsets from
+// -0x100000 up are relative to the network header, lower ones from -0x200000 up to the start of the
+// packet (SKF_NET_OFF and SKF_LL_OFF in the kernel's net/core/filter.c). If the bytes lie outside
+// the packet, the function returns 0 to its caller.
 func (m *Machine) loadPacket(off, size int) {
 	switch {
 	case off >= 0:

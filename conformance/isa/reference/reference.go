@@ -1,9 +1,11 @@
-// Package reference is a second, simple implementation of the BPF instruction set to compare the engines with. It follows RFC 9669 and, where
-// the RFC leaves behaviour open, the kernel. It is written for readability: it executes one instruction at a time from the raw opcode
-// fields, without tables, lowering or caches.
+// Package reference is a second, simple implementation of the BPF instruction set to compare the
+// engines with. It follows RFC 9669 and, where the RFC leaves behaviour open, the kernel. It is
+// written for readability: it executes one instruction at a time from the raw opcode fields,
+// without tables, lowering or caches.
 //
-// It knows instructions, a stack for each frame, a few memory segments, packet loads, and two helpers. It does not know kernel objects or
-// engines, is not optimised for speed, and shares only the type Insn of package decode with package vm.
+// It knows instructions, a stack for each frame, a few memory segments, packet loads, and two
+// helpers. It does not know kernel objects or engines, is not optimised for speed, and shares only
+// the type Insn of package decode with package vm.
 //
 // Programs must have passed decode.Check; fields that must be zero are ignored.
 //
@@ -43,8 +45,8 @@ type Segment struct {
 	Bytes []byte
 }
 
-// Machine is the environment of a program: an array map with one value, a context, and a packet. Set the fields, then call Run any number of
-// times.
+// Machine is the environment of a program: an array map with one value, a context, and a packet.
+// Set the fields, then call Run any number of times.
 type Machine struct {
 	Insns []decode.Insn // the program
 	Big   bool          // a big-endian machine
@@ -58,7 +60,8 @@ type Machine struct {
 	Packet   []byte
 	// NetworkHeader is the offset of the network header in Packet.
 	NetworkHeader int
-	// ArenaKernel and ArenaUser are the addresses at which the kernel and user space map the program's arena; 0 without an arena.
+	// ArenaKernel and ArenaUser are the addresses at which the kernel and user space map the
+	// program's arena; 0 without an arena.
 	ArenaKernel, ArenaUser uint64
 	// Limit is the maximum number of instructions of a run.
 	Limit uint64
@@ -89,7 +92,8 @@ type Fault struct {
 // Error returns the kind, the instruction and the description of the fault.
 func (f *Fault) Error() string { return fmt.Sprintf("%s at insn %d: %s", f.Kind, f.PC, f.Text) }
 
-// fault stops the program by a panic, which Run recovers, so that the code of instructions needs no error handling.
+// fault stops the program by a panic, which Run recovers, so that the code of instructions needs no
+// error handling.
 func (m *Machine) fault(kind, format string, args ...any) {
 	panic(&Fault{Kind: kind, PC: m.pc, Text: fmt.Sprintf(format, args...)})
 }
@@ -166,7 +170,8 @@ func (m *Machine) step(in decode.Insn) {
 	}
 }
 
-// sizeOf returns the access size of a load or store opcode, in bytes (RFC 9669 section 5, table 14).
+// sizeOf returns the access size of a load or store opcode, in bytes (RFC 9669 section 5, table
+// 14).
 func sizeOf(code uint8) int {
 	switch code & 0x18 {
 	case 0x00: // W

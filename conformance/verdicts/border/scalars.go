@@ -162,8 +162,9 @@ func (g *generator) branch() {
 	g.st.regs[r].bounded = g.st.regs[r].bounded && g.st.regs[r].kind == scalar
 }
 
-// join merges the state of another path into the current one. If the paths hold different references, the generator usually keeps
-// the shorter list of them: either list leads to a leak or a double release on one path, which the verifier has to find.
+// join merges the state of another path into the current one. If the paths hold different
+// references, the generator usually keeps the shorter list of them: either list leads to a leak or
+// a double release on one path, which the verifier has to find.
 func (g *generator) join(o *state) {
 	refs := g.st.refs
 	if len(o.refs) < len(refs) && !g.chance(0.1) {

@@ -14,8 +14,8 @@ import (
 
 const relMap = 1 // R_BPF_64_64
 
-// Object builds an object file from a generated program, for the machine. Maps become legacy definitions; a map whose value is addressed
-// directly becomes a data section.
+// Object builds an object file from a generated program, for the machine. Maps become legacy
+// definitions; a map whose value is addressed directly becomes a data section.
 func Object(l *verdicts.Line) (*loader.Object, error) {
 	g := l.Generated
 	insns, err := g.Insns()

@@ -1,7 +1,9 @@
-// Package sound runs programs that a verifier accepts. A program that a kernel's verifier, or package verifier, accepts must not fault in
-// the simulated machine, whatever its input. Every contradiction is a bug in the verifier or in the machine.
+// Package sound runs programs that a verifier accepts. A program that a kernel's verifier, or
+// package verifier, accepts must not fault in the simulated machine, whatever its input. Every
+// contradiction is a bug in the verifier or in the machine.
 //
-// Faults that no verifier prevents do not count, such as an exceeded instruction budget and faults that kernels handle themselves.
+// Faults that no verifier prevents do not count, such as an exceeded instruction budget and faults
+// that kernels handle themselves.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package sound
@@ -24,7 +26,8 @@ import (
 // budget is the maximum number of instructions per run.
 const budget = 1 << 20
 
-// Contradiction describes an accepted program that faults, or whose results differ between the engines.
+// Contradiction describes an accepted program that faults, or whose results differ between the
+// engines.
 type Contradiction struct {
 	Program string
 	Input   int // index of the input
@@ -39,8 +42,8 @@ func (c *Contradiction) Error() string {
 // ErrNotRun means that the machine does not simulate something that the program needs.
 var ErrNotRun = errors.New("not simulated")
 
-// Run runs an accepted generated program on both engines, with inputs derived from seed. The error is a [*Contradiction], wraps
-// [ErrNotRun], or comes from the setup.
+// Run runs an accepted generated program on both engines, with inputs derived from seed. The error
+// is a [*Contradiction], wraps [ErrNotRun], or comes from the setup.
 func Run(ctx context.Context, l *verdicts.Line, target *loader.Target, seed uint64, inputs int) error {
 	obj, err := Object(l)
 	if err != nil {
@@ -53,8 +56,9 @@ func Run(ctx context.Context, l *verdicts.Line, target *loader.Target, seed uint
 	return RunLinked(ctx, linked, "main", l.Program, seed, inputs)
 }
 
-// RunLinked is like [Run] for a program of an object; title names it in a Contradiction. Each input has its own map elements, packet,
-// random numbers and everything else that the machine derives from its seed.
+// RunLinked is like [Run] for a program of an object; title names it in a Contradiction. Each input
+// has its own map elements, packet, random numbers and everything else that the machine derives
+// from its seed.
 func RunLinked(ctx context.Context, linked *loader.Linked, program, title string, seed uint64, inputs int) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := range inputs {
@@ -109,11 +113,13 @@ func runOnce(ctx context.Context, linked *loader.Linked, program, title string, 
 	return nil
 }
 
-// syscallContext is the size in bytes of the context passed to syscall programs: user space has to pass all the bytes that a program reads.
+// syscallContext is the size in bytes of the context passed to syscall programs: user space has to
+// pass all the bytes that a program reads.
 const syscallContext = 1 << 10
 
-// unchecked reports whether a fault comes from something that no verifier checks: the instruction budget, and what the kernel checks only
-// on attach, namely the number of arguments of a raw tracepoint (bpf_probe_register) and the sizes of the map that an iterator visits
+// unchecked reports whether a fault comes from something that no verifier checks: the instruction
+// budget, and what the kernel checks only on attach, namely the number of arguments of a raw
+// tracepoint (bpf_probe_register) and the sizes of the map that an iterator visits
 // (bpf_iter_attach_map).
 func unchecked(lp *loader.LinkedProgram, f *machine.Fault) bool {
 	if f.Kind == vm.BudgetExceeded || f.Kind == vm.TimedOut {

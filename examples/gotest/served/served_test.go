@@ -1,6 +1,7 @@
 //go:build linux && amd64
 
-// Package served shows tests that load with cilium/ebpf and run without root: nothing but TestMain is special.
+// Package served shows tests that load with cilium/ebpf and run without root: nothing but TestMain
+// is special.
 package served
 
 import (

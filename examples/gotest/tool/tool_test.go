@@ -1,6 +1,7 @@
 //go:build linux && amd64
 
-// Package tool shows a test of a whole tool: an unmodified program of a distribution, its loader and its output.
+// Package tool shows a test of a whole tool: an unmodified program of a distribution, its loader
+// and its output.
 package tool
 
 import (

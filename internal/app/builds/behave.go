@@ -13,8 +13,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// defaultRuns runs each program that both builds have and the kernel loads, in the same order and with the default input. Programs that only one build
-// has are left out, so that they change nothing for the others.
+// defaultRuns runs each program that both builds have and the kernel loads, in the same order and
+// with the default input. Programs that only one build has are left out, so that they change
+// nothing for the others.
 func (c *Comparison) defaultRuns(ctx context.Context, a, b *side, cfg machine.Config) error {
 	var both []string
 	for i := range c.Programs {
@@ -57,7 +58,8 @@ func (c *Comparison) defaultRuns(ctx context.Context, a, b *side, cfg machine.Co
 	return nil
 }
 
-// scenario makes the runs of a file on both builds. Runs of a program that one of them lacks are left out.
+// scenario makes the runs of a file on both builds. Runs of a program that one of them lacks are
+// left out.
 func (c *Comparison) scenario(ctx context.Context, a, b *side, f *scenario.File, opt scenario.Options) error {
 	file := filepath.Base(f.Path)
 	f = c.common(f, a.obj, b.obj)

@@ -19,8 +19,8 @@ type Config struct {
 	Only []string
 	// Static leaves out the runs.
 	Static bool
-	// Machine configures the machines of default runs. Both builds get the same seed; the clock stands still, so that a call more or less of a helper does not
-	// change what later ones return.
+	// Machine configures the machines of default runs. Both builds get the same seed; the clock
+	// stands still, so that a call more or less of a helper does not change what later ones return.
 	Machine machine.Config
 	// Scenarios are run on both builds, with the options Scenario.
 	Scenarios []*scenario.File
@@ -70,7 +70,8 @@ type side struct {
 	scenario *loader.Linked
 }
 
-// Compare compares two builds on a kernel. The error is that of ctx, or about the options ([loader.Error]) or the scenarios ([scenario.Error]).
+// Compare compares two builds on a kernel. The error is that of ctx, or about the options
+// ([loader.Error]) or the scenarios ([scenario.Error]).
 func Compare(ctx context.Context, older, newer *loader.Object, target *loader.Target, cfg Config) (*Comparison, error) {
 	a, err := open(older, target, &cfg, cfg.OldNeeds)
 	if err != nil {
@@ -121,7 +122,8 @@ func open(obj *loader.Object, target *loader.Target, cfg *Config, n *minkernel.R
 	return &side{obj: obj, linked: linked, checker: verifier.NewChecker(linked, verifier.Options{}), needs: n}, nil
 }
 
-// names are the programs of both builds, in the order of the newer one; those that it lacks come last.
+// names are the programs of both builds, in the order of the newer one; those that it lacks come
+// last.
 func names(older, newer *loader.Object) []string {
 	var out []string
 	for _, o := range []*loader.Object{newer, older} {

@@ -121,7 +121,8 @@ runs:
     packet: eth/ip/udp
 `
 
-// TestScenarios: the runs of a file are made on both builds; those of a program that one build lacks are left out.
+// TestScenarios: the runs of a file are made on both builds; those of a program that one build
+// lacks are left out.
 func TestScenarios(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(runs), 0o600))

@@ -19,11 +19,13 @@ import (
 type Facts struct {
 	Section, Type string
 	Optional      bool
-	// Status is what the kernel does with it: ok, absent (it lacks the hook), refused, or not-simulated if there is no verdict; Why and Source say more.
+	// Status is what the kernel does with it: ok, absent (it lacks the hook), refused, or
+	// not-simulated if there is no verdict; Why and Source say more.
 	Status machine.Status
 	Why    string
 	Source string // "file.c:12"
-	// Processed and States are the verifier's figures, Stack the bytes of all functions, Insns the slots that are loaded, Relocs the CO-RE relocations.
+	// Processed and States are the verifier's figures, Stack the bytes of all functions, Insns the
+	// slots that are loaded, Relocs the CO-RE relocations.
 	Processed, States, Stack, Insns, Relocs int
 	// Maps, Helpers and Kfuncs are those that the program names, sorted.
 	Maps, Helpers, Kfuncs []string
@@ -127,7 +129,8 @@ type Map struct {
 	Changes []string
 }
 
-// compareMaps returns the maps that one build lacks or defines otherwise. The contents of data sections are no definition.
+// compareMaps returns the maps that one build lacks or defines otherwise. The contents of data
+// sections are no definition.
 func compareMaps(a, b *loader.Linked) []Map {
 	var out []Map
 	for _, m := range b.Maps {

@@ -1,5 +1,5 @@
-// Package capture runs a program on every packet of a capture file. It reports verdicts, changes and faults, and can write the resulting
-// packets to a file.
+// Package capture runs a program on every packet of a capture file. It reports verdicts, changes
+// and faults, and can write the resulting packets to a file.
 package capture
 
 import (
@@ -23,7 +23,8 @@ import (
 
 // Config describes the replay of a capture.
 type Config struct {
-	// File is the path of the capture; Out is the path of the file to write the resulting packets to, "" for none.
+	// File is the path of the capture; Out is the path of the file to write the resulting packets
+	// to, "" for none.
 	File, Out string
 	// Progress is called from time to time, and once at the end with last set. It may be nil.
 	Progress func(packets int, took time.Duration, last bool)
@@ -42,8 +43,8 @@ func (e *WriteError) Unwrap() error { return e.Err }
 type StoppedError struct {
 	// Packet is the number of the packet at which the replay ended.
 	Packet int
-	// Fault is set if a callback that ran between this packet and the previous one exceeded the instruction limit. It is nil if the context
-	// ended.
+	// Fault is set if a callback that ran between this packet and the previous one exceeded the
+	// instruction limit. It is nil if the context ended.
 	Fault *machine.Fault
 	Err   error
 }
@@ -59,8 +60,9 @@ func (e *StoppedError) Error() string {
 // Unwrap returns the cause.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// Run runs a program on all packets of a capture, adds the results to doc, and writes the resulting packets. A program that cannot run is
-// added with its status. Errors are [*replay.ReadError], [*WriteError], [*StoppedError], and those of [machine.Machine.Replay].
+// Run runs a program on all packets of a capture, adds the results to doc, and writes the resulting
+// packets. A program that cannot run is added with its status. Errors are [*replay.ReadError],
+// [*WriteError], [*StoppedError], and those of [machine.Machine.Replay].
 func Run(ctx context.Context, doc *report.RunDocument, m *machine.Machine, name string, in machine.Input, cfg Config) (err error) {
 	r, res, err := m.Replay(name, in)
 	if err != nil {
@@ -260,7 +262,8 @@ func WriteRun(path string, res *machine.Result, prog *loader.LinkedProgram) erro
 	return nil
 }
 
-// verdictName returns the name of a return value for the program type, or the number if it has none.
+// verdictName returns the name of a return value for the program type, or the number if it has
+// none.
 func verdictName(t uapi.ProgType, ret uint64) string {
 	if name := progtype.VerdictName(t, int32(ret)); name != "" {
 		return name
@@ -275,7 +278,8 @@ func comment(name string, changes []string) string {
 	return name + "; " + strings.Join(changes, ", ")
 }
 
-// verdict returns the comment for a packet and, for program types that have a pcapng option, the return value.
+// verdict returns the comment for a packet and, for program types that have a pcapng option, the
+// return value.
 func verdict(prog *loader.LinkedProgram, ret uint64, faulted bool, comment string) packet.Verdict {
 	v := packet.Verdict{Comment: comment, Value: uint32(ret)}
 	switch words := progtype.Of(prog.Type).Vocabulary; {

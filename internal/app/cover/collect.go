@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Collector counts what machines execute. It implements machine.CoverSink. Several machines may use it concurrently.
+// Collector counts what machines execute. It implements machine.CoverSink. Several machines may use
+// it concurrently.
 type Collector struct {
 	mu      sync.Mutex
 	profile *Profile
@@ -20,7 +21,8 @@ type Collector struct {
 	err     error
 }
 
-// bound holds a machine's kernel in the profile, and the profile's function for each function of its programs.
+// bound holds a machine's kernel in the profile, and the profile's function for each function of
+// its programs.
 type bound struct {
 	kernel *Kernel
 	funcs  map[*loader.LinkedProgram][]*counted
@@ -65,7 +67,8 @@ func (c *Collector) Begin(m *machine.Machine) func([]machine.Covered) {
 	}
 }
 
-// name returns an object's name in the profile, with its digest if another object has the same name.
+// name returns an object's name in the profile, with its digest if another object has the same
+// name.
 func (c *Collector) name(o *loader.Object, digest string) string {
 	if name, ok := c.names[digest]; ok {
 		return name
@@ -186,7 +189,8 @@ func function(o *Object, lp *loader.LinkedProgram, f loader.Func, branches map[i
 	return g
 }
 
-// count adds what a run executed of a program. A function that one run executes in several programs counts once.
+// count adds what a run executed of a program. A function that one run executes in several programs
+// counts once.
 func (b *bound) count(c *machine.Covered) {
 	funcs := b.funcs[c.Prog]
 	at := 0

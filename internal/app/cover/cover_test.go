@@ -58,7 +58,8 @@ func ran(t *testing.T, obj *loader.Object, engine machine.Engine) *Profile {
 	return p
 }
 
-// TestEqualToTrace compares coverage with what the interpreter's trace says, instruction by instruction and branch by branch, on both engines.
+// TestEqualToTrace compares coverage with what the interpreter's trace says, instruction by
+// instruction and branch by branch, on both engines.
 func TestEqualToTrace(t *testing.T) {
 	paths, err := filepath.Glob(root + "/examples/*/*.o")
 	require.NoError(t, err)
@@ -114,7 +115,8 @@ type tracer struct {
 // Step implements machine.Tracer.
 func (x *tracer) Step(lp *loader.LinkedProgram, pc, _ int, _, _ *[11]uint64) { x.note(lp, pc) }
 
-// note notes that an instruction is executed, and which way the one before went if that is a conditional jump.
+// note notes that an instruction is executed, and which way the one before went if that is a
+// conditional jump.
 func (x *tracer) note(lp *loader.LinkedProgram, pc int) {
 	if x.last == lp {
 		in := lp.Insns[x.pc]
@@ -136,7 +138,8 @@ func (x *tracer) note(lp *loader.LinkedProgram, pc int) {
 	x.last, x.pc = lp, pc
 }
 
-// traced makes the profile that a trace says: every run of a machine whose coverage is not recorded.
+// traced makes the profile that a trace says: every run of a machine whose coverage is not
+// recorded.
 func traced(t *testing.T, linked *loader.Linked) *Profile {
 	t.Helper()
 	m, err := machine.New(linked, machine.Config{Seed: 1, Boot: time.Hour, MaxInsns: 1 << 18, Uncovered: true})
@@ -242,7 +245,8 @@ func TestFileRoundTrip(t *testing.T) {
 	assert.Equal(t, text, written(t, q))
 }
 
-// TestMistakenMerges: files of other versions and kernels are refused, and nothing of them is added.
+// TestMistakenMerges: files of other versions and kernels are refused, and nothing of them is
+// added.
 func TestMistakenMerges(t *testing.T) {
 	base := ran(t, open(t, "examples/exec/exec.bpf.o"), machine.EngineInterpreter)
 	text := written(t, base)
@@ -285,7 +289,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestImpossibleCounts: a file whose counts cannot be, or whose names are missing, is refused, since its sums would be wrong without a word.
+// TestImpossibleCounts: a file whose counts cannot be, or whose names are missing, is refused,
+// since its sums would be wrong without a word.
 func TestImpossibleCounts(t *testing.T) {
 	text := written(t, ran(t, open(t, "examples/exec/exec.bpf.o"), machine.EngineInterpreter))
 	for name, change := range map[string]func(o *Object, k *Kernel, f *Function){
@@ -311,7 +316,8 @@ func TestImpossibleCounts(t *testing.T) {
 	}
 }
 
-// TestNamesAddNoRecords: a name in a tracefile is one field of one record, and controls no terminal.
+// TestNamesAddNoRecords: a name in a tracefile is one field of one record, and controls no
+// terminal.
 func TestNamesAddNoRecords(t *testing.T) {
 	p := ran(t, open(t, "examples/exec/exec.bpf.o"), machine.EngineInterpreter)
 	var plain, odd bytes.Buffer
@@ -365,7 +371,8 @@ func TestDeadCode(t *testing.T) {
 	assert.NotZero(t, impossible)
 }
 
-// TestGenhtmlReads: Debian's lcov reads what is written of all examples, more than 30 objects, and counts the same.
+// TestGenhtmlReads: Debian's lcov reads what is written of all examples, more than 30 objects, and
+// counts the same.
 func TestGenhtmlReads(t *testing.T) {
 	tool, err := exec.LookPath("genhtml")
 	if err != nil {

@@ -34,8 +34,9 @@ type document struct {
 	Views []view
 }
 
-// WriteHTML writes pages to a directory, which it creates: index.html, and one page for each source file. Pages are self-contained and show
-// all kernels together or each one separately. The lines of source files come from sources (nil reads the files), or else from the object.
+// WriteHTML writes pages to a directory, which it creates: index.html, and one page for each source
+// file. Pages are self-contained and show all kernels together or each one separately. The lines of
+// source files come from sources (nil reads the files), or else from the object.
 func (p *Profile) WriteHTML(dir string, sources func(path string) ([]string, bool)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -109,7 +110,8 @@ func (p *Profile) scopes() []scope {
 	return scopes
 }
 
-// documents returns the list of source files and what is shown of each, in the order of the first scope. link leads to a file.
+// documents returns the list of source files and what is shown of each, in the order of the first
+// scope. link leads to a file.
 func (p *Profile) documents(scopes []scope, sources func(path string) ([]string, bool), link func(path string) string) (list document, files []*document) {
 	if sources == nil {
 		sources = sourcepage.Read

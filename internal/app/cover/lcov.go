@@ -8,8 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// WriteLCOV writes the coverage of all kernels together in lcov's tracefile format (geninfo(1)). Dead lines and branch directions are left
-// out. Names with control characters are escaped: a line break would begin another record.
+// WriteLCOV writes the coverage of all kernels together in lcov's tracefile format (geninfo(1)).
+// Dead lines and branch directions are left out. Names with control characters are escaped: a line
+// break would begin another record.
 func (p *Profile) WriteLCOV(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	visible.Fprintln(b, "TN:")

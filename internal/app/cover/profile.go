@@ -1,8 +1,9 @@
-// Package cover counts which instructions, branches, lines and functions of unmodified objects were executed on each kernel. It merges such
-// counts and writes them for people and tools.
+// Package cover counts which instructions, branches, lines and functions of unmodified objects were
+// executed on each kernel. It merges such counts and writes them for people and tools.
 //
-// It knows machines, which report what a run executed, and line information, but not command lines. Start from [Collector], whose result is a
-// [Profile]. [Profile.Merge] adds another profile; [Read] and [Profile.Write] use its file format.
+// It knows machines, which report what a run executed, and line information, but not command lines.
+// Start from [Collector], whose result is a [Profile]. [Profile.Merge] adds another profile; [Read]
+// and [Profile.Write] use its file format.
 //
 // A count is a number of runs: an instruction that one run executes a thousand times counts once.
 // Code that CO-RE or constants make unreachable on a kernel is dead there, not missed.
@@ -56,7 +57,8 @@ type Kernel struct {
 	Functions []*Function `json:"functions"`
 }
 
-// Function is the coverage of one function after CO-RE on a kernel. Slots are counted from its first instruction.
+// Function is the coverage of one function after CO-RE on a kernel. Slots are counted from its
+// first instruction.
 type Function struct {
 	Name    string `json:"name"`
 	Section string `json:"section"`
@@ -64,17 +66,19 @@ type Function struct {
 	Program bool   `json:"program,omitempty"`
 	// Code is the sha256 of the function's instructions after CO-RE.
 	Code string `json:"code"`
-	// Hits is the number of runs that executed each slot; -1 marks the second slot of an instruction.
+	// Hits is the number of runs that executed each slot; -1 marks the second slot of an
+	// instruction.
 	Hits []int `json:"hits"`
 	// Dead lists ranges of slots, first and end, that are unreachable on the kernel.
 	Dead [][2]int `json:"dead,omitempty"`
-	// Lines lists the slots at which another line begins: slot, index of the file, line. Line 0 means no line.
+	// Lines lists the slots at which another line begins: slot, index of the file, line. Line 0
+	// means no line.
 	Lines    [][3]int `json:"lines,omitempty"`
 	Branches []Branch `json:"branches,omitempty"`
 }
 
-// Branch is a conditional jump: the number of runs that jumped to its target, and the number that went on with the next instruction. A
-// direction that is impossible on the kernel is -1.
+// Branch is a conditional jump: the number of runs that jumped to its target, and the number that
+// went on with the next instruction. A direction that is impossible on the kernel is -1.
 type Branch struct {
 	Slot  int `json:"slot"`
 	Taken int `json:"taken"`
@@ -217,8 +221,9 @@ func (p *Profile) sort() {
 	}
 }
 
-// Merge adds the counts of another profile. If the two belong to different versions of an object, or to kernels of the same name with
-// different types, the error is a *[MismatchError] and p is unchanged.
+// Merge adds the counts of another profile. If the two belong to different versions of an object,
+// or to kernels of the same name with different types, the error is a *[MismatchError] and p is
+// unchanged.
 func (p *Profile) Merge(q *Profile) error {
 	for _, o := range q.Objects {
 		mine := p.object(o.Name)

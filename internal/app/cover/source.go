@@ -25,7 +25,8 @@ type SourceFile struct {
 
 // Line is a source line that has code.
 type Line struct {
-	// Count is the number of runs that executed any of its code. Code that several programs contain counts in each.
+	// Count is the number of runs that executed any of its code. Code that several programs contain
+	// counts in each.
 	Count int
 	// Dead means that none of its code can be executed on the kernel.
 	Dead bool
@@ -57,7 +58,8 @@ func (l *Line) State() string {
 	return "hit"
 }
 
-// Count is the number of executed items (Hit), of all items that are not dead (All), and of dead ones.
+// Count is the number of executed items (Hit), of all items that are not dead (All), and of dead
+// ones.
 type Count struct{ Hit, All, Dead int }
 
 func (c *Count) add(hit, dead bool) {
@@ -131,8 +133,8 @@ type slotCount struct {
 	line  int
 }
 
-// Source maps the counts to source lines, for one kernel or, if kernel is "", for all together. Merged code is dead only if it is dead on
-// every kernel that has it.
+// Source maps the counts to source lines, for one kernel or, if kernel is "", for all together.
+// Merged code is dead only if it is dead on every kernel that has it.
 func (p *Profile) Source(kernel string) *Source {
 	s := &Source{}
 	files := map[string]*SourceFile{}

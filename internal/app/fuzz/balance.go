@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// pairing is the programs at the entry and at the return of one function: a call is one event of each.
+// pairing is the programs at the entry and at the return of one function: a call is one event of
+// each.
 type pairing struct{ entries, returns []string }
 
 // pairings lists them for the programs that are searched.
@@ -32,8 +33,8 @@ func (f *Fuzzer) pairings(l *loader.Linked) (out []pairing) {
 	return out
 }
 
-// balance tries calls of a function as a whole for an input that reached something new in a program at its entry or its return: what one of them
-// stores, the other may have to delete.
+// balance tries calls of a function as a whole for an input that reached something new in a program
+// at its entry or its return: what one of them stores, the other may have to delete.
 func (w *worker) balance(ctx context.Context, in *Input) error {
 	f := w.f
 	last := len(in.Events) - 1
@@ -70,7 +71,8 @@ func (w *worker) balance(ctx context.Context, in *Input) error {
 	return nil
 }
 
-// eventsOf are inputs that end with an event of one of some programs: as the scenario has it, and those that got furthest.
+// eventsOf are inputs that end with an event of one of some programs: as the scenario has it, and
+// those that got furthest.
 func (f *Fuzzer) eventsOf(progs []string) (out []*Input) {
 	for _, run := range f.order {
 		if slices.Contains(progs, f.first.runs[run].Prog) {
@@ -84,7 +86,8 @@ func (f *Fuzzer) eventsOf(progs []string) (out []*Input) {
 // noRoom are the helpers that fail in a kernel under load, whatever the program does.
 var noRoom = []string{"bpf_ringbuf_reserve", "bpf_ringbuf_reserve_dynptr", "bpf_ringbuf_output", "bpf_perf_event_output"}
 
-// sameCall reports whether an entry and a return are of one call: made by the same thread, with the same arguments.
+// sameCall reports whether an entry and a return are of one call: made by the same thread, with the
+// same arguments.
 func (f *Fuzzer) sameCall(entry, ret *Event) bool {
 	for _, h := range slices.Concat(entry.Helpers, ret.Helpers) {
 		same := func(list []Answer) bool {
@@ -108,7 +111,8 @@ func (f *Fuzzer) sameCall(entry, ret *Event) bool {
 	return true
 }
 
-// unbalanced are elements that the entry of a call stored and its return left, although no other program deletes any: a map that keeps them fills up.
+// unbalanced are elements that the entry of a call stored and its return left, although no other
+// program deletes any: a map that keeps them fills up.
 func (s *side) unbalanced(in *Input, results []*machine.Result) (out []problem) {
 	f, w := s.f, s.f.space.writers
 	for i := 1; i < len(results) && !w.deletes; i++ {
@@ -140,7 +144,8 @@ func (s *side) unbalanced(in *Input, results []*machine.Result) (out []problem) 
 // whoCalls is the helper that tells one thread from another.
 const whoCalls = "bpf_get_current_pid_tgid"
 
-// fills reports whether the map of a problem keeps another element for each further call by another thread. Maps whose keys are few never fill up.
+// fills reports whether the map of a problem keeps another element for each further call by another
+// thread. Maps whose keys are few never fill up.
 func (w *worker) fills(ctx context.Context, s *side, in *Input, p *problem) (bool, error) {
 	next := in.clone()
 	next.Events = next.Events[:p.event+1]
@@ -175,7 +180,8 @@ func (w *worker) fills(ctx context.Context, s *side, in *Input, p *problem) (boo
 	return len(next.Events) > p.event+1, nil
 }
 
-// expectBalance adds to a scenario that the map of a problem has no more elements after the event than before.
+// expectBalance adds to a scenario that the map of a problem has no more elements after the event
+// than before.
 func (d *draft) expectBalance(p *problem) {
 	b, ok := d.f.first.whole.Machine().MapByName(p.full)
 	if !ok {

@@ -18,7 +18,8 @@ const corpusExt = ".input.json"
 // mostCorpus is the largest number of files that are read from a directory.
 const mostCorpus = 100_000
 
-// loadCorpus reads the inputs of the corpus and of those that are merged into it. What is no input of this object is left out with a note.
+// loadCorpus reads the inputs of the corpus and of those that are merged into it. What is no input
+// of this object is left out with a note.
 func (f *Fuzzer) loadCorpus() ([]*Input, error) {
 	var out []*Input
 	for i, dir := range append([]string{f.opt.Corpus}, f.opt.Merge...) {
@@ -117,8 +118,8 @@ func (f *Fuzzer) check(in *Input) error {
 	return f.checkLinks(in)
 }
 
-// saveCorpus writes the inputs that reached something first, each under the hash of its content, and removes those that others made superfluous
-// when directories are merged.
+// saveCorpus writes the inputs that reached something first, each under the hash of its content,
+// and removes those that others made superfluous when directories are merged.
 func (f *Fuzzer) saveCorpus() error {
 	if f.opt.Corpus == "" {
 		return nil

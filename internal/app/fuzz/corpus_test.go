@@ -35,7 +35,8 @@ func TestCorpusIsTheBeginningOfTheNextSearch(t *testing.T) {
 	assert.LessOrEqual(t, len(more), len(files))
 }
 
-// TestHostileCorpus: files that are no inputs of the object are left out by name, whatever they contain.
+// TestHostileCorpus: files that are no inputs of the object are left out by name, whatever they
+// contain.
 func TestHostileCorpus(t *testing.T) {
 	corpus := t.TempDir()
 	for name, text := range map[string]string{
@@ -90,7 +91,8 @@ func TestInterruptedSearchKeepsWhatItFound(t *testing.T) {
 	assert.NotEmpty(t, files)
 }
 
-// TestNoRoomIsAnError: a directory that cannot be written is an error, not a search without results.
+// TestNoRoomIsAnError: a directory that cannot be written is an error, not a search without
+// results.
 func TestNoRoomIsAnError(t *testing.T) {
 	object := inDir(t, gates)
 	blocked := filepath.Join(filepath.Dir(object), "file")
@@ -126,7 +128,8 @@ func TestIgnoredAndFixed(t *testing.T) {
 	require.ErrorContains(t, err, "want packet")
 }
 
-// TestDifferences: two builds that do different things with one input of many, and one build with itself.
+// TestDifferences: two builds that do different things with one input of many, and one build with
+// itself.
 func TestDifferences(t *testing.T) {
 	object := inDir(t, "../../../docs/tutorial/fixed.bpf.o")
 	keep := filepath.Join(filepath.Dir(object), "found")

@@ -7,10 +7,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
-// Choices are the parts of one program's input for engines that know nothing of BPF, such as that of go test -fuzz: they pass bytes, and
-// [Choices.Read] says what these mean. Create them with [ChoicesOf].
+// Choices are the parts of one program's input for engines that know nothing of BPF, such as that
+// of go test -fuzz: they pass bytes, and [Choices.Read] says what these mean. Create them with
+// [ChoicesOf].
 type Choices struct {
-	// Packet is the packet that the program gets by default, nil if it takes none; a packet has Least to Most bytes.
+	// Packet is the packet that the program gets by default, nil if it takes none; a packet has
+	// Least to Most bytes.
 	Packet      []byte
 	Least, Most int
 	args        []argument
@@ -52,8 +54,8 @@ func (c *Choices) SeedPackets() [][]byte {
 	return out
 }
 
-// Read reads values of arguments and answers of helpers: nine bytes each, the first of which chooses, the others are the number. What is left over
-// means nothing.
+// Read reads values of arguments and answers of helpers: nine bytes each, the first of which
+// chooses, the others are the number. What is left over means nothing.
 func (c *Choices) Read(data []byte) (args map[string]uint64, answers []Answer) {
 	n := len(c.args) + len(c.helpers)
 	args = map[string]uint64{}

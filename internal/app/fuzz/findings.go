@@ -64,8 +64,8 @@ func keyOf(p *problem) string {
 // elements are keys in texts.
 var elements = lazyre.New(`\[[^\]]*\]`)
 
-// damaged says what is wrong in a packet: the length of a header, the checksum of IP, or one of what IP carries. The mistake is usually one
-// for all protocols.
+// damaged says what is wrong in a packet: the length of a header, the checksum of IP, or one of
+// what IP carries. The mistake is usually one for all protocols.
 func damaged(text string) string {
 	path, _, _ := strings.Cut(text, " ")
 	layer, field, _ := strings.Cut(path, ".")
@@ -158,7 +158,8 @@ func (w *worker) minimise(ctx context.Context, in *Input, p *problem, key string
 	return r.best, found, err
 }
 
-// confirm makes the scenario of a finding and runs it on both engines. It is false if it does not fail on either.
+// confirm makes the scenario of a finding and runs it on both engines. It is false if it does not
+// fail on either.
 func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, error) {
 	d := f.newDraft(f.keepDir(), out.in)
 	if p.full != "" {
@@ -213,8 +214,8 @@ func (f *Fuzzer) expectNot(p *problem) *scenario.Node {
 	return n
 }
 
-// observed is what the other side did as expectations, with what only the object itself did: records that the other side does not send, elements and
-// variables that it leaves as they were.
+// observed is what the other side did as expectations, with what only the object itself did:
+// records that the other side does not send, elements and variables that it leaves as they were.
 func (f *Fuzzer) observed(own, other *machine.Result) (*scenario.Node, error) {
 	as := *other
 	as.Changes = slices.Clone(as.Changes)
@@ -300,7 +301,8 @@ func (f *Fuzzer) writeFindings() error {
 	return nil
 }
 
-// sameFinding reports whether a file may be replaced by a finding: it has the same first line, which says what is found without numbers.
+// sameFinding reports whether a file may be replaced by a finding: it has the same first line,
+// which says what is found without numbers.
 func sameFinding(old, data []byte) bool {
 	a, _, _ := bytes.Cut(old, []byte("\n"))
 	b, _, _ := bytes.Cut(data, []byte("\n"))

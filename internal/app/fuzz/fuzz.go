@@ -33,11 +33,13 @@ type Other struct {
 type Options struct {
 	// Scenario configures machines. Its Engine, Restores and Cover are not used.
 	Scenario scenario.Options
-	// Text is a scenario file with the seeds, Path its name. Without Text the seeds are default runs of Programs, or of all programs.
+	// Text is a scenario file with the seeds, Path its name. Without Text the seeds are default
+	// runs of Programs, or of all programs.
 	Text     []byte
 	Path     string
 	Programs []string
-	// Without are programs that are not searched unless Programs names them, such as tests inside of the object.
+	// Without are programs that are not searched unless Programs names them, such as tests inside
+	// of the object.
 	Without []string
 	Others  []Other
 	// ObjectPath is the path of the object's file.
@@ -46,12 +48,14 @@ type Options struct {
 	Time time.Duration
 	Runs uint64
 	Seed uint64
-	// Workers is the number of machines that search at the same time; 0 means one. One worker with the same seed and the same budget in runs
-	// does the same each time.
+	// Workers is the number of machines that search at the same time; 0 means one. One worker with
+	// the same seed and the same budget in runs does the same each time.
 	Workers int
-	// Shard and Shards: of several machines that search the same object, this is the one with that number, from 1.
+	// Shard and Shards: of several machines that search the same object, this is the one with that
+	// number, from 1.
 	Shard, Shards int
-	// Corpus is the directory with inputs that are kept, Merge are others that are added to it; empty for none.
+	// Corpus is the directory with inputs that are kept, Merge are others that are added to it;
+	// empty for none.
 	Corpus string
 	Merge  []string
 	// Keep is the directory of findings and of the suite; empty for none.
@@ -121,14 +125,16 @@ type entry struct {
 	edges []edge // what it reached first
 	tried uint64 // inputs made from it
 	insns uint64
-	// asks means that it looks for an element that events before it may make; asked is how large the corpus was when they were looked for.
+	// asks means that it looks for an element that events before it may make; asked is how large
+	// the corpus was when they were looked for.
 	asks  bool
 	asked int
 	// paired means that whole calls were made of it.
 	paired bool
 }
 
-// New prepares a search: it makes the seeds and finds out what is input. Close releases the machines.
+// New prepares a search: it makes the seeds and finds out what is input. Close releases the
+// machines.
 func New(ctx context.Context, obj *loader.Object, target *loader.Target, opt Options) (*Fuzzer, error) {
 	f := &Fuzzer{
 		opt: opt, obj: obj, target: target, varies: map[string]bool{}, frozen: map[string]bool{}, reached: map[edge]bool{}, defaults: map[edge]bool{}, hashes: map[string]bool{}, needs: map[edge]string{},
@@ -244,8 +250,8 @@ func (e *ErrNothing) Error() string {
 	return fmt.Sprintf("no program can be searched (%s: %s)", e.Skipped[0].Run, e.Skipped[0].Why)
 }
 
-// Run searches until the budget is spent or ctx ends, which is no error, and writes findings and suite. After an error there is a report too, if
-// the search had begun.
+// Run searches until the budget is spent or ctx ends, which is no error, and writes findings and
+// suite. After an error there is a report too, if the search had begun.
 func (f *Fuzzer) Run(ctx context.Context) (*Report, error) {
 	if len(f.order) == 0 {
 		return nil, &ErrNothing{f.skip}
@@ -324,7 +330,8 @@ func (f *Fuzzer) progress() Progress {
 	return p
 }
 
-// programs lists the programs that are searched, in the order of the object, and those they reach by tail calls.
+// programs lists the programs that are searched, in the order of the object, and those they reach
+// by tail calls.
 func (f *Fuzzer) programs() []string {
 	want := map[string]bool{}
 	for _, name := range f.order {
@@ -368,10 +375,12 @@ func (f *Fuzzer) begin(ctx context.Context) error {
 	return nil
 }
 
-// seedShare: of the time of a search, one part in so many at most is for the seeds before it begins. Those that are left run between its inputs.
+// seedShare: of the time of a search, one part in so many at most is for the seeds before it
+// begins. Those that are left run between its inputs.
 const seedShare = 4
 
-// seed is an input that a search begins with. whole means that it is the scenario's own: what it reaches is reached by default.
+// seed is an input that a search begins with. whole means that it is the scenario's own: what it
+// reaches is reached by default.
 type seed struct {
 	in    *Input
 	whole bool

@@ -64,7 +64,8 @@ func inDir(t testing.TB, path string) string {
 	return out
 }
 
-// failures runs the scenario files that match a pattern and returns the expectations that do not hold, by file.
+// failures runs the scenario files that match a pattern and returns the expectations that do not
+// hold, by file.
 func failures(t testing.TB, object, pattern string) map[string][]string {
 	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
@@ -87,7 +88,8 @@ func failures(t testing.TB, object, pattern string) map[string][]string {
 	return out
 }
 
-// TestFindsWhatIsBehindGates: each program of gates has a bug that needs several numbers at once, contents of a map and a constant, or events before.
+// TestFindsWhatIsBehindGates: each program of gates has a bug that needs several numbers at once,
+// contents of a map and a constant, or events before.
 func TestFindsWhatIsBehindGates(t *testing.T) {
 	object := inDir(t, gates)
 	keep := filepath.Join(filepath.Dir(object), "found")
@@ -117,8 +119,9 @@ func TestFindsWhatIsBehindGates(t *testing.T) {
 	}
 }
 
-// TestFindsWhatTracingToolsAreBehind: two events about one kernel object, though their arguments have different names and nothing is read from it,
-// and a name that is longer than that of the default task.
+// TestFindsWhatTracingToolsAreBehind: two events about one kernel object, though their arguments
+// have different names and nothing is read from it, and a name that is longer than that of the
+// default task.
 func TestFindsWhatTracingToolsAreBehind(t *testing.T) {
 	object := inDir(t, "../../../testdata/objects/clang-14/behind.o")
 	r := search(t, object, fuzz.Options{Runs: 5_000, Seed: 1, Keep: filepath.Join(filepath.Dir(object), "found")})
@@ -131,8 +134,9 @@ func TestFindsWhatTracingToolsAreBehind(t *testing.T) {
 	assert.Zero(t, r.Unconfirmed)
 }
 
-// TestFindsWhatIsBehindPointers: which object a pointer leads to, whether it is null, and what is in user memory behind an argument. Each program but
-// one sends a record with a hole once it gets there; the suite and the findings are what the file says, not what the machine had.
+// TestFindsWhatIsBehindPointers: which object a pointer leads to, whether it is null, and what is
+// in user memory behind an argument. Each program but one sends a record with a hole once it gets
+// there; the suite and the findings are what the file says, not what the machine had.
 func TestFindsWhatIsBehindPointers(t *testing.T) {
 	object := inDir(t, "../../../testdata/objects/clang-14/pointers.o")
 	keep := filepath.Join(filepath.Dir(object), "found")
@@ -163,8 +167,9 @@ func TestFindsWhatIsBehindPointers(t *testing.T) {
 	}
 }
 
-// TestFindsMapsThatFillUp: a return that does not delete what its entry stored, if nothing else deletes it and there are as many keys as threads; and
-// limits that a run reaches. Correct programs that look like that have no finding.
+// TestFindsMapsThatFillUp: a return that does not delete what its entry stored, if nothing else
+// deletes it and there are as many keys as threads; and limits that a run reaches. Correct programs
+// that look like that have no finding.
 func TestFindsMapsThatFillUp(t *testing.T) {
 	object := inDir(t, "../../../testdata/objects/clang-14/limits.o")
 	keep := filepath.Join(filepath.Dir(object), "found")
@@ -188,7 +193,8 @@ func TestFindsMapsThatFillUp(t *testing.T) {
 	}
 }
 
-// TestVariesWhatTheScenarioSays: contents of a map that programs write come from events, unless the scenario says that they are input.
+// TestVariesWhatTheScenarioSays: contents of a map that programs write come from events, unless the
+// scenario says that they are input.
 func TestVariesWhatTheScenarioSays(t *testing.T) {
 	vary, err := fuzz.Varied([]string{"maps"}, nil)
 	require.NoError(t, err)
@@ -204,8 +210,9 @@ const (
 	searchedNew = "../../../testdata/objects/clang-14/searched_new.o"
 )
 
-// TestSeesWhatConstantsAndTimeDecide: jumps that one constant after the other decides, or two together; as much time as a comparison asks for; a device
-// in a map. Each program has a bug behind it.
+// TestSeesWhatConstantsAndTimeDecide: jumps that one constant after the other decides, or two
+// together; as much time as a comparison asks for; a device in a map. Each program has a bug behind
+// it.
 func TestSeesWhatConstantsAndTimeDecide(t *testing.T) {
 	object := inDir(t, searchedOld)
 	keep := filepath.Join(filepath.Dir(object), "found")
@@ -224,7 +231,8 @@ func TestSeesWhatConstantsAndTimeDecide(t *testing.T) {
 	}
 }
 
-// TestComparesBuilds: the comparisons of either build are solved, and times are no difference, however often a build asks the clock.
+// TestComparesBuilds: the comparisons of either build are solved, and times are no difference,
+// however often a build asks the clock.
 func TestComparesBuilds(t *testing.T) {
 	for _, c := range []struct{ name, object, other, filled, compared string }{
 		{"new against old", searchedNew, searchedOld, "maps differ: table[03000000].name[41] = 09, but table[03000000].name[41] = 00 with other", "the return value is 1, but 2 with other"},
@@ -253,7 +261,8 @@ func TestComparesBuilds(t *testing.T) {
 	}
 }
 
-// TestSeedsTakeAShareOfTheTime: a search with more seeds than it has time for begins with some, says so, and runs inputs of its own.
+// TestSeedsTakeAShareOfTheTime: a search with more seeds than it has time for begins with some,
+// says so, and runs inputs of its own.
 func TestSeedsTakeAShareOfTheTime(t *testing.T) {
 	text := "object: gates.o\nruns:\n"
 	for i := range 400 {
@@ -282,7 +291,8 @@ func tree(t testing.TB, dir string) map[string]string {
 	return out
 }
 
-// TestSameSeedSameFiles: one worker with the same seed and budget writes the same files; another seed may not.
+// TestSameSeedSameFiles: one worker with the same seed and budget writes the same files; another
+// seed may not.
 func TestSameSeedSameFiles(t *testing.T) {
 	object := inDir(t, gates)
 	dir := filepath.Dir(object)
@@ -296,8 +306,8 @@ func TestSameSeedSameFiles(t *testing.T) {
 	assert.Equal(t, trees[0], trees[1])
 }
 
-// TestAsksForWhatEventsMade: a lookup in a map that only another program fills succeeds after an event of that program, with the key that it made and
-// the constants that it needs.
+// TestAsksForWhatEventsMade: a lookup in a map that only another program fills succeeds after an
+// event of that program, with the key that it made and the constants that it needs.
 func TestAsksForWhatEventsMade(t *testing.T) {
 	all, err := fuzz.Varied(nil, nil)
 	require.NoError(t, err)

@@ -23,8 +23,8 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Input is one input: the state that differs from the scenario's, and the events that follow. Event and state name what the scenario
-// names, so that an input can be written as a scenario again.
+// Input is one input: the state that differs from the scenario's, and the events that follow. Event
+// and state name what the scenario names, so that an input can be written as a scenario again.
 type Input struct {
 	// Maps are elements that user space stored, in order.
 	Maps []Element `json:"maps,omitempty"`
@@ -184,7 +184,8 @@ func (in *Input) bounded() error {
 // maxAfter is the longest time between two events.
 const maxAfter = 24 * time.Hour
 
-// insert puts the events of another input before the last one, with what they need: what both have stays as it is.
+// insert puts the events of another input before the last one, with what they need: what both have
+// stays as it is.
 func (in *Input) insert(from *Input) {
 	from = from.clone()
 	in.Events = slices.Insert(in.Events, len(in.Events)-1, from.Events...)

@@ -13,7 +13,8 @@ import (
 // Link is a pointer: a field of a kernel object, as OBJECT.path, or an argument of an event.
 type Link struct {
 	Name string `json:"name"`
-	// To is where it leads: null, new for an object of its own, or the name of an object of the scenario as $NAME.
+	// To is where it leads: null, new for an object of its own, or the name of an object of the
+	// scenario as $NAME.
 	To string `json:"to"`
 }
 
@@ -47,7 +48,8 @@ func (l Link) node() *scenario.Node {
 	return scenario.Word(l.To)
 }
 
-// target is the object that a link leads to; ok is false for new ones and for names that the scenario lacks.
+// target is the object that a link leads to; ok is false for new ones and for names that the
+// scenario lacks.
 func (s *side) target(r *scenario.Runner, l Link) (o *kernel.Object, ok bool) {
 	if l.To == toNull {
 		return nil, true
@@ -75,8 +77,8 @@ func (s *side) link(r *scenario.Runner, links []Link) {
 	}
 }
 
-// linkArgs makes pointers among the arguments of an event lead where an input says, in a context that exists. It is false for arguments that are
-// set only when a context is made.
+// linkArgs makes pointers among the arguments of an event lead where an input says, in a context
+// that exists. It is false for arguments that are set only when a context is made.
 func (s *side) linkArgs(r *scenario.Runner, e *Event, set func(name string, v uint64) bool) bool {
 	for _, l := range e.Links {
 		addr := uint64(0)
@@ -92,7 +94,8 @@ func (s *side) linkArgs(r *scenario.Runner, e *Event, set func(name string, v ui
 	return true
 }
 
-// inObject finds a field of a kernel object that the scenario names, or that a pointer leads to from there.
+// inObject finds a field of a kernel object that the scenario names, or that a pointer leads to
+// from there.
 func (s *side) inObject(w search.Wish) (spot, bool) {
 	o, _, path, ok := s.whole.Machine().Kernel().Resolve(w.Addr)
 	if !ok || path == "" {
@@ -111,7 +114,8 @@ func (s *side) inObject(w search.Wish) (spot, bool) {
 	return sp, true
 }
 
-// nameOf is the name of an object in the scenario, with the pointers that lead to it from there; empty if there is none.
+// nameOf is the name of an object in the scenario, with the pointers that lead to it from there;
+// empty if there is none.
 func (s *side) nameOf(o *kernel.Object) string {
 	for _, p := range s.f.file.Objects {
 		if s.whole.Object(p.Key.Text) == o {

@@ -122,7 +122,8 @@ func (w *worker) stateOptions(in *Input, e *Event) (out []option) {
 	return out
 }
 
-// splice takes over the state of another input: what two inputs need one by one may be needed together.
+// splice takes over the state of another input: what two inputs need one by one may be needed
+// together.
 func (w *worker) splice(in *Input) {
 	f := w.f
 	f.mu.Lock()
@@ -134,7 +135,8 @@ func (w *worker) splice(in *Input) {
 	in.adopt(from.clone())
 }
 
-// mutateText returns another string of at most most bytes: its length matters more than what is in it.
+// mutateText returns another string of at most most bytes: its length matters more than what is in
+// it.
 func mutateText(r *rand.Rand, was string, most int) string {
 	letter := func() byte { return byte('a' + r.IntN(26)) }
 	b := []byte(was)
@@ -258,7 +260,8 @@ func (w *worker) global(in *Input) {
 	in.setGlobal(v.Name, b)
 }
 
-// events adds an event of a program that shares a map with another one, takes one away, repeats one, or moves one to another CPU.
+// events adds an event of a program that shares a map with another one, takes one away, repeats
+// one, or moves one to another CPU.
 func (w *worker) events(in *Input) {
 	f, r := w.f, w.rnd
 	i := r.IntN(len(in.Events))

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/packet"
 )
 
-// seedExprs are packets that searches begin with: what networks carry most, and what parsers forget.
+// seedExprs are packets that searches begin with: what networks carry most, and what parsers
+// forget.
 var seedExprs = []string{
 	"eth/ip/tcp(dport=80,flags=S)", "eth/ip/udp(dport=53)/'x'*24", "eth/ip6/tcp(dport=443,flags=S)", "eth/ip6/udp(dport=53)/'x'*24", "eth/ip/icmp", "eth/ip6/icmp6", "eth/arp",
 	"eth/vlan(id=5)/ip/tcp(dport=80,flags=PA)/'GET / HTTP/1.1'", "eth/qinq(id=9)/vlan(id=5)/ip6/udp(dport=53)/'x'*8", "eth/ip(mf=1)/udp(dport=53)/'x'*64", "eth/ip(frag=64)/'x'*64",
@@ -28,7 +29,8 @@ var seedPackets = sync.OnceValue(func() [][]byte {
 	return out
 })
 
-// mutatePacket returns a changed copy of a packet. Usually what comes out is valid: lengths and checksums are computed again.
+// mutatePacket returns a changed copy of a packet. Usually what comes out is valid: lengths and
+// checksums are computed again.
 func mutatePacket(r *rand.Rand, p []byte, values []uint64, least, most int) []byte {
 	p = slices.Clone(p)
 	repair := r.IntN(8) != 0
@@ -106,7 +108,8 @@ func mutateBytes(r *rand.Rand, p []byte, values []uint64) {
 	putNumber(r, p[at:at+size], values)
 }
 
-// mutatePayload changes bytes after the headers, near their beginning more often, because protocols are decided there.
+// mutatePayload changes bytes after the headers, near their beginning more often, because protocols
+// are decided there.
 func mutatePayload(r *rand.Rand, p []byte, values []uint64) {
 	h := packet.Decode(p, packet.Ethernet)
 	at := len(p)

@@ -66,11 +66,12 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 	return nil
 }
 
-// betweenEvents is the time before an event, where two builds or kernels are compared and the scenario says nothing: with a clock that stands still
-// during events, none would pass.
+// betweenEvents is the time before an event, where two builds or kernels are compared and the
+// scenario says nothing: with a clock that stands still during events, none would pass.
 const betweenEvents = "1ms"
 
-// stopClock makes the clock of a scenario stand still while events run, so that it tells two builds the same however often they ask.
+// stopClock makes the clock of a scenario stand still while events run, so that it tells two builds
+// the same however often they ask.
 func stopClock(root *scenario.Node) {
 	root.Child("kernel").Child("clock").Put("step", scenario.Word("0"))
 	for _, run := range root.Get("runs").Items {
@@ -148,7 +149,8 @@ func settable(t uapi.MapType) bool {
 	return false
 }
 
-// targets reports whether the elements of a map are what packets are redirected to: a device or the length of a CPU's queue, and a program.
+// targets reports whether the elements of a map are what packets are redirected to: a device or the
+// length of a CPU's queue, and a program.
 func targets(t uapi.MapType) bool {
 	return t == uapi.MapTypeDevmap || t == uapi.MapTypeDevmapHash || t == uapi.MapTypeCpumap
 }
@@ -166,7 +168,8 @@ func (f *Fuzzer) fill(t uapi.MapType, v []byte) {
 	}
 }
 
-// isPointer reports whether an argument of a hook is an address, by its type or, without types, by its value.
+// isPointer reports whether an argument of a hook is an address, by its type or, without types, by
+// its value.
 func isPointer(m *machine.Machine, a *kernel.Arg) bool {
 	if a.Spec != nil && a.Type != 0 {
 		return a.Spec.SkipMods(a.Type).Kind == btf.KindPtr
@@ -239,7 +242,8 @@ func (f *Fuzzer) objectFields(s *side) (out []argument, texts []text) {
 	return out, texts
 }
 
-// textRoom is how long a string a field may have: an array of characters has its size, a pointer leads to as many as names of the kernel have.
+// textRoom is how long a string a field may have: an array of characters has its size, a pointer
+// leads to as many as names of the kernel have.
 func textRoom(o *kernel.Object, path string) int {
 	f, _, err := o.Peek(path)
 	if err != nil || f.Spec == nil {
@@ -336,7 +340,8 @@ func limits(lp *loader.LinkedProgram) (least, most int) {
 	return least, most
 }
 
-// isInput reports whether user space alone writes a map or a variable, as far as is known, or the scenario says that its contents are input.
+// isInput reports whether user space alone writes a map or a variable, as far as is known, or the
+// scenario says that its contents are input.
 func (f *Fuzzer) isInput(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,8 +19,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// side is the object on one kernel, or another build of it, with two machines: one repeats a single event in a loop and only tells that
-// something was new; the other makes whole runs of which everything is known.
+// side is the object on one kernel, or another build of it, with two machines: one repeats a single
+// event in a loop and only tells that something was new; the other makes whole runs of which
+// everything is known.
 type side struct {
 	f    *Fuzzer
 	name string // "" for the object itself
@@ -32,8 +33,9 @@ type side struct {
 	of   string            // what the loop is of: a run, and the events before it
 	from scenario.Start
 	dead map[string]bool // runs that have no loop
-	// other means that constants are not those of the scenario: what a program does with them alone is new. fresh is set while a loop of such a side is
-	// new: what its first run reached, made before any input, no input reports as new.
+	// other means that constants are not those of the scenario: what a program does with them alone
+	// is new. fresh is set while a loop of such a side is new: what its first run reached, made
+	// before any input, no input reports as new.
 	other, fresh bool
 
 	whole *scenario.Runner
@@ -90,7 +92,8 @@ func (s *side) touch() {
 	}
 }
 
-// warm makes what the kernel makes only when it is asked for part of the state before the events, so that not each run makes it again.
+// warm makes what the kernel makes only when it is asked for part of the state before the events,
+// so that not each run makes it again.
 func (s *side) warm(file *scenario.File) {
 	m := s.whole.Machine()
 	var all []kernel.Lazy
@@ -112,8 +115,8 @@ func (s *side) warm(file *scenario.File) {
 	s.start = m.Snapshot()
 }
 
-// loopFor makes the loop of the last event of an input, after those before it, in place of the loop that exists. It returns nil if the program
-// cannot run.
+// loopFor makes the loop of the last event of an input, after those before it, in place of the loop
+// that exists. It returns nil if the program cannot run.
 func (s *side) loopFor(ctx context.Context, run *scenario.Run, in *Input) (*machine.Loop, error) {
 	key := run.Name
 	before := *in
@@ -272,7 +275,8 @@ func overrides(base map[string]machine.Override, answers []Answer) map[string]ma
 	return out
 }
 
-// state makes the state before the events. What a machine refuses stays as it is: a key that is too large, a field that the kernel lacks.
+// state makes the state before the events. What a machine refuses stays as it is: a key that is too
+// large, a field that the kernel lacks.
 func (s *side) state(r *scenario.Runner, in *Input) {
 	m := r.Machine()
 	for i := range in.Maps {
@@ -341,7 +345,8 @@ type problem struct {
 	full  string
 }
 
-// examine makes all runs of an input and returns everything about them. trace, if not nil, follows the event of that number.
+// examine makes all runs of an input and returns everything about them. trace, if not nil, follows
+// the event of that number.
 func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tracer) (*record, error) {
 	r := s.whole
 	m := r.Machine()
@@ -465,7 +470,8 @@ func (s *side) slowArgs(r *scenario.Runner, base map[string]any, e *Event) map[s
 	return out
 }
 
-// problemsOf lists what a run found, and its fault. A context that is shorter than what a program reads is refused when it is run.
+// problemsOf lists what a run found, and its fault. A context that is shorter than what a program
+// reads is refused when it is run.
 func problemsOf(res *machine.Result, c *kernel.Context) []problem {
 	var out []problem
 	for _, f := range res.Findings {
@@ -485,7 +491,8 @@ func problemsOf(res *machine.Result, c *kernel.Context) []problem {
 	return out
 }
 
-// watcher sees the runs of a machine begin and end: it gives contexts what only contexts can be given, remembers them, and evaluates invariants.
+// watcher sees the runs of a machine begin and end: it gives contexts what only contexts can be
+// given, remembers them, and evaluates invariants.
 type watcher struct {
 	checker *invariant.Checker
 	prepare func(*kernel.Context)

@@ -9,19 +9,22 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// writers tells what programs of an object write: such maps and variables get their contents by events only.
+// writers tells what programs of an object write: such maps and variables get their contents by
+// events only.
 type writers struct {
 	maps map[string]bool
 	vars map[string]bool
 	// makers are the programs that make elements, by map.
 	makers map[string][]string
-	// deleters are the programs that delete elements, by map; deletes means that some program deletes from a map that the walk does not know.
+	// deleters are the programs that delete elements, by map; deletes means that some program
+	// deletes from a map that the walk does not know.
 	deleters map[string][]string
 	deletes  bool
 	prog     string // that is walked over
 }
 
-// origin is what a register holds as far as a walk in the order of the code tells: the handle of a map, or an address in its values.
+// origin is what a register holds as far as a walk in the order of the code tells: the handle of a
+// map, or an address in its values.
 type origin struct {
 	def    *loader.Map
 	off    uint64
@@ -29,8 +32,9 @@ type origin struct {
 	offset bool // off is known
 }
 
-// findWriters walks over the code of all programs but those in without. It does not follow jumps: a register that holds a map's value on any path
-// from the line above does, so that it finds too many writers rather than too few. What it misses is found by runs (see [Fuzzer.wrote]).
+// findWriters walks over the code of all programs but those in without. It does not follow jumps: a
+// register that holds a map's value on any path from the line above does, so that it finds too many
+// writers rather than too few. What it misses is found by runs (see [Fuzzer.wrote]).
 func findWriters(l *loader.Linked, without []string) *writers {
 	w := &writers{maps: map[string]bool{}, vars: map[string]bool{}, makers: map[string][]string{}, deleters: map[string][]string{}}
 	for _, lp := range l.Programs {

@@ -15,8 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// writeSuite writes scenarios that reach every branch that was reached, with what they do as expectations. Inputs with the same state share a
-// file.
+// writeSuite writes scenarios that reach every branch that was reached, with what they do as
+// expectations. Inputs with the same state share a file.
 func (f *Fuzzer) writeSuite(ctx context.Context) error {
 	if f.opt.Keep == "" {
 		return nil
@@ -89,7 +89,8 @@ func (f *Fuzzer) removeStale(dir string, written map[string]bool) error {
 	return nil
 }
 
-// covering selects inputs that together reach everything: those without a branch of their own are left out.
+// covering selects inputs that together reach everything: those without a branch of their own are
+// left out.
 func (f *Fuzzer) covering() []*entry {
 	var out []*entry
 	f.mu.Lock()
@@ -268,8 +269,8 @@ func (f *Fuzzer) report(took float64) *Report {
 	return r
 }
 
-// count counts the branches of a program: those that are possible, with variables of .rodata as they are or as an input had them, those that were
-// reached, and those that the seeds reach.
+// count counts the branches of a program: those that are possible, with variables of .rodata as
+// they are or as an input had them, those that were reached, and those that the seeds reach.
 func (f *Fuzzer) count(prog string) (reachable, reached, byDefault int) {
 	for _, j := range f.jumps[prog] {
 		for _, taken := range []bool{true, false} {

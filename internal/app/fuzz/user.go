@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
-// Buffer is user memory behind an argument: bytes, or an array of pointers to strings, as the arguments of a process are.
+// Buffer is user memory behind an argument: bytes, or an array of pointers to strings, as the
+// arguments of a process are.
 type Buffer struct {
 	Name string   `json:"name"`
 	Data Bytes    `json:"data,omitempty"`
@@ -196,7 +197,8 @@ func (s *side) inUser(in *Input, w search.Wish) (spot, bool) {
 	return best, best.name != ""
 }
 
-// grantUser changes bytes behind an argument, or makes an array of strings so long that it has an element.
+// grantUser changes bytes behind an argument, or makes an array of strings so long that it has an
+// element.
 func (f *Fuzzer) grantUser(e *Event, sp spot, data []byte) {
 	b, ok := f.bufferOf(e, sp.name)
 	end := sp.off + len(data)
@@ -216,7 +218,8 @@ func (f *Fuzzer) grantUser(e *Event, sp spot, data []byte) {
 	e.setBuffer(b)
 }
 
-// mutateBuffer changes what is behind an argument: the length of a string or of a list matters more than what is in it.
+// mutateBuffer changes what is behind an argument: the length of a string or of a list matters more
+// than what is in it.
 func mutateBuffer(r *rand.Rand, b *Buffer, values []uint64) {
 	switch n := len(b.Data) - 1; {
 	case b.Vector && r.IntN(2) == 0 && len(b.List) > 0:

@@ -34,7 +34,8 @@ type spot struct {
 	vector  bool // off counts strings of an array in user memory
 }
 
-// explore runs an input once more, one instruction after the other, and tries inputs with which its comparisons go the other way.
+// explore runs an input once more, one instruction after the other, and tries inputs with which its
+// comparisons go the other way.
 func (w *worker) explore(ctx context.Context, e *entry) error {
 	in := e.in
 	list, err := w.sides(in)
@@ -59,7 +60,8 @@ func (w *worker) explore(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// exploreAt tries inputs with which the comparisons of the last event of an input, as one build makes them, go the other way. rest follows it.
+// exploreAt tries inputs with which the comparisons of the last event of an input, as one build
+// makes them, go the other way. rest follows it.
 func (w *worker) exploreAt(ctx context.Context, e *entry, s *side, cut *Input, rest []Event) error {
 	took, err := w.comparisons(ctx, s, cut)
 	if err != nil {
@@ -83,8 +85,9 @@ func (w *worker) exploreAt(ctx context.Context, e *entry, s *side, cut *Input, r
 	return nil
 }
 
-// ask tries inputs whose last event asks for an element that the events before it made now. What they needed may have turned the last event away
-// from the lookup: took are the comparisons with which it got there.
+// ask tries inputs whose last event asks for an element that the events before it made now. What
+// they needed may have turned the last event away from the lookup: took are the comparisons with
+// which it got there.
 func (w *worker) ask(ctx context.Context, in *Input, rest []Event, took []search.Comparison) error {
 	type place struct {
 		program string
@@ -136,7 +139,8 @@ func (w *worker) ask(ctx context.Context, in *Input, rest []Event, took []search
 	return nil
 }
 
-// attempt tries an input with a change, and with the events that follow it. It returns the changed input, nil if the search is over.
+// attempt tries an input with a change, and with the events that follow it. It returns the changed
+// input, nil if the search is over.
 func (w *worker) attempt(ctx context.Context, s *side, in *Input, rest []Event, c change) (*Input, error) {
 	if ctx.Err() != nil || w.f.spent() {
 		return nil, nil
@@ -162,7 +166,8 @@ const (
 	matches                   // the key of an element that exists
 )
 
-// comparisons lists those of the last event of an input. The machine is left as the event leaves it.
+// comparisons lists those of the last event of an input. The machine is left as the event leaves
+// it.
 func (w *worker) comparisons(ctx context.Context, s *side, in *Input) ([]search.Comparison, error) {
 	m := s.whole.Machine()
 	if m.Memory().ByteOrder() != binary.LittleEndian {
@@ -176,7 +181,8 @@ func (w *worker) comparisons(ctx context.Context, s *side, in *Input) ([]search.
 	return c.Comparisons(), nil
 }
 
-// wishes lists changes of an input with which its last event, whose comparisons are given, takes branches that no run took.
+// wishes lists changes of an input with which its last event, whose comparisons are given, takes
+// branches that no run took.
 func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []change {
 	f := w.f
 	var out []change
@@ -237,8 +243,9 @@ func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []c
 	return out
 }
 
-// joint lists changes of settings that a comparison computes with together, such as a sum of flags, so that no value of one alone decides it: each gets
-// another value, then all of them. It names the settings.
+// joint lists changes of settings that a comparison computes with together, such as a sum of flags,
+// so that no value of one alone decides it: each gets another value, then all of them. It names the
+// settings.
 func (f *Fuzzer) joint(s *side, in *Input, cmp search.Comparison) (out []change, names []string) {
 	var all []func(*side, *Input)
 	for _, w := range append(slices.Clone(cmp.From), cmp.Beside...) {
@@ -264,7 +271,8 @@ func (f *Fuzzer) joint(s *side, in *Input, cmp search.Comparison) (out []change,
 	}}), names
 }
 
-// matching lists changes with which a key that was not found is that of an element which the map has.
+// matching lists changes with which a key that was not found is that of an element which the map
+// has.
 func (s *side) matching(in *Input, w search.Wish) (out []change) {
 	type part struct {
 		at   spot
@@ -289,8 +297,9 @@ next:
 	return out
 }
 
-// makers lists changes that add events before the last one, whose program makes elements of a map: an entry, before its return. They are the events of
-// inputs that got far in that program, or one as the scenario has it.
+// makers lists changes that add events before the last one, whose program makes elements of a map:
+// an entry, before its return. They are the events of inputs that got far in that program, or one
+// as the scenario has it.
 func (f *Fuzzer) makers(in *Input, name string) (out []change) {
 	const most = 8
 	for _, run := range f.order {
@@ -307,7 +316,8 @@ func (f *Fuzzer) makers(in *Input, name string) (out []change) {
 	return out
 }
 
-// latest returns inputs of the corpus whose last event is of a run, the newest first: they got furthest.
+// latest returns inputs of the corpus whose last event is of a run, the newest first: they got
+// furthest.
 func (f *Fuzzer) latest(run string, most int) (out []*Input) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -400,7 +410,8 @@ func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 	return spot{}, false
 }
 
-// found names what a lookup found. No input takes it away: what user space stored is needed elsewhere, and arrays have all their elements.
+// found names what a lookup found. No input takes it away: what user space stored is needed
+// elsewhere, and arrays have all their elements.
 func (s *side) found(w search.Wish) (spot, bool) {
 	m := s.whole.Machine()
 	for _, def := range m.Linked().Maps {

@@ -24,7 +24,8 @@ type worker struct {
 
 	main   *side   // the object as it is
 	others []*side // what it is compared with
-	// bench are the machines for an assignment of .rodata, by its text; recent lists them, the last used last.
+	// bench are the machines for an assignment of .rodata, by its text; recent lists them, the last
+	// used last.
 	bench  map[string][]*side
 	recent []string
 
@@ -61,8 +62,8 @@ func (w *worker) close() {
 // most machines with other read-only variables that a worker keeps.
 const mostBenches = 6
 
-// Opening a machine takes as long as some hundred runs. A search opens some at once; then there is one more for so many runs, and inputs that
-// need another one wait.
+// Opening a machine takes as long as some hundred runs. A search opens some at once; then there is
+// one more for so many runs, and inputs that need another one wait.
 const (
 	firstBenches  = 24
 	runsPerBench  = 400
@@ -191,7 +192,8 @@ func (w *worker) sides(in *Input) ([]*side, error) {
 	return list, nil
 }
 
-// fileWith returns the scenario with other variables of .rodata, which the kernel takes for constants when it loads a program.
+// fileWith returns the scenario with other variables of .rodata, which the kernel takes for
+// constants when it loads a program.
 func (f *Fuzzer) fileWith(globals []Variable) (*scenario.File, error) {
 	root := f.root.Clone()
 	for _, g := range globals {
@@ -240,7 +242,8 @@ func (w *worker) work(ctx context.Context) error {
 			if ctx.Err() != nil || f.spent() {
 				break
 			}
-			// Events before the last one take most of the time: they are made once for many changes of the last.
+			// Events before the last one take most of the time: they are made once for many changes
+			// of the last.
 			w.tail = len(e.in.Events) > 1 && i >= n/16
 			err := w.try(ctx, w.mutate(e.in))
 			w.tail = false
@@ -260,7 +263,8 @@ func (w *worker) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// pick chooses an input: one that this worker is to explore, else of some the one that was tried least for what it reached.
+// pick chooses an input: one that this worker is to explore, else of some the one that was tried
+// least for what it reached.
 func (w *worker) pick() (e *entry, explore bool) {
 	f := w.f
 	f.mu.Lock()
@@ -273,7 +277,8 @@ func (w *worker) pick() (e *entry, explore bool) {
 		return f.corpus[f.explored-1], true
 	}
 	for _, e := range f.corpus {
-		// There are other events now that may make what it looks for. Asking at every new one would leave no time for anything else.
+		// There are other events now that may make what it looks for. Asking at every new one would
+		// leave no time for anything else.
 		if e.asks && e.asked+e.asked/4 < len(f.corpus) {
 			e.asked = len(f.corpus)
 			return e, true
@@ -292,11 +297,12 @@ func (w *worker) pick() (e *entry, explore bool) {
 	return best, false
 }
 
-// sampled is how many runs in loops there are for one that is looked at closely although it told nothing new: not all that is wrong is seen from
-// outside of the run.
+// sampled is how many runs in loops there are for one that is looked at closely although it told
+// nothing new: not all that is wrong is seen from outside of the run.
 const sampled = 2048
 
-// PanicError is a failure of bpfrun itself with an input. The search ends, and writes what it has and the input.
+// PanicError is a failure of bpfrun itself with an input. The search ends, and writes what it has
+// and the input.
 type PanicError struct {
 	Input []byte
 	Value any
@@ -408,7 +414,8 @@ func (w *worker) compare(ctx context.Context, in *Input, rec *record, sides []*s
 	return nil
 }
 
-// alone names the variables of an input that only the other build has: no scenario of the object can set them.
+// alone names the variables of an input that only the other build has: no scenario of the object
+// can set them.
 func (s *side) alone(in *Input) (text string) {
 	obj := s.f.first.linked().Object
 	for _, g := range in.Globals {

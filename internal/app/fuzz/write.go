@@ -151,7 +151,8 @@ func answerNode(h Answer) *scenario.Node {
 	return n
 }
 
-// packetNode writes a packet as hex digits. One that is a seed is written as the expression that it is.
+// packetNode writes a packet as hex digits. One that is a seed is written as the expression that it
+// is.
 func packetNode(p []byte) *scenario.Node {
 	for _, e := range seedExprs {
 		if q, err := packet.Parse(e); err == nil && slices.Equal(p, q) {

@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// BenchmarkMatrix runs the objects of a package on the kernels of a corpus, from parsing raw BTF to the finished matrix.
-// BPFRUN_CORPUS names the corpus.
+// BenchmarkMatrix runs the objects of a package on the kernels of a corpus, from parsing raw BTF to
+// the finished matrix. BPFRUN_CORPUS names the corpus.
 func BenchmarkMatrix(b *testing.B) {
 	dir := os.Getenv("BPFRUN_CORPUS")
 	if dir == "" {

@@ -14,8 +14,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Store keeps entries between runs. Each is stored under a key that says all that it depends on, so that none is ever out of date; Get returns
-// nil for an entry that is missing or damaged. It is safe for concurrent use.
+// Store keeps entries between runs. Each is stored under a key that says all that it depends on, so
+// that none is ever out of date; Get returns nil for an entry that is missing or damaged. It is
+// safe for concurrent use.
 type Store interface {
 	Get(key string) []byte
 	Put(key string, entry []byte)
@@ -28,7 +29,8 @@ type Cache struct {
 	Build string
 }
 
-// maxKept is the number of results that an object's entry has room for; those that a run did not use go first.
+// maxKept is the number of results that an object's entry has room for; those that a run did not
+// use go first.
 const maxKept = 1 << 13
 
 // key names an entry.
@@ -64,7 +66,8 @@ type session struct {
 	packs map[*loader.Object]*pack
 }
 
-// newSession returns nil if there is no cache, or if results depend on what has no content to compare.
+// newSession returns nil if there is no cache, or if results depend on what has no content to
+// compare.
 func newSession(c *Cache, objects []*loader.Object, cfg *Config) *session {
 	if c == nil || c.Store == nil {
 		return nil
@@ -85,8 +88,8 @@ func newSession(c *Cache, objects []*loader.Object, cfg *Config) *session {
 	return s
 }
 
-// optionsDigest covers all of the configuration that a result can depend on: all fields, but for those which only say how it is shown, compared
-// and shared.
+// optionsDigest covers all of the configuration that a result can depend on: all fields, but for
+// those which only say how it is shown, compared and shared.
 func optionsDigest(cfg *Config) ([]byte, bool) {
 	c := *cfg
 	c.Base, c.Parallel, c.Progress, c.Cache = 0, 0, nil, nil

@@ -83,8 +83,8 @@ func committed(t *testing.T) []string {
 // slow are objects that take seconds.
 var slow = []string{"senders.o", "showtypes.o", "callbacks.o"}
 
-// A matrix is the same without a cache, with an empty one, and with one that has all results: then no kernel is opened, no program runs, and
-// nothing is stored.
+// A matrix is the same without a cache, with an empty one, and with one that has all results: then
+// no kernel is opened, no program runs, and nothing is stored.
 func TestCachedMatrixIsTheSame(t *testing.T) {
 	all := committed(t)
 	if !testsize.Long() {
@@ -137,7 +137,8 @@ func requireSame(t *testing.T, want, got *Matrix) {
 	require.Equal(t, want, got)
 }
 
-// Each thing that a result depends on makes it another entry or another result, which is what a run without a cache has.
+// Each thing that a result depends on makes it another entry or another result, which is what a run
+// without a cache has.
 func TestWhatChangesResultsIsInTheirKeys(t *testing.T) {
 	type input struct {
 		paths   []string
@@ -211,8 +212,8 @@ func TestWhatChangesResultsIsInTheirKeys(t *testing.T) {
 	}
 }
 
-// Every field of the configuration, also one that is added later, is in the key, or keeps results from being stored; or it is one of those named
-// here, which change no result.
+// Every field of the configuration, also one that is added later, is in the key, or keeps results
+// from being stored; or it is one of those named here, which change no result.
 func TestConfigurationIsInTheKey(t *testing.T) {
 	shown := []string{"Base", "Parallel", "Progress", "Cache", "Machine.OnDifference"}
 	plain, ok := optionsDigest(&Config{})
@@ -292,7 +293,8 @@ func set(t *testing.T, v reflect.Value) {
 	}
 }
 
-// Two runs at the same time that store results of the same objects on different kernels both keep theirs.
+// Two runs at the same time that store results of the same objects on different kernels both keep
+// theirs.
 func TestRunsAtTheSameTimeKeepBothResults(t *testing.T) {
 	objects := open(t, "examples/exec/exec.bpf.o")
 	store := newMemory()
@@ -351,7 +353,8 @@ func TestFailuresAreNotKept(t *testing.T) {
 	assert.Empty(t, store.entries)
 }
 
-// A damaged entry is as good as none, however it is damaged, and a made-up one ends neither the run nor the memory.
+// A damaged entry is as good as none, however it is damaged, and a made-up one ends neither the run
+// nor the memory.
 func TestDamagedResultsAreComputedAgain(t *testing.T) {
 	objects := open(t, "examples/exec/exec.bpf.o", "testdata/objects/clang-14/follow.o")
 	store := newMemory()

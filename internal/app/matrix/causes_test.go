@@ -17,8 +17,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestDifferencesHaveCauses: on the packaged libbpf-tools, each cell "differs" has its cause in the table of CONFORMANCE.md, and each row of
-// the table is still true on those of its kernels that are there. BPFRUN_CORPUS names the corpus.
+// TestDifferencesHaveCauses: on the packaged libbpf-tools, each cell "differs" has its cause in the
+// table of CONFORMANCE.md, and each row of the table is still true on those of its kernels that are
+// there. BPFRUN_CORPUS names the corpus.
 func TestDifferencesHaveCauses(t *testing.T) {
 	dir := os.Getenv("BPFRUN_CORPUS")
 	if dir == "" {

@@ -24,7 +24,8 @@ const (
 	LoadError Load = "error" // libbpf or the kernel would refuse the object or program
 	// LoadRefused: the kernel's verifier refuses the program.
 	LoadRefused Load = "refused"
-	// LoadUnknown: the kernel's BTF does not list the hook, but the kernel may still have it. The program ran with untyped arguments.
+	// LoadUnknown: the kernel's BTF does not list the hook, but the kernel may still have it. The
+	// program ran with untyped arguments.
 	LoadUnknown Load = "unknown-hook"
 	LoadAbsent  Load = "absent" // the kernel lacks the hook, or a helper, map type, program type or kfunc that the program needs
 )
@@ -41,8 +42,8 @@ const (
 	RunNone         Outcome = "n/a"           // the program was not run
 )
 
-// Relocations counts a program's CO-RE relocations. OK counts those that were resolved, Changed those of them whose value differs from the
-// object's.
+// Relocations counts a program's CO-RE relocations. OK counts those that were resolved, Changed
+// those of them whose value differs from the object's.
 type Relocations struct {
 	OK, Changed                                int
 	PoisonedDead, PoisonedMay, PoisonedReached int
@@ -52,28 +53,30 @@ type Relocations struct {
 // Cell is the result of one program on one kernel.
 type Cell struct {
 	Relocations Relocations
-	// Baked counts the accesses at fixed offsets of kernel types, without a relocation, that the run made. Found counts those in the program,
-	// which package offsets finds without running it.
+	// Baked counts the accesses at fixed offsets of kernel types, without a relocation, that the
+	// run made. Found counts those in the program, which package offsets finds without running it.
 	Baked, Found int
 
 	Load   Load
 	Result Outcome
-	// Detail explains why the cell is not ok, in one or more lines. It is empty when there is nothing to add.
+	// Detail explains why the cell is not ok, in one or more lines. It is empty when there is
+	// nothing to add.
 	Detail string
-	// Mismatch means that the object and the kernel differ in byte order. Such a cell is not a failure.
+	// Mismatch means that the object and the kernel differ in byte order. Such a cell is not a
+	// failure.
 	Mismatch bool
-	// Refused means that libbpf or the kernel would refuse to load the program. It is also set where Load is absent because the kernel lacks a
-	// helper, map type or kfunc.
+	// Refused means that libbpf or the kernel would refuse to load the program. It is also set
+	// where Load is absent because the kernel lacks a helper, map type or kfunc.
 	Refused bool
 	// Disabled means that loading the program is disabled by its section name or by an option.
 	Disabled bool
 
-	// Verdict is the verdict of the kernel's verifier. It is nil when the program does not reach the verifier, or when the verifier was not
-	// run.
+	// Verdict is the verdict of the kernel's verifier. It is nil when the program does not reach
+	// the verifier, or when the verifier was not run.
 	Verdict *verifier.Verdict
 
-	// Follows means that the program's behaviour differs only because another program of the object ran on just one of the two kernels. Detail
-	// names that program.
+	// Follows means that the program's behaviour differs only because another program of the object
+	// ran on just one of the two kernels. Detail names that program.
 	Follows bool
 
 	differs string // the part of Detail that lists the differences
@@ -87,8 +90,8 @@ type draft struct {
 	poison []*poisonNote
 }
 
-// Word returns the cell as one word, worst first: BREAK, error, refused, fault, not-simulated, absent, unknown-hook, differs, may-break, off,
-// n/a, dead, changed, ok.
+// Word returns the cell as one word, worst first: BREAK, error, refused, fault, not-simulated,
+// absent, unknown-hook, differs, may-break, off, n/a, dead, changed, ok.
 func (c *Cell) Word() string {
 	r := &c.Relocations
 	switch {
@@ -129,7 +132,8 @@ func (c *Cell) explain(format string, args ...any) {
 	c.Detail += fmt.Sprintf(format, args...)
 }
 
-// result is one object on one kernel: a cell and an outcome for each program. The outcome is nil if the program did not run.
+// result is one object on one kernel: a cell and an outcome for each program. The outcome is nil if
+// the program did not run.
 type result struct {
 	cells    []*Cell
 	outcomes []*outcome
@@ -176,7 +180,8 @@ func (r *runner) runObject(o *loader.Object, t *target, again *rerun) *result {
 	cfg.Verify = func(lp *loader.LinkedProgram) loader.Verified {
 		return again.verdicts[slices.Index(linked.Programs, lp)].Of(lp)
 	}
-	// The clock advances only between programs, so that the number of helper calls before a program reads the time makes no difference.
+	// The clock advances only between programs, so that the number of helper calls before a program
+	// reads the time makes no difference.
 	cfg.Clock.Frozen = true
 	cfg.Schedules, cfg.Traffic = true, true
 	m, err := machine.New(linked, cfg)
@@ -261,7 +266,8 @@ type poisonNote struct {
 	text    string // after the verdict
 }
 
-// countPoison checks the program's poisoned instructions. The program is refused if the analysis classifies one as BREAK.
+// countPoison checks the program's poisoned instructions. The program is refused if the analysis
+// classifies one as BREAK.
 func (c *draft) countPoison(l *loader.Linked, lp *loader.LinkedProgram) {
 	for _, v := range c.Verdict.PoisonVerdicts(lp) {
 		if v.Reloc == nil {
@@ -343,7 +349,8 @@ func (c *draft) finish() {
 
 func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// shorten removes the location from a loader error, since the row already names it, and the text of the source line.
+// shorten removes the location from a loader error, since the row already names it, and the text of
+// the source line.
 func shorten(err error) string {
 	var e *loader.Error
 	if !errors.As(err, &e) {
@@ -408,8 +415,9 @@ const interval = uint64(time.Second)
 // frames is the depth of the call stacks that programs see.
 const frames = 4
 
-// level removes differences between kernels that are not the kernels' own: the n-th program always starts at the same time, whatever ran
-// before it, and with the same call stack, whose addresses would otherwise depend on the numbering of functions.
+// level removes differences between kernels that are not the kernels' own: the n-th program always
+// starts at the same time, whatever ran before it, and with the same call stack, whose addresses
+// would otherwise depend on the numbering of functions.
 func (r *runner) level(m *machine.Machine, lp *loader.LinkedProgram, n int) {
 	k := m.Kernel()
 	began := uint64(r.boot()) + uint64(n)*interval
@@ -435,7 +443,8 @@ func faultText(f *machine.Fault) string {
 	return text
 }
 
-// found records the program's accesses at fixed offsets. A copy of a whole object is none, as in runs ([machine.Validation]).
+// found records the program's accesses at fixed offsets. A copy of a whole object is none, as in
+// runs ([machine.Validation]).
 func (c *draft) found(lp *loader.LinkedProgram, all []offsets.Access) {
 	for i := range all {
 		if all[i].Program == lp.Name && !all[i].Whole {
@@ -463,8 +472,9 @@ func (c *draft) notReached() {
 	}
 }
 
-// validate records what the reads of a program's run of kernel memory showed: fields at fixed offsets, and reads that hit a field other
-// than the intended one. The run includes the programs that it tail called.
+// validate records what the reads of a program's run of kernel memory showed: fields at fixed
+// offsets, and reads that hit a field other than the intended one. The run includes the programs
+// that it tail called.
 func (c *draft) validate(program string, v machine.Validation) {
 	c.Baked = v.Baked
 	c.reads = map[int]bool{}

@@ -13,8 +13,8 @@ import (
 // maxDifferences limits the differences that are listed for one cell.
 const maxDifferences = 4
 
-// compareRow marks the cells whose outcome differs from the reference: the base, or if the program did not run there, the first kernel on
-// which it did.
+// compareRow marks the cells whose outcome differs from the reference: the base, or if the program
+// did not run there, the first kernel on which it did.
 func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 	ref := reference(outcomes, base)
 	for k, o := range outcomes {
@@ -43,8 +43,8 @@ func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 // comparable reports whether differences between two outcomes mean something.
 func (o *outcome) comparable(ref *outcome) bool { return !o.untyped || ref.untyped }
 
-// reference returns the index of the kernel that a program's outcomes are compared with: the base, or if the program did not run there, the
-// first on which it did. It returns -1 if there is none.
+// reference returns the index of the kernel that a program's outcomes are compared with: the base,
+// or if the program did not run there, the first on which it did. It returns -1 if there is none.
 func reference(outcomes []*outcome, base int) int {
 	if base >= 0 && base < len(outcomes) && outcomes[base] != nil {
 		return base
@@ -191,7 +191,8 @@ func firstDifference(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// valueDifferences lists the differing fields of a typed value, or the differing words of an untyped one.
+// valueDifferences lists the differing fields of a typed value, or the differing words of an
+// untyped one.
 func (o *outcome) valueDifferences(what string, typ btf.ID, a []byte, ref *outcome, b []byte) []string {
 	if len(a) != len(b) {
 		return []string{fmt.Sprintf("%s has %d bytes, not %d", what, len(a), len(b))}
@@ -229,8 +230,8 @@ func (o *outcome) valueDifferences(what string, typ btf.ID, a []byte, ref *outco
 	return out
 }
 
-// fieldAt returns the innermost field that holds byte at of a value of size bytes. An array's elements count as one field. ok is false when
-// the type has no field there.
+// fieldAt returns the innermost field that holds byte at of a value of size bytes. An array's
+// elements count as one field. ok is false when the type has no field there.
 func (o *outcome) fieldAt(typ btf.ID, at, size int) (f btf.Field, ok bool) {
 	if o.spec == nil || typ == 0 {
 		return btf.Field{}, false

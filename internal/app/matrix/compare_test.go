@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// eventSpec holds struct event { u32 pid; u32 uid; char comm[8]; u64 ptr; u8 a:4; u8 b:4; } as type 5.
+// eventSpec holds struct event { u32 pid; u32 uid; char comm[8]; u64 ptr; u8 a:4; u8 b:4; } as type
+// 5.
 func eventSpec(t *testing.T) (*btf.Spec, btf.ID) {
 	b := btf.NewBuilder(nil)
 	u32 := b.Int("unsigned int", 4, 0)

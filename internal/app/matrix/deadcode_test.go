@@ -12,8 +12,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestTheVerdictAlone: the loader's checks refuse programs only where the verifier has no verdict. In dead code it accepts another type's helper,
-// a sleeping one, one that the licence forbids, a kfunc, a helper for other maps, and one that no kernel has.
+// TestTheVerdictAlone: the loader's checks refuse programs only where the verifier has no verdict.
+// In dead code it accepts another type's helper, a sleeping one, one that the licence forbids, a
+// kfunc, a helper for other maps, and one that no kernel has.
 func TestTheVerdictAlone(t *testing.T) {
 	objects := open(t, "testdata/objects/clang-14/deadcode.o", "testdata/objects/clang-14/deadlicence.o")
 	for _, unverified := range []bool{false, true} {
@@ -37,7 +38,8 @@ func TestTheVerdictAlone(t *testing.T) {
 	}
 }
 
-// TestRefusalDecides: what a verdict, or its absence, makes of the loader's objection, for every program of the objects.
+// TestRefusalDecides: what a verdict, or its absence, makes of the loader's objection, for every
+// program of the objects.
 func TestRefusalDecides(t *testing.T) {
 	for _, o := range open(t, "testdata/objects/clang-14/deadcode.o", "testdata/objects/clang-14/deadlicence.o") {
 		target, err := kernels(k72)[0].Open()

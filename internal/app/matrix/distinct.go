@@ -14,8 +14,9 @@ import (
 // digest identifies a value by its content.
 type digest [sha256.Size]byte
 
-// distinct keeps one copy of equal results. Programs do the same on most kernels, so that what a matrix keeps grows with the number of
-// different results instead of the number of kernels. Values must not be changed once they are kept. It is safe for concurrent use.
+// distinct keeps one copy of equal results. Programs do the same on most kernels, so that what a
+// matrix keeps grows with the number of different results instead of the number of kernels. Values
+// must not be changed once they are kept. It is safe for concurrent use.
 type distinct struct {
 	mu       sync.Mutex
 	cells    map[digest]*Cell
@@ -71,7 +72,8 @@ func verdictDigest(v *verifier.Verdict) digest {
 	return sha256.Sum256(fmt.Appendf(nil, "%t %#v %#v", v.Source != nil, source, plain))
 }
 
-// digest covers all that a comparison reads. Types are those of the object, which all kernels share.
+// digest covers all that a comparison reads. Types are those of the object, which all kernels
+// share.
 func (o *outcome) digest() digest {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %q %t %x %t %q %p\n", o.ret, o.verdict, o.packet == nil, o.packet, o.untyped, o.effects, o.spec)

@@ -91,8 +91,8 @@ func TestDistinctOutcomes(t *testing.T) {
 	}
 }
 
-// Equal kernels are one kernel's work, whatever they are called, and whatever they are compared with; what makes a kernel another one makes it
-// one of its own.
+// Equal kernels are one kernel's work, whatever they are called, and whatever they are compared
+// with; what makes a kernel another one makes it one of its own.
 func TestEqualKernelsShareResults(t *testing.T) {
 	objects := open(t, "examples/exec/exec.bpf.o", "examples/tp_btf/tp_btf.bpf.o", "testdata/objects/clang-14/faults.o", "testdata/objects/clang-14-eb/isa.o",
 		"testdata/objects/clang-14/follow.o")

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// trial finds out whether programs of an object differ between two kernels only because other programs of it ran on just one of them: it runs
-// the object again on both kernels without those.
+// trial finds out whether programs of an object differ between two kernels only because other
+// programs of it ran on just one of them: it runs the object again on both kernels without those.
 type trial struct {
 	object               int
 	kernel, ref          int   // each the first of the kernels that are equal
@@ -20,7 +20,8 @@ type trial struct {
 	onlyHere, onlyAtBase []int // programs that ran on only one of the two kernels
 }
 
-// rerun is a run of an object for some outcomes only: its cells say less than those of the first run.
+// rerun is a run of an object for some outcomes only: its cells say less than those of the first
+// run.
 type rerun struct {
 	verdicts []*verifier.Verdict // on its programs
 	without  []int               // programs that do not run
@@ -71,7 +72,8 @@ func (r *runner) make(t *trial, open func(kernel int) *target) (here, base *resu
 	return one(t.kernel), one(t.ref)
 }
 
-// tryWhileOpen makes the trials of a kernel that all objects ran on, while its types and those of the base are in memory.
+// tryWhileOpen makes the trials of a kernel that all objects ran on, while its types and those of
+// the base are in memory.
 func (r *runner) tryWhileOpen(k int) {
 	base := r.targets[r.cfg.Base].first().index
 	for i := range r.objects {
@@ -97,8 +99,9 @@ type suspect struct {
 	base string // the name of the kernel that it is compared with
 }
 
-// follow finds the differences caused by programs that ran on only one of the two kernels. If a cell no longer differs without those, it names
-// them as the cause; otherwise the remaining differences are its own.
+// follow finds the differences caused by programs that ran on only one of the two kernels. If a
+// cell no longer differs without those, it names them as the cause; otherwise the remaining
+// differences are its own.
 func (r *runner) follow(m *Matrix) {
 	type pair struct{ object, kernel, ref int }
 	differing := map[pair]map[int][]suspect{} // by program

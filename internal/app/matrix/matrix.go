@@ -21,8 +21,9 @@ type Kernel struct {
 	Source string
 	// Open opens the target. It is called from any goroutine, at most twice.
 	Open func() (*loader.Target, error)
-	// Key says all that Open's result depends on, but for the target's name; "" is unknown. With a cache, a kernel whose key is known from an
-	// earlier run is opened only for objects that did not run on it. It may be nil.
+	// Key says all that Open's result depends on, but for the target's name; "" is unknown. With a
+	// cache, a kernel whose key is known from an earlier run is opened only for objects that did
+	// not run on it. It may be nil.
 	Key func() string
 }
 
@@ -78,9 +79,9 @@ type Row struct {
 	Cells []*Cell
 }
 
-// Run runs every program of every object on every kernel. Each object runs on a machine of its own for each kernel. Its programs run once, in
-// file order, and share maps and global variables. Run returns only the error of ctx; failures of an object or a kernel are recorded in the
-// cells.
+// Run runs every program of every object on every kernel. Each object runs on a machine of its own
+// for each kernel. Its programs run once, in file order, and share maps and global variables. Run
+// returns only the error of ctx; failures of an object or a kernel are recorded in the cells.
 func Run(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Config) (*Matrix, error) {
 	r := newRunner(ctx, objects, kernels, cfg)
 	r.run()
@@ -133,8 +134,9 @@ type runner struct {
 // job is one object on one kernel. With object -1 it opens the kernel.
 type job struct{ object, kernel int }
 
-// jobs lists the jobs kernel by kernel, the base first, so that a kernel's types are in memory only while they are used. Each kernel is opened
-// ahead of its objects, so that workers do not wait long for BTF to be parsed.
+// jobs lists the jobs kernel by kernel, the base first, so that a kernel's types are in memory only
+// while they are used. Each kernel is opened ahead of its objects, so that workers do not wait long
+// for BTF to be parsed.
 func (r *runner) jobs() []job {
 	order := make([]int, 0, len(r.targets))
 	if r.hasBase() {
@@ -212,8 +214,8 @@ func (r *runner) do(j job) {
 	}
 }
 
-// finish notes that an object ran on a kernel, and returns the kernels that only trials still need: none before all objects ran on the base,
-// which stays open.
+// finish notes that an object ran on a kernel, and returns the kernels that only trials still need:
+// none before all objects ran on the base, which stays open.
 func (r *runner) finish(t *target) []int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

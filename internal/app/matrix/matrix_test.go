@@ -152,8 +152,9 @@ func TestRepeatable(t *testing.T) {
 	assert.Equal(t, first, second)
 }
 
-// A program that did something else only because another one of its object has no hook on a kernel is no difference, whichever
-// kernel is the base; the time is that of the program's start, however many helpers were called before it was asked for.
+// A program that did something else only because another one of its object has no hook on a kernel
+// is no difference, whichever kernel is the base; the time is that of the program's start, however
+// many helpers were called before it was asked for.
 func TestWhatFollowsFromOtherProgramsIsNoDifference(t *testing.T) {
 	for _, names := range [][]string{{k510, k72}, {k72, k510}} {
 		m, err := Run(context.Background(), open(t, "testdata/objects/clang-14/follow.o"), kernels(names...), Config{})

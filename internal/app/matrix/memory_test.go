@@ -15,8 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestClosedKernelsAreFreed: what is kept of a run refers to no kernel's types, neither by a name that is part of the raw BTF nor
-// by a pointer.
+// TestClosedKernelsAreFreed: what is kept of a run refers to no kernel's types, neither by a name
+// that is part of the raw BTF nor by a pointer.
 func TestClosedKernelsAreFreed(t *testing.T) {
 	objects := open(t, "examples/exec/exec.bpf.o", "examples/tp_btf/tp_btf.bpf.o", "examples/unlink/unlink.bpf.o", "examples/xdp/xdp.bpf.o",
 		"examples/rawtp/rawtp.bpf.o", "testdata/objects/clang-14/missing.o", "testdata/objects/clang-14/sections.o", "testdata/objects/clang-14/faults.o", "testdata/objects/clang-14/bykey.o")

@@ -15,8 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// outcome is what a run did, in a form that can be compared between machines: simulated addresses are replaced by a hash of the name of what
-// they point to.
+// outcome is what a run did, in a form that can be compared between machines: simulated addresses
+// are replaced by a hash of the name of what they point to.
 type outcome struct {
 	ret     uint64
 	verdict string
@@ -104,7 +104,8 @@ func (n *namer) word(v uint64) uint64 {
 	return id
 }
 
-// bytes returns a copy of b with addresses replaced. Records may be packed, so every multiple of four bytes is examined.
+// bytes returns a copy of b with addresses replaced. Records may be packed, so every multiple of
+// four bytes is examined.
 func (n *namer) bytes(b []byte) []byte {
 	if b == nil {
 		return nil
@@ -144,8 +145,8 @@ func (o *outcome) text(typ btf.ID, b []byte) string {
 	return o.named(o.spec.FormatString(typ, b))
 }
 
-// named replaces the hashes in the text of a value by the names of the addresses. A 64-bit hash does not collide with other numbers in
-// practice.
+// named replaces the hashes in the text of a value by the names of the addresses. A 64-bit hash
+// does not collide with other numbers in practice.
 func (o *outcome) named(text string) string {
 	for id, name := range o.names {
 		for _, number := range [...]string{strconv.FormatUint(id, 10), strconv.FormatInt(int64(id), 10), fmt.Sprintf("%#x", id)} {

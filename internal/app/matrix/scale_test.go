@@ -39,9 +39,9 @@ func mutated(t testing.TB, raw []byte, number int) []byte {
 	return raw
 }
 
-// TestManyKernels runs the objects of a package on many kernels, and prints its processor time and memory: BENCH_KERNELS is their
-// number, BENCH_BTF a pattern of raw BTF files of which they are copies with one name changed, each made when it is opened, and
-// BPFRUN_CORPUS has the objects.
+// TestManyKernels runs the objects of a package on many kernels, and prints its processor time and
+// memory: BENCH_KERNELS is their number, BENCH_BTF a pattern of raw BTF files of which they are
+// copies with one name changed, each made when it is opened, and BPFRUN_CORPUS has the objects.
 func TestManyKernels(t *testing.T) {
 	number, _ := strconv.Atoi(os.Getenv("BENCH_KERNELS"))
 	files, err := filepath.Glob(os.Getenv("BENCH_BTF"))

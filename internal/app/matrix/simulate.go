@@ -17,13 +17,15 @@ import (
 type simulated struct {
 	status machine.Status
 	why    string // if it did not run, or not to its end
-	// calls is how often it was called; did are the effects of the whole simulation, for a comparison between kernels.
+	// calls is how often it was called; did are the effects of the whole simulation, for a
+	// comparison between kernels.
 	calls int
 	did   []string
 }
 
-// simulations runs what the programs of an object are for: schedulers with the default tasks, queueing disciplines with the default traffic, and
-// programs of HID devices on a default device. It returns what became of each program, by name.
+// simulations runs what the programs of an object are for: schedulers with the default tasks,
+// queueing disciplines with the default traffic, and programs of HID devices on a default device.
+// It returns what became of each program, by name.
 func (r *runner) simulations(m *machine.Machine) map[string]simulated {
 	out := map[string]simulated{}
 	obj := m.Linked().Object
@@ -122,7 +124,8 @@ func (r *runner) onDevice(m *machine.Machine, out map[string]simulated) {
 	}
 }
 
-// add notes what became of one program of a simulation, which may have a reason of its own for not running.
+// add notes what became of one program of a simulation, which may have a reason of its own for not
+// running.
 func (s simulated) add(m *machine.Machine, out map[string]simulated, prog, op string, calls int) {
 	if status, err := m.ProgramStatus(prog); status != machine.StatusOK {
 		s.status, s.why = status, ""

@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProgramsThatOnlySimulationsCall: a matrix runs schedulers, queueing disciplines and programs of HID devices as run does, and says of each program
-// of a scheduler that is refused why it did not run.
+// TestProgramsThatOnlySimulationsCall: a matrix runs schedulers, queueing disciplines and programs
+// of HID devices as run does, and says of each program of a scheduler that is refused why it did
+// not run.
 func TestProgramsThatOnlySimulationsCall(t *testing.T) {
 	objects := open(t, "examples/schedfifo/schedfifo.bpf.o", "examples/qdiscfifo/qdiscfifo.bpf.o", "examples/hidmouse/hidmouse.bpf.o", "examples/schedvtime/schedvtime.bpf.o")
 	m, err := Run(context.Background(), objects, kernels(k510, k72), Config{})

@@ -85,7 +85,8 @@ func (t *target) again() *target {
 	return &target{kernel: t.kernel, index: t.index, key: t.key, facts: t.facts, id: t.id, reopened: true}
 }
 
-// identity hashes a kernel: without a cache with a seed of this run, since nothing else has to know it, which takes a fraction of the time.
+// identity hashes a kernel: without a cache with a seed of this run, since nothing else has to know
+// it, which takes a fraction of the time.
 func (r *runner) identity(t *loader.Target) (id identity) {
 	if r.session != nil {
 		h := sha256.New()

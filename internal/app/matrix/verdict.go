@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// verdicts returns the verdicts of the kernel's verifier on the object's programs, nil for programs that do not reach it.
+// verdicts returns the verdicts of the kernel's verifier on the object's programs, nil for programs
+// that do not reach it.
 func (r *runner) verdicts(l *loader.Linked) []*verifier.Verdict {
 	out := make([]*verifier.Verdict, len(l.Programs))
 	if r.cfg.Unverified {
@@ -36,7 +37,8 @@ func (res *result) verdicts() []*verifier.Verdict {
 	return out
 }
 
-// verified records the verdict in the cell, and what follows from it. A program that is refused does not run.
+// verified records the verdict in the cell, and what follows from it. A program that is refused
+// does not run.
 func (c *Cell) verified(lp *loader.LinkedProgram, v *verifier.Verdict) {
 	c.Verdict = v
 	if v != nil && v.Outcome == verifier.Unknown {

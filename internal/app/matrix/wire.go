@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// wire reads or writes values as bytes: one function for each type says what is in it, in both directions. A value that cannot be read back
-// ends in an error in either direction.
+// wire reads or writes values as bytes: one function for each type says what is in it, in both
+// directions. A value that cannot be read back ends in an error in either direction.
 type wire struct {
 	reading bool
 	out     []byte
@@ -275,7 +275,8 @@ func (w *wire) types(spec **btf.Spec, obj *loader.Object) {
 	}
 }
 
-// mapOf handles a map that a run changed: the object's of the same name, with what a comparison reads.
+// mapOf handles a map that a run changed: the object's of the same name, with what a comparison
+// reads.
 func (w *wire) mapOf(def **loader.Map, obj *loader.Object) {
 	name := ""
 	if *def != nil {

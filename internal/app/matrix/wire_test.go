@@ -68,7 +68,8 @@ func (f *filler) fill(v reflect.Value) {
 	}
 }
 
-// survives fills a value, writes it and reads it back; then each of its fields alone, since another one may hide it.
+// survives fills a value, writes it and reads it back; then each of its fields alone, since another
+// one may hide it.
 func survives[T any](t *testing.T, obj *loader.Object, handle func(*wire, *T)) {
 	t.Helper()
 	check := func(v *T, what string) {

@@ -15,8 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestRulesAgreeWithTypes: of the programs of the committed objects, a release whose types are not at hand says by rules what it says with them, or
-// it is unknown.
+// TestRulesAgreeWithTypes: of the programs of the committed objects, a release whose types are not
+// at hand says by rules what it says with them, or it is unknown.
 func TestRulesAgreeWithTypes(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"../../../testdata/objects/clang-14/*.o", "../../../testdata/objects/clang-22/*.o", "../../../examples/*/*.o"} {
@@ -71,8 +71,8 @@ func TestRulesAgreeWithTypes(t *testing.T) {
 	}
 }
 
-// TestTablesBetweenReleases: who may call a helper or a kfunc is known for the releases whose tables were read; between two of them that differ it is
-// not, and a refusal there is no answer.
+// TestTablesBetweenReleases: who may call a helper or a kfunc is known for the releases whose
+// tables were read; between two of them that differ it is not, and a refusal there is no answer.
 func TestTablesBetweenReleases(t *testing.T) {
 	caller := proto.Caller{Type: uapi.ProgTypeKprobe}
 	for _, c := range []struct {

@@ -38,7 +38,8 @@ type Answer struct {
 	ByRules bool
 	// Types names the kernels whose types were used.
 	Types []string
-	// Patch is the first update of the release that loads the program, 0 if its first version does or no earlier update was asked about.
+	// Patch is the first update of the release that loads the program, 0 if its first version does
+	// or no earlier update was asked about.
 	Patch int
 	// Hold is why it does not load.
 	Hold *Hold
@@ -98,7 +99,8 @@ func (s *targets) load(t *loader.Target, only ...string) *link {
 	return l
 }
 
-// program links program n for a kernel. What refuses another program of the object does not refuse it.
+// program links program n for a kernel. What refuses another program of the object does not refuse
+// it.
 func (s *targets) program(t *loader.Target, n int) (*link, *loader.LinkedProgram) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +191,8 @@ func verify(ctx context.Context, k *verifier.Kernel, p *verifier.Program, rules 
 // maxMisled limits how often a lender's types are corrected for one answer.
 const maxMisled = 8
 
-// between asks a version without types of its own by those of the kernels before and after it, either of which may be nil.
+// between asks a version without types of its own by those of the kernels before and after it,
+// either of which may be nil.
 func (s *targets) between(ctx context.Context, older, newer *loader.Target, version uint32, n int, w *waiver) (*Answer, error) {
 	ask := func(t *loader.Target, w *waiver) (*Answer, error) {
 		if t == nil {
@@ -208,14 +211,16 @@ func (s *targets) between(ctx context.Context, older, newer *loader.Target, vers
 	if err != nil {
 		return nil, err
 	}
-	// The older kernel's types lack a function that the rows say the release has: ask them about the rest.
+	// The older kernel's types lack a function that the rows say the release has: ask them about
+	// the rest.
 	for i, own := 0, w; i < maxMisled && a != nil && a.Outcome == Refused && a.Hold.Kind == Kfunc && a.Hold.types && inRows(a.Hold, version); i++ {
 		own, _ = own.with(a.Hold)
 		if a, err = ask(older, own); err != nil {
 			return nil, err
 		}
 	}
-	// The newer kernel's types have a helper or kfunc that the release lacks, and with the older ones the program does without: its test for it fails.
+	// The newer kernel's types have a helper or kfunc that the release lacks, and with the older
+	// ones the program does without: its test for it fails.
 	for i, own := 0, w; i < maxMisled && a != nil && b != nil && a.Outcome == Loads && b.Outcome == Refused && (b.Hold.Kind == Helper || b.Hold.Kind == Kfunc) && !inRows(b.Hold, version); i++ {
 		var ok bool
 		if own, ok = own.with(b.Hold); !ok {
@@ -236,8 +241,9 @@ func (s *targets) between(ctx context.Context, older, newer *loader.Target, vers
 	return both(a, b), nil
 }
 
-// typed reports whether the types of the kernel can matter to a program: it has relocations or symbols for them, or its hook is looked up in them.
-// kfuncs says whether those count of which rows know the release.
+// typed reports whether the types of the kernel can matter to a program: it has relocations or
+// symbols for them, or its hook is looked up in them. kfuncs says whether those count of which rows
+// know the release.
 func (s *targets) typed(t *loader.Target, n int, kfuncs bool) bool {
 	l, lp := s.program(t, n)
 	if l.err != nil || len(lp.Relocs) > 0 {
@@ -305,8 +311,8 @@ func both(a, b *Answer) *Answer {
 // ofTypes reports whether it may depend on types: no row of the release explains it.
 func (h *Hold) ofTypes() bool { return h.types || h.Kind == Refusal }
 
-// one is the answer if only the types of one other kernel are at hand. They say nothing about a release that may lack what they have, or have what
-// they lack.
+// one is the answer if only the types of one other kernel are at hand. They say nothing about a
+// release that may lack what they have, or have what they lack.
 func (s *targets) one(a *Answer, n int) *Answer {
 	why := ""
 	switch {
@@ -322,7 +328,8 @@ func (s *targets) one(a *Answer, n int) *Answer {
 	return &out
 }
 
-// Text names what is missing in a few words: "helper bpf_loop", "verifier: invalid read from stack".
+// Text names what is missing in a few words: "helper bpf_loop", "verifier: invalid read from
+// stack".
 func (h *Hold) Text() string {
 	switch h.Kind {
 	case Refusal, Rule, Instruction, Object:

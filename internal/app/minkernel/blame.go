@@ -13,8 +13,9 @@ func (s *search) blame(bad, good *Answer) error { return s.blameWith(bad, good, 
 // maxBlamed limits how many rules together explain a refusal.
 const maxBlamed = 4
 
-// blameWith turns rules of the refusing release around, each to what it is on the other one, until the program is accepted: the fewest that do are
-// to blame. Nothing is blamed if not even all of them do; then tables or types differ.
+// blameWith turns rules of the refusing release around, each to what it is on the other one, until
+// the program is accepted: the fewest that do are to blame. Nothing is blamed if not even all of
+// them do; then tables or types differ.
 func (s *search) blameWith(bad, good *Answer, w *waiver) error {
 	if bad.Hold == nil || bad.Hold.Kind != Refusal || bad.target == nil || good.target == nil {
 		return nil

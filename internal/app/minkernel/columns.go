@@ -17,7 +17,8 @@ type Column struct {
 	older, newer *loader.Target // those whose types stand in if there are none
 }
 
-// Newest is the newest release of which something is known: rules, or the types of one of the kernels.
+// Newest is the newest release of which something is known: rules, or the types of one of the
+// kernels.
 func Newest(kernels []*loader.Target) uapi.Release {
 	releases := since.Releases()
 	for _, k := range kernels {
@@ -26,7 +27,8 @@ func Newest(kernels []*loader.Target) uapi.Release {
 	return slices.Max(releases)
 }
 
-// columns returns the releases with rules, those of the kernels at hand and one that was asked for, oldest first.
+// columns returns the releases with rules, those of the kernels at hand and one that was asked for,
+// oldest first.
 func columns(obj *loader.Object, kernels []*loader.Target, also uapi.Release) []Column {
 	releases := since.Releases()
 	if also != 0 {
@@ -56,7 +58,8 @@ func columns(obj *loader.Object, kernels []*loader.Target, also uapi.Release) []
 	return out
 }
 
-// lender returns a kernel of the last or the first of some releases: one of the object's architecture, if it has one and there are any.
+// lender returns a kernel of the last or the first of some releases: one of the object's
+// architecture, if it has one and there are any.
 func lender(obj *loader.Object, list []Column, last bool) *loader.Target {
 	list = slices.Clone(list)
 	if last {

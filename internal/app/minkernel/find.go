@@ -42,7 +42,8 @@ type Program struct {
 	Optional bool
 	// Answers has one for each of Result.Columns.
 	Answers []Answer
-	// Oldest is the column of the oldest release that loads it, -1 if none does. From is the first one from which on every release does.
+	// Oldest is the column of the oldest release that loads it, -1 if none does. From is the first
+	// one from which on every release does.
 	Oldest, From int
 	// Held is what keeps the nearest release before Oldest from loading it, nil if none is older.
 	Held *Hold
@@ -63,13 +64,14 @@ type Next struct {
 // ErrNoKernels means that no kernel's types were given; without any nothing can be linked.
 var ErrNoKernels = errors.New("no types of any kernel are at hand")
 
-// Usable reports whether a kernel's types can say what an object needs: its release is known, and its BTF lists what the kernel has.
+// Usable reports whether a kernel's types can say what an object needs: its release is known, and
+// its BTF lists what the kernel has.
 func Usable(obj *loader.Object, t *loader.Target) bool {
 	return t.BTF != nil && t.Version != 0 && t.BTF.ByteOrder() == obj.ByteOrder && !t.Reduced()
 }
 
-// Find asks which releases load the programs of an object. Kernels that are not [Usable] are left out. The error is [ErrNoKernels], that of ctx,
-// or a [loader.Error] about the options.
+// Find asks which releases load the programs of an object. Kernels that are not [Usable] are left
+// out. The error is [ErrNoKernels], that of ctx, or a [loader.Error] about the options.
 func Find(ctx context.Context, obj *loader.Object, kernels []*loader.Target, cfg Config) (*Result, error) {
 	kernels = slices.DeleteFunc(slices.Clone(kernels), func(t *loader.Target) bool {
 		return !Usable(obj, t)
@@ -164,7 +166,8 @@ func (s *search) find(unchecked bool) (*Program, error) {
 	return p, s.explain(p)
 }
 
-// newest returns the newest release that loads the program, if it is the last one or one of those with types; else -1.
+// newest returns the newest release that loads the program, if it is the last one or one of those
+// with types; else -1.
 func (s *search) newest() (int, error) {
 	for i := len(s.columns) - 1; i >= 0; i-- {
 		if i < len(s.columns)-1 && len(s.columns[i].Kernels) == 0 {
@@ -195,7 +198,8 @@ func (s *search) at(i int) (*Answer, error) {
 	return a, nil
 }
 
-// bisect returns the oldest release that loads the program if all that follow one that does load it, too. hi is one that does.
+// bisect returns the oldest release that loads the program if all that follow one that does load
+// it, too. hi is one that does.
 func (s *search) bisect(hi int, at func(int) (*Answer, error)) (int, error) {
 	for lo := -1; hi-lo > 1; {
 		mid := (lo + hi) / 2
@@ -226,7 +230,8 @@ func (s *search) column(i int, w *waiver) (*Answer, error) {
 			return nil, err
 		}
 		types = append(types, t.Name)
-		// A kernel of another architecture than the program's says nothing, if there is one that does.
+		// A kernel of another architecture than the program's says nothing, if there is one that
+		// does.
 		if worst == nil || worst.Outcome == Unknown || a.Outcome == Refused {
 			worst = a
 		}
@@ -240,7 +245,8 @@ func (s *search) column(i int, w *waiver) (*Answer, error) {
 // lastPatch stands for the newest update of a release.
 const lastPatch = 255
 
-// byRules asks a release without types of its own: its first version, and if that does not load the program, its updates.
+// byRules asks a release without types of its own: its first version, and if that does not load the
+// program, its updates.
 func (s *search) byRules(c *Column, w *waiver) (*Answer, error) {
 	at := func(patch int) (*Answer, error) {
 		return s.between(s.ctx, c.older, c.newer, uint32(c.Release)<<8|uint32(patch), s.n, w)
@@ -293,14 +299,16 @@ func (s *search) explain(p *Program) error {
 	if err := s.blame(bad, good); err != nil {
 		return err
 	}
-	// With the same types, what is not one of the verifier's rules is a row of a table: the release that it is of is the difference.
+	// With the same types, what is not one of the verifier's rules is a row of a table: the release
+	// that it is of is the difference.
 	if p.Held.Kind == Refusal && p.HeldAt == p.Oldest-1 && bad.ByRules && good.ByRules && slices.Equal(bad.Types, good.Types) {
 		p.Held.Since = s.columns[p.Oldest].Release
 	}
 	return s.next(p)
 }
 
-// sinceUpdate asks the oldest release that loads the program whether its first version does, by the rules of its updates.
+// sinceUpdate asks the oldest release that loads the program whether its first version does, by the
+// rules of its updates.
 func (s *search) sinceUpdate(p *Program) error {
 	if p.Oldest < 0 || len(s.columns[p.Oldest].Kernels) == 0 {
 		return nil
@@ -326,8 +334,8 @@ func (s *search) sinceUpdate(p *Program) error {
 // maxTogether limits how many functions count as one thing that holds a program back.
 const maxTogether = 8
 
-// next finds the oldest release without what holds the program back. Functions that came with one release, such as those of an iterator, are one
-// thing: who tests for one tests for all.
+// next finds the oldest release without what holds the program back. Functions that came with one
+// release, such as those of an iterator, are one thing: who tests for one tests for all.
 func (s *search) next(p *Program) error {
 	w := &waiver{like: since.Of(s.answers[p.Oldest].target.Version)}
 	held, ok := p.Held, true

@@ -33,7 +33,8 @@ const (
 	Symbol      Kind = "kernel symbol"
 	Instruction Kind = "instruction"
 	Rule        Kind = "verifier rule"
-	// Refusal is one of the verifier that no single row of a release explains: types differ, or the program is refused everywhere.
+	// Refusal is one of the verifier that no single row of a release explains: types differ, or the
+	// program is refused everywhere.
 	Refusal Kind = "verifier"
 	// Object is what refuses the whole object: its type information, or a definition in it.
 	Object Kind = "object"
@@ -221,7 +222,8 @@ func (h *Hold) setKfunc(name string, t *loader.Target, c proto.Caller) {
 	}
 }
 
-// undated notes that who may call a function is known only for some releases, and that the one asked about is between two of them.
+// undated notes that who may call a function is known only for some releases, and that the one
+// asked about is between two of them.
 func (h *Hold) undated(release, from uapi.Release) {
 	if from == 0 || slices.Contains(proto.Releases, release) {
 		return

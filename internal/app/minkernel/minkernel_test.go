@@ -85,7 +85,8 @@ func program(res *minkernel.Result, name string) string {
 	return "no such program"
 }
 
-// TestOldestRelease: for each kind of thing that a release brings, the release, and what the program would need without it.
+// TestOldestRelease: for each kind of thing that a release brings, the release, and what the
+// program would need without it.
 func TestOldestRelease(t *testing.T) {
 	res := find(t, "clang-14/needs.o", minkernel.Config{}, k510, k612, k72)
 	for name, want := range map[string]string{
@@ -105,8 +106,8 @@ func TestOldestRelease(t *testing.T) {
 	}
 }
 
-// TestTypesDecide: between a kernel without the field and one with it, nothing says which release has it; with more types at hand, fewer releases are
-// unknown.
+// TestTypesDecide: between a kernel without the field and one with it, nothing says which release
+// has it; with more types at hand, fewer releases are unknown.
 func TestTypesDecide(t *testing.T) {
 	unknown := func(res *minkernel.Result) (out []string) {
 		for _, p := range res.Programs {
@@ -126,8 +127,8 @@ func TestTypesDecide(t *testing.T) {
 	assert.Len(t, unknown(find(t, "clang-14/needs.o", only, k510)), 32, "whatever they say")
 }
 
-// TestBisectionIsChecked: the oldest release is the same with and without the check; a release that refuses the program between others that load it
-// shows only with it.
+// TestBisectionIsChecked: the oldest release is the same with and without the check; a release that
+// refuses the program between others that load it shows only with it.
 func TestBisectionIsChecked(t *testing.T) {
 	checked := find(t, "clang-14/needs.o", minkernel.Config{}, k510, k612, k72)
 	quick := find(t, "clang-14/needs.o", minkernel.Config{Unchecked: true}, k510, k612, k72)
@@ -146,7 +147,8 @@ func TestBisectionIsChecked(t *testing.T) {
 	assert.Less(t, asked, 7*len(quick.Programs))
 }
 
-// TestReleasesOutsideTheRules: of releases whose rules are not known nothing is said, and without types nothing at all.
+// TestReleasesOutsideTheRules: of releases whose rules are not known nothing is said, and without
+// types nothing at all.
 func TestReleasesOutsideTheRules(t *testing.T) {
 	res := find(t, "clang-14/needs.o", minkernel.Config{Also: uapi.R(5, 4), Only: []string{"plain"}}, k612)
 	require.Equal(t, uapi.R(5, 4), res.Columns[0].Release)

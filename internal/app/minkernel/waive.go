@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// waiver is what a program is assumed not to need: calls and fields behind a test that fails, maps of another type, rules that the program does not
-// rely on. The zero value waives nothing.
+// waiver is what a program is assumed not to need: calls and fields behind a test that fails, maps
+// of another type, rules that the program does not rely on. The zero value waives nothing.
 type waiver struct {
 	helpers map[uapi.FuncID]bool
 	kfuncs  map[string]bool
@@ -83,7 +83,8 @@ const (
 	codeJump = 0x05 // goto +off
 )
 
-// apply replaces what is waived by what a program does whose test fails: the result is 0, a store is left out.
+// apply replaces what is waived by what a program does whose test fails: the result is 0, a store
+// is left out.
 func (w *waiver) apply(p *verifier.Program, lp *loader.LinkedProgram) {
 	if len(w.helpers)+len(w.kfuncs)+len(w.fields) == 0 {
 		return

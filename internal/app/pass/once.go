@@ -27,8 +27,9 @@ func (s Search) added(program string) {
 	}
 }
 
-// Once runs a program and adds the run to the document: the one with the given input, or one with changed input that got further, which changed
-// then reports. The run that is added tells what kept it from most of the program.
+// Once runs a program and adds the run to the document: the one with the given input, or one with
+// changed input that got further, which changed then reports. The run that is added tells what kept
+// it from most of the program.
 func Once(ctx context.Context, doc *report.RunDocument, m *machine.Machine, name string, in machine.Input, opt Search) (res *machine.Result, changed bool, err error) {
 	again := !opt.Alone && !CallsBPF(m.Linked()) // no snapshot takes back what bpf(2) made
 	if !again || opt.Plain {
@@ -80,8 +81,8 @@ func plainly(ctx context.Context, doc *report.RunDocument, m *machine.Machine, n
 	return res, explain(ctx, doc, m, start, &search.Found{Result: res}, in)
 }
 
-// explain adds to a run that executed less than half of its program which branch decided that. start is the state in which the run began. The
-// machine is left as it is.
+// explain adds to a run that executed less than half of its program which branch decided that.
+// start is the state in which the run began. The machine is left as it is.
 func explain(ctx context.Context, doc *report.RunDocument, m *machine.Machine, start *machine.Snapshot, found *search.Found, in machine.Input) error {
 	res := found.Result
 	if !res.Ran || res.Fault != nil || 2*res.Coverage.Executed >= res.Coverage.Reachable {

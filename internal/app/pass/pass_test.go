@@ -24,7 +24,8 @@ func linked(t *testing.T, path string) *loader.Linked {
 	return l
 }
 
-// Ran sees a machine that has executed what the document says, also where a changed input got further and the plain run is made again.
+// Ran sees a machine that has executed what the document says, also where a changed input got
+// further and the plain run is made again.
 func TestRanSeesTheRunOfTheDocument(t *testing.T) {
 	for _, path := range []string{"../../../examples/firewall/firewall.bpf.o", "../../../examples/tailcall/tailcall.bpf.o", "../../../examples/iter/iter.bpf.o", "../../../examples/exec/exec.bpf.o"} {
 		executed := map[string]int{}

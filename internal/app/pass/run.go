@@ -23,15 +23,17 @@ type Options struct {
 	Unverified bool
 	// Search changes inputs; with its zero value as the command does.
 	Search Search
-	// Ran is called when a program's run has been added to the document, before the machine goes on; it may be nil.
+	// Ran is called when a program's run has been added to the document, before the machine goes
+	// on; it may be nil.
 	Ran func(m *machine.Machine, program string)
 	// Note receives remarks about what programs load; it may be nil.
 	Note func(text string)
 }
 
-// Run runs the programs of a linked object in the order in which the kernel would, on one machine, and returns the document. source names where
-// the kernel's types are from. The error is that of an input that programs do not take, or an [*Interrupted]; what is wrong with the object is in
-// the document.
+// Run runs the programs of a linked object in the order in which the kernel would, on one machine,
+// and returns the document. source names where the kernel's types are from. The error is that of an
+// input that programs do not take, or an [*Interrupted]; what is wrong with the object is in the
+// document.
 func Run(ctx context.Context, linked *loader.Linked, source string, opt Options) (*report.RunDocument, error) {
 	doc := report.NewRunDocument(linked, source)
 	verdicts := NewVerdicts(ctx, linked, nil, opt.Unverified)

@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// ServeBPF gives an object whose programs load others themselves a bpf(2), whose objects last until drop. cfg is the configuration of the
-// object's machine; note receives remarks about what the programs load.
+// ServeBPF gives an object whose programs load others themselves a bpf(2), whose objects last until
+// drop. cfg is the configuration of the object's machine; note receives remarks about what the
+// programs load.
 func ServeBPF(linked *loader.Linked, m *machine.Machine, cfg machine.Config, note func(text string)) (drop func(), err error) {
 	if !CallsBPF(linked) {
 		return func() {}, nil

@@ -18,7 +18,8 @@ type Verdicts struct {
 	whyNot  string            // why there are no verdicts
 }
 
-// NewVerdicts returns the verdicts on the chosen programs, or on all; none if unverified is true or the target's release is unknown.
+// NewVerdicts returns the verdicts on the chosen programs, or on all; none if unverified is true or
+// the target's release is unknown.
 func NewVerdicts(ctx context.Context, l *loader.Linked, chosen []string, unverified bool) *Verdicts {
 	v := &Verdicts{ctx: ctx, linked: l, chosen: chosen}
 	j := verifier.NewChecker(l, verifier.Options{})

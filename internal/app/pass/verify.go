@@ -28,7 +28,8 @@ type VerifyOptions struct {
 	LogLevel int
 	// Costs asks for the costs of each verification.
 	Costs bool
-	// Each is called after the verdict on each program has been added to the document; it may be nil.
+	// Each is called after the verdict on each program has been added to the document; it may be
+	// nil.
 	Each func(context.Context, *report.VerifyDocument, *Judged) error
 }
 
@@ -42,8 +43,9 @@ type Judged struct {
 	Costs   *verifier.Costs // nil unless they were asked for
 }
 
-// Verify returns the verdicts of a target's verifier on the named programs of an object, of which nothing runs. source names where the kernel's
-// types are from. The error is an [*Interrupted], a [verifier.ErrProgram], or that of linking the object.
+// Verify returns the verdicts of a target's verifier on the named programs of an object, of which
+// nothing runs. source names where the kernel's types are from. The error is an [*Interrupted], a
+// [verifier.ErrProgram], or that of linking the object.
 func Verify(ctx context.Context, obj *loader.Object, target *loader.Target, source string, names []string, opt VerifyOptions) (*report.VerifyDocument, error) {
 	opts := opt.Load
 	opts.LinkOnly, opts.Only = true, names

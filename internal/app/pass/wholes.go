@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
 )
 
-// Schedule runs each scheduler with the default tasks and returns the programs that are none of theirs.
+// Schedule runs each scheduler with the default tasks and returns the programs that are none of
+// theirs.
 func Schedule(ctx context.Context, doc *report.RunDocument, m *machine.Machine, schedulers, names []string) ([]string, error) {
 	for _, ops := range schedulers {
 		spec := schedule.Default(m.Kernel().CPUs())
@@ -33,7 +34,8 @@ func Schedule(ctx context.Context, doc *report.RunDocument, m *machine.Machine, 
 	}), nil
 }
 
-// Traffic lets the default traffic pass through each discipline and returns the programs that are none of theirs.
+// Traffic lets the default traffic pass through each discipline and returns the programs that are
+// none of theirs.
 func Traffic(ctx context.Context, doc *report.RunDocument, m *machine.Machine, disciplines, names []string) ([]string, error) {
 	for _, ops := range disciplines {
 		spec := traffic.Default()
@@ -52,7 +54,8 @@ func Traffic(ctx context.Context, doc *report.RunDocument, m *machine.Machine, d
 	}), nil
 }
 
-// Device runs those of the named programs that belong to a HID device, on a default device, and returns the others.
+// Device runs those of the named programs that belong to a HID device, on a default device, and
+// returns the others.
 func Device(ctx context.Context, doc *report.RunDocument, m *machine.Machine, names []string) ([]string, error) {
 	its := device.Programs(m.Linked())
 	if !slices.ContainsFunc(its, func(p string) bool { _, ok := m.Entry(p); return ok && slices.Contains(names, p) }) {

@@ -86,7 +86,8 @@ func (p *Player) linked(m *Message, opts loader.LoadOptions) (*object, *loader.L
 	return o, l, k, err
 }
 
-// options returns how the programs of a message run. A message has no files, so a packet cannot be read from one.
+// options returns how the programs of a message run. A message has no files, so a packet cannot be
+// read from one.
 func (p *Player) options(o *object, m *Message) (pass.Options, error) {
 	opt := pass.Options{Machine: p.machine(), Unverified: m.Unverified}
 	text := strings.TrimSpace(m.Packet)
@@ -127,7 +128,8 @@ func (p *Player) run(ctx context.Context, m *Message) (any, error) {
 // Code is the answer to code.
 type Code struct {
 	*report.DisasmDocument
-	// Executed lists the instructions that each program's run executed, by slot; programs that did not run are missing.
+	// Executed lists the instructions that each program's run executed, by slot; programs that did
+	// not run are missing.
 	Executed map[string][]int `json:"executed"`
 	// Dead lists those that nothing can reach on the kernel.
 	Dead map[string][]int `json:"dead"`

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/report"
 )
 
-// Message asks for something. Do is its name in the table of messages; the others are what that one takes.
+// Message asks for something. Do is its name in the table of messages; the others are what that one
+// takes.
 type Message struct {
 	// ID is returned with the answer.
 	ID int64  `json:"id"`
@@ -138,8 +139,8 @@ func encode(a Answer) []byte {
 	return []byte(b.String())
 }
 
-// do does what a message asks for. After a panic, what it may have left half done is dropped: the run that was stepped through and the opened
-// kernels, which are opened again.
+// do does what a message asks for. After a panic, what it may have left half done is dropped: the
+// run that was stepped through and the opened kernels, which are opened again.
 func (p *Player) do(ctx context.Context, m *Message) (result any, err error) {
 	answer := messages[m.Do]
 	if answer == nil {

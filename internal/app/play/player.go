@@ -34,7 +34,8 @@ type Config struct {
 	Kernels []Kernel
 	// Engine selects what executes programs.
 	Engine machine.Engine
-	// Timeout is the longest that a message may take; 0 means that the caller stops what takes too long.
+	// Timeout is the longest that a message may take; 0 means that the caller stops what takes too
+	// long.
 	Timeout time.Duration
 }
 
@@ -126,7 +127,8 @@ func (p *Player) object(id string) (*object, error) {
 	return o, nil
 }
 
-// addKernel adds a kernel whose types are in data, in any form that --btf takes. It replaces one of the same name.
+// addKernel adds a kernel whose types are in data, in any form that --btf takes. It replaces one of
+// the same name.
 func (p *Player) addKernel(name string, data []byte) (Kernel, error) {
 	if err := checkName(name); err != nil {
 		return Kernel{}, err

@@ -120,7 +120,8 @@ func (p *Player) dropStepper() {
 	p.step = nil
 }
 
-// stepper returns the run that a message is about. A new one runs to its end first, so that its length is known.
+// stepper returns the run that a message is about. A new one runs to its end first, so that its
+// length is known.
 func (p *Player) stepper(ctx context.Context, m *Message) (*stepper, error) {
 	key := fmt.Sprintf("%q", []string{m.Object, m.Kernel, m.Program, m.Packet})
 	if p.step != nil && p.step.key == key {

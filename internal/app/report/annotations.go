@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// annotation is one workflow command of GitHub Actions: a message attached to a line of a pull request.
+// annotation is one workflow command of GitHub Actions: a message attached to a line of a pull
+// request.
 type annotation struct {
 	level      string // error or warning
 	file, line string // "" if unknown
@@ -17,7 +18,8 @@ type annotation struct {
 	text       string
 }
 
-// String returns the command as `::error file=F,line=N,title=T::TEXT`, on one line whatever the text contains.
+// String returns the command as `::error file=F,line=N,title=T::TEXT`, on one line whatever the
+// text contains.
 func (a annotation) String() string {
 	var b strings.Builder
 	b.WriteString("::" + a.level + " ")
@@ -31,7 +33,8 @@ func (a annotation) String() string {
 	return b.String()
 }
 
-// data and property escape a string as GitHub's runner decodes it: a message keeps its colons and commas, a property does not.
+// data and property escape a string as GitHub's runner decodes it: a message keeps its colons and
+// commas, a property does not.
 func data(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }
@@ -45,9 +48,9 @@ var (
 	detailPlace  = lazyre.New(` at ([^\s:]+):(\d+)`)
 )
 
-// WriteTestAnnotations writes an error for each failed expectation and for each suite that could not run; what failed in the same way on
-// several targets is one. Each line is a workflow command of
-// GitHub Actions; a runner that reads it from standard output shows it next to the source line.
+// WriteTestAnnotations writes an error for each failed expectation and for each suite that could
+// not run; what failed in the same way on several targets is one. Each line is a workflow command
+// of GitHub Actions; a runner that reads it from standard output shows it next to the source line.
 func WriteTestAnnotations(w io.Writer, suites []*Suite) error {
 	for _, group := range alike(suites) {
 		s, on := group[0], where(targetsOf(group))
@@ -82,8 +85,9 @@ var matrixLevels = map[string]string{
 	"absent": "warning", "? hook": "warning",
 }
 
-// WriteMatrixAnnotations writes one annotation for each program and outcome, with the kernels that share it: an error for a program that a
-// kernel would refuse or that faults, a warning for differences and for doubts.
+// WriteMatrixAnnotations writes one annotation for each program and outcome, with the kernels that
+// share it: an error for a program that a kernel would refuse or that faults, a warning for
+// differences and for doubts.
 func WriteMatrixAnnotations(w io.Writer, doc *MatrixDocument) error {
 	for _, r := range doc.Rows {
 		type outcome struct{ word, detail string }

@@ -25,8 +25,8 @@ type BakedResult struct {
 	Accesses []BakedAccess `json:"accesses"`
 }
 
-// BakedAccess is an access of a kernel type at a fixed offset. Meant is the field in the object's own declaration, Hit the field at that
-// offset in the kernel.
+// BakedAccess is an access of a kernel type at a fixed offset. Meant is the field in the object's
+// own declaration, Hit the field at that offset in the kernel.
 type BakedAccess struct {
 	Program string `json:"program"`
 	Insn    int    `json:"insn"`
@@ -39,7 +39,8 @@ type BakedAccess struct {
 	Instead string `json:"instead"`
 }
 
-// Add adds the accesses of an object on a kernel. Any access sets the exit code of a failed expectation.
+// Add adds the accesses of an object on a kernel. Any access sets the exit code of a failed
+// expectation.
 func (d *BakedDocument) Add(linked *loader.Linked) {
 	r := BakedResult{Object: linked.Object.Name, Kernel: linked.Target.Name, Accesses: []BakedAccess{}}
 	for _, x := range offsets.Find(linked) {

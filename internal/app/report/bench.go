@@ -14,8 +14,9 @@ type BenchDocument struct {
 	Error   *Error `json:"error"`
 	Object  string `json:"object"`
 	Program string `json:"program"`
-	// Engine is the engine that executed most instructions of the timed runs, "jit" or "interp": a program that leaves native code every few
-	// instructions mostly runs in the interpreter. Native is the share of instructions executed in native code, from 0 to 1.
+	// Engine is the engine that executed most instructions of the timed runs, "jit" or "interp": a
+	// program that leaves native code every few instructions mostly runs in the interpreter. Native
+	// is the share of instructions executed in native code, from 0 to 1.
 	Engine string  `json:"engine"`
 	Native float64 `json:"native"`
 	// Ret is all 64 bits of r0 after the first run, whose instructions Insns counts.
@@ -26,7 +27,8 @@ type BenchDocument struct {
 	Median float64 `json:"ns_median"`
 	// Batches are the times of one run, batch by batch.
 	Batches []float64 `json:"ns_batches"`
-	// LoadNS is the time from opening the file to a program that can run, without parsing the target's types.
+	// LoadNS is the time from opening the file to a program that can run, without parsing the
+	// target's types.
 	LoadNS int64 `json:"load_ns"`
 	// CompileNS is the part of LoadNS that the engine took.
 	CompileNS int64   `json:"compile_ns"`

@@ -15,13 +15,15 @@ type BenchComparison struct {
 	With string `json:"with"`
 	// Ratio is the median time of a run divided by the earlier median.
 	Ratio float64 `json:"ratio"`
-	// P is the probability of a difference this large if nothing has changed (Mann-Whitney U test, two-sided).
+	// P is the probability of a difference this large if nothing has changed (Mann-Whitney U test,
+	// two-sided).
 	P float64 `json:"p"`
 	// Verdict is "slower", "faster" or "same".
 	Verdict string `json:"verdict"`
 }
 
-// A difference counts only if it is this unlikely to be chance, and this large: batches of one process vary less than those of two.
+// A difference counts only if it is this unlikely to be chance, and this large: batches of one
+// process vary less than those of two.
 const (
 	benchP     = 0.01
 	benchNoise = 1.03
@@ -36,8 +38,8 @@ func ReadBench(data []byte) (*BenchDocument, error) {
 	return &d, nil
 }
 
-// Compare sets Compared to the comparison with an earlier measurement, read from the file with. It returns an error if the two cannot be
-// compared.
+// Compare sets Compared to the comparison with an earlier measurement, read from the file with. It
+// returns an error if the two cannot be compared.
 func (d *BenchDocument) Compare(old *BenchDocument, with string) error {
 	if old.Program != d.Program {
 		return fmt.Errorf("it measured program %s, this is %s", old.Program, d.Program)
@@ -71,7 +73,8 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// mannWhitney returns the two-sided p-value of the Mann-Whitney U test, by its normal approximation with corrections for ties and continuity.
+// mannWhitney returns the two-sided p-value of the Mann-Whitney U test, by its normal approximation
+// with corrections for ties and continuity.
 func mannWhitney(a, b []float64) float64 {
 	type sample struct {
 		v     float64

@@ -35,7 +35,8 @@ func TestBenchComparison(t *testing.T) {
 	assert.ErrorContains(t, (&BenchDocument{Program: "p", Batches: around(1)}).Compare(&BenchDocument{Program: "q", Batches: around(1)}, "x"), "it measured program q, this is p")
 }
 
-// TestMannWhitney compares with p-values of another implementation (R's wilcox.test with exact=FALSE).
+// TestMannWhitney compares with p-values of another implementation (R's wilcox.test with
+// exact=FALSE).
 func TestMannWhitney(t *testing.T) {
 	assert.InDelta(t, 0.01219, mannWhitney([]float64{1, 2, 3, 4, 5}, []float64{6, 7, 8, 9, 10}), 0.00001)
 	assert.InDelta(t, 1, mannWhitney([]float64{1, 2, 3}, []float64{1, 2, 3}), 0.00001)

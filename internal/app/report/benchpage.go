@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/markup"
 )
 
-// WriteBenchHTML writes a measurement as one page: the time of a run, batch by batch, and how the batches are spread.
+// WriteBenchHTML writes a measurement as one page: the time of a run, batch by batch, and how the
+// batches are spread.
 func WriteBenchHTML(w io.Writer, d *BenchDocument) error {
 	var chips []chip
 	if c := d.Compared; c != nil {

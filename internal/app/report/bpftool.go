@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// BpftoolLine is the source line that starts at an instruction, in bpftool's form (btf_dump_linfo_json, with linum).
+// BpftoolLine is the source line that starts at an instruction, in bpftool's form
+// (btf_dump_linfo_json, with linum).
 type BpftoolLine struct {
 	Src     *string `json:"src,omitempty"` // nil without a line, empty for code that the compiler generated
 	File    string  `json:"file,omitempty"`
@@ -67,7 +68,8 @@ func bpftoolLines(lp *loader.LinkedProgram) func(pc int) BpftoolLine {
 	}
 }
 
-// prototype returns a function's prototype as bpftool writes it: with a space after each star, and without void for no parameters.
+// prototype returns a function's prototype as bpftool writes it: with a space after each star, and
+// without void for no parameters.
 func prototype(l *loader.Linked, f loader.Func) string {
 	text := strings.ReplaceAll(signature(l.Object.BTF, f.Type), "*", "* ")
 	if rest, ok := strings.CutSuffix(text, "(void)"); ok {
@@ -85,7 +87,8 @@ func bytesOf(b []byte) []string {
 	return out
 }
 
-// NewBpftoolXlated describes a program as bpftool does: one list of instructions, one function after the other.
+// NewBpftoolXlated describes a program as bpftool does: one list of instructions, one function
+// after the other.
 func NewBpftoolXlated(l *loader.Linked, lp *loader.LinkedProgram, opcodes bool) []BpftoolInsn {
 	out := []BpftoolInsn{}
 	kfunc := func(i int) string { return lp.Refs[i].Name }
@@ -113,7 +116,8 @@ func bpftoolOpcodes(l *loader.Linked, insns []decode.Insn, pc int) *BpftoolOpcod
 	}
 }
 
-// NewBpftoolJited describes the native code of a program as bpftool does. Out-of-line code is a separate function at the end.
+// NewBpftoolJited describes the native code of a program as bpftool does. Out-of-line code is a
+// separate function at the end.
 func NewBpftoolJited(l *loader.Linked, lp *loader.LinkedProgram, c *jit.Compiled, opcodes bool) []BpftoolFunction {
 	var out []BpftoolFunction
 	for _, f := range lp.Funcs {

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// WriteType writes the layout of the types with a name or, given the path of a field, the field's offset and contents.
+// WriteType writes the layout of the types with a name or, given the path of a field, the field's
+// offset and contents.
 func WriteType(w io.Writer, s *btf.Spec, ids []btf.ID, field string, opt btf.LayoutOptions) error {
 	for i, id := range ids {
 		if i > 0 {

@@ -10,14 +10,16 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// BTFIDsDocument is the JSON of `btf ids`: the lists and sets of .BTF_ids, in file order. Exit is 1 if any entry or group has an error.
+// BTFIDsDocument is the JSON of `btf ids`: the lists and sets of .BTF_ids, in file order. Exit is 1
+// if any entry or group has an error.
 type BTFIDsDocument struct {
 	Schema string        `json:"schema"`
 	Exit   int           `json:"exit"`
 	Groups []BTFIDsGroup `json:"groups"`
 }
 
-// BTFIDsGroup is a list, a set or a set8, with the errors of the group as a whole. Kfuncs is true for a set8 that registers kfuncs.
+// BTFIDsGroup is a list, a set or a set8, with the errors of the group as a whole. Kfuncs is true
+// for a set8 that registers kfuncs.
 type BTFIDsGroup struct {
 	Kind    string       `json:"kind"`
 	Name    string       `json:"name"`
@@ -27,8 +29,9 @@ type BTFIDsGroup struct {
 	Entries []BTFIDEntry `json:"entries"`
 }
 
-// BTFIDEntry is one ID. Kind and Name describe the type that it refers to or, while it is unresolved, the type that its symbol names; an
-// unused entry has neither. Flags are those of a kfunc without KF_, joined by |. Wrong is empty for a correct entry.
+// BTFIDEntry is one ID. Kind and Name describe the type that it refers to or, while it is
+// unresolved, the type that its symbol names; an unused entry has neither. Flags are those of a
+// kfunc without KF_, joined by |. Wrong is empty for a correct entry.
 type BTFIDEntry struct {
 	ID    btf.ID `json:"id"`
 	Kind  string `json:"kind,omitempty"`
@@ -79,7 +82,8 @@ func newBTFIDEntry(g *ids.Group, e *ids.Entry, spec *btf.Spec, wrong string) BTF
 	return out
 }
 
-// WriteBTFIDs writes the document as text: one line for each group and entry, with errors after "!".
+// WriteBTFIDs writes the document as text: one line for each group and entry, with errors after
+// "!".
 func WriteBTFIDs(w io.Writer, d *BTFIDsDocument) error {
 	var b strings.Builder
 	for _, g := range d.Groups {

@@ -27,7 +27,8 @@ func (p place) String() string {
 	return fmt.Sprintf("%d %d", p.off/8, p.size)
 }
 
-// places lists the members of a struct or union. Members of anonymous members take their parent's place.
+// places lists the members of a struct or union. Members of anonymous members take their parent's
+// place.
 func places(s *btf.Spec, t *btf.Type, base uint32, depth int) []place {
 	var out []place
 	for i := range t.Members {
@@ -43,8 +44,8 @@ func places(s *btf.Spec, t *btf.Type, base uint32, depth int) []place {
 	return out
 }
 
-// WriteLayoutComparison writes the members of a type on two kernels side by side: the offset on each, "-" where the member is missing, and "!"
-// before members that moved, changed or are missing.
+// WriteLayoutComparison writes the members of a type on two kernels side by side: the offset on
+// each, "-" where the member is missing, and "!" before members that moved, changed or are missing.
 func WriteLayoutComparison(w io.Writer, nameA string, a *btf.Spec, idA btf.ID, nameB string, b *btf.Spec, idB btf.ID) error {
 	ta, tb := a.SkipMods(idA), b.SkipMods(idB)
 	if !ta.Kind.IsComposite() || !tb.Kind.IsComposite() {

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// BTFTypesDocument is the JSON of `btf show`, `btf find` and `btf dump`: the types for each argument.
+// BTFTypesDocument is the JSON of `btf show`, `btf find` and `btf dump`: the types for each
+// argument.
 type BTFTypesDocument struct {
 	Schema  string     `json:"schema"`
 	Exit    int        `json:"exit"`
@@ -49,7 +50,8 @@ type BTFMember struct {
 	TypeID uint32 `json:"type_id"`
 	Offset uint32 `json:"offset"` // bytes
 	Size   int64  `json:"size"`
-	// BitOffset and BitSize locate a bit field: its first bit within the byte at Offset, and its width.
+	// BitOffset and BitSize locate a bit field: its first bit within the byte at Offset, and its
+	// width.
 	BitOffset uint32 `json:"bit_offset,omitempty"`
 	BitSize   uint32 `json:"bit_size,omitempty"`
 }
@@ -179,7 +181,8 @@ func (t *BTFType) params(s *btf.Spec, proto *btf.Type) {
 	}
 }
 
-// newBTFMember describes a member at an offset of bits from the start. width is the width in bits of a bit field, else 0.
+// newBTFMember describes a member at an offset of bits from the start. width is the width in bits
+// of a bit field, else 0.
 func newBTFMember(s *btf.Spec, name string, id btf.ID, bits, width uint32) BTFMember {
 	m := BTFMember{Name: name, Type: s.TypeString(id), TypeID: uint32(id), Offset: bits / 8, BitSize: width}
 	if width != 0 {
@@ -191,7 +194,8 @@ func newBTFMember(s *btf.Spec, name string, id btf.ID, bits, width uint32) BTFMe
 	return m
 }
 
-// BTFLayoutDocument is the JSON of `btf layout`: the members of a type on one kernel, or on two to compare.
+// BTFLayoutDocument is the JSON of `btf layout`: the members of a type on one kernel, or on two to
+// compare.
 type BTFLayoutDocument struct {
 	Schema  string            `json:"schema"`
 	Exit    int               `json:"exit"`
@@ -224,8 +228,8 @@ type BTFOn struct {
 	ID     btf.ID
 }
 
-// NewBTFLayoutDocument lists the members of a type. Members of anonymous members take their parent's place. The bool result reports whether
-// any kernel differs from the first.
+// NewBTFLayoutDocument lists the members of a type. Members of anonymous members take their
+// parent's place. The bool result reports whether any kernel differs from the first.
 func NewBTFLayoutDocument(name string, on ...BTFOn) (*BTFLayoutDocument, bool, error) {
 	d := &BTFLayoutDocument{Schema: Schema, Type: name, Members: []BTFLayoutMember{}}
 	index := map[string]int{}
@@ -280,7 +284,8 @@ type BTFSize struct {
 	Padding int64  `json:"padding"`
 }
 
-// NewBTFSizesDocument measures the structs and unions whose names match a pattern with * and ?; an empty pattern matches all.
+// NewBTFSizesDocument measures the structs and unions whose names match a pattern with * and ?; an
+// empty pattern matches all.
 func NewBTFSizesDocument(s *btf.Spec, pattern string) (*BTFSizesDocument, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, err

@@ -45,7 +45,8 @@ func NewBTFUsesDocument(field string) *BTFUsesDocument {
 // asking lists the kinds of relocations that may ask for something that does not exist.
 var asking = []string{"field_exists", "type_exists", "enumval_exists", "local_type_id"}
 
-// Add adds the uses in a linked object. It reports whether any of them is gone or cannot be relocated.
+// Add adds the uses in a linked object. It reports whether any of them is gone or cannot be
+// relocated.
 func (d *BTFUsesDocument) Add(l *loader.Linked) (gone bool) {
 	for _, p := range l.Programs {
 		for i := range p.Relocs {

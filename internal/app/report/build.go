@@ -39,7 +39,8 @@ func ByteOrderName(o binary.ByteOrder) string {
 	return "little"
 }
 
-// NewRunDocument returns the document of a linked object before any run: its programs with their relocations.
+// NewRunDocument returns the document of a linked object before any run: its programs with their
+// relocations.
 func NewRunDocument(l *loader.Linked, source string) *RunDocument {
 	d := &RunDocument{
 		Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Programs: []Program{},
@@ -88,7 +89,8 @@ func newProgram(l *loader.Linked, lp *loader.LinkedProgram) Program {
 	return p
 }
 
-// countPoison lists and counts the missing fields by the fate of the instructions that access them. verdict may be nil.
+// countPoison lists and counts the missing fields by the fate of the instructions that access them.
+// verdict may be nil.
 func (p *Program) countPoison(l *loader.Linked, lp *loader.LinkedProgram, verdict *verifier.Verdict) {
 	r := &p.Relocations
 	r.PoisonedDead, r.PoisonedMay, r.PoisonedReached, p.Poisoned = 0, 0, 0, nil
@@ -130,7 +132,8 @@ func (d *RunDocument) Fail(err error) {
 	}
 }
 
-// AddVerdict adds the verifier's verdict on a program, which also decides the fate of accesses to missing fields.
+// AddVerdict adds the verifier's verdict on a program, which also decides the fate of accesses to
+// missing fields.
 func (d *RunDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) {
 	for i := range d.Programs {
 		if p := &d.Programs[i]; p.Name == lp.Name && v != nil {
@@ -143,7 +146,8 @@ func (d *RunDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) 
 // Unverified records why the verifier was not run.
 func (d *RunDocument) Unverified(why string) { d.unverified = "not verified: " + why }
 
-// Choose marks the programs that are not in names as left out. With no names, all programs are chosen.
+// Choose marks the programs that are not in names as left out. With no names, all programs are
+// chosen.
 func (d *RunDocument) Choose(names []string) {
 	for i := range d.Programs {
 		d.Programs[i].left = len(names) > 0 && !slices.Contains(names, d.Programs[i].Name)
@@ -163,7 +167,8 @@ func (d *RunDocument) NotSimulated(reason string) {
 	}
 }
 
-// Add adds a run to its program, and those of programs that trace or extend it to theirs. A program has the status of its worst run.
+// Add adds a run to its program, and those of programs that trace or extend it to theirs. A program
+// has the status of its worst run.
 func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 	for _, traced := range res.Traced {
 		d.Add(m, traced)
@@ -315,7 +320,8 @@ func newFault(f *machine.Fault) *Fault {
 	return out
 }
 
-// untypedRecords explains why an object's records are shown as bytes. It returns "" if the object has all types that compilers emit.
+// untypedRecords explains why an object's records are shown as bytes. It returns "" if the object
+// has all types that compilers emit.
 func untypedRecords(o *loader.Object) string {
 	const remedy = "; compile with -g and keep the .debug_ sections (as: in a scenario names a struct that BTF has)"
 	switch dwarf := o.HasDWARF(); {
@@ -340,7 +346,8 @@ func (d *RunDocument) Finish(m *machine.Machine) {
 	}
 }
 
-// AddMaps adds the contents of maps and global variables after the last run. Only the JSON document shows them.
+// AddMaps adds the contents of maps and global variables after the last run. Only the JSON document
+// shows them.
 func (d *RunDocument) AddMaps(m *machine.Machine) {
 	spec := m.Linked().Object.BTF
 	for _, def := range m.Linked().Maps {
@@ -356,10 +363,12 @@ func (d *RunDocument) AddMaps(m *machine.Machine) {
 	}
 }
 
-// mostListed is the total size in bytes of an array's values above which its elements are not listed.
+// mostListed is the total size in bytes of an array's values above which its elements are not
+// listed.
 const mostListed = 16 << 20
 
-// arraySize returns the total size in bytes of an array's values, or 0 for maps whose elements are created at run time.
+// arraySize returns the total size in bytes of an array's values, or 0 for maps whose elements are
+// created at run time.
 func arraySize(s *maps.Spec) uint64 {
 	if s.Type != uapi.MapTypeArray && s.Type != uapi.MapTypePercpuArray {
 		return 0

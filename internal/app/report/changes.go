@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Change is a map element that a run changed. It holds the bytes: text and JSON are made when they are printed, since a
-// run may change a hundred thousand elements of which ten are shown.
+// Change is a map element that a run changed. It holds the bytes: text and JSON are made when they
+// are printed, since a run may change a hundred thousand elements of which ten are shown.
 type Change struct {
 	machine.Change
 	linked *loader.Linked
@@ -20,7 +20,8 @@ type Change struct {
 
 func newChange(m *machine.Machine, c machine.Change) Change { return Change{c, m.Linked()} }
 
-// changeForm is the JSON form of a Change: bytes as hexadecimal digits, Old and New null where there is no element.
+// changeForm is the JSON form of a Change: bytes as hexadecimal digits, Old and New null where
+// there is no element.
 type changeForm struct {
 	Map  string  `json:"map"`
 	Key  string  `json:"key"`
@@ -39,7 +40,8 @@ func (c Change) MarshalJSON() ([]byte, error) {
 	return marshalForm(out)
 }
 
-// Text formats the changed element, "[1000]: 1 -> 2", or for a data section the variables that differ: ".counter: 0 -> 1".
+// Text formats the changed element, "[1000]: 1 -> 2", or for a data section the variables that
+// differ: ".counter: 0 -> 1".
 func (c Change) Text() string {
 	def, ok := c.linked.Map(c.Map)
 	if !ok {
@@ -91,8 +93,8 @@ func keyText(spec *btf.Spec, id btf.ID, b []byte, order binary.ByteOrder) string
 	return typedText(spec, id, b)
 }
 
-// valueChange formats a new value together with the old one: " = 2 (was 1)", or for structs and arrays the members that differ: ".calls = 2
-// (was 1), .state = DONE (was NEW)".
+// valueChange formats a new value together with the old one: " = 2 (was 1)", or for structs and
+// arrays the members that differ: ".calls = 2 (was 1), .state = DONE (was NEW)".
 func valueChange(spec *btf.Spec, id btf.ID, before, after []byte) string {
 	if spec != nil && id != 0 {
 		opt := btf.DecodeOptions{MaxElems: 4096}

@@ -29,8 +29,8 @@ type HIDDevice struct {
 	Descriptor      string      `json:"descriptor"`
 	DescriptorError string      `json:"descriptor_error,omitempty"`
 	Reports         []HIDReport `json:"reports"`
-	// Input are reports on their way to the input layer, Requests what the device was asked and sent, Answers what
-	// user space got.
+	// Input are reports on their way to the input layer, Requests what the device was asked and
+	// sent, Answers what user space got.
 	Input    []HIDInput   `json:"input"`
 	Requests []HIDRequest `json:"requests"`
 	Answers  []HIDAnswer  `json:"answers"`

@@ -23,7 +23,8 @@ type DiffDocument struct {
 	// Results has one for each kernel.
 	Results []DiffResult `json:"results"`
 
-	// Paths maps the names of the new object and its sources to files in the repository; for annotations.
+	// Paths maps the names of the new object and its sources to files in the repository; for
+	// annotations.
 	Paths map[string]string `json:"-"`
 }
 
@@ -73,7 +74,8 @@ type DiffFacts struct {
 	Maps      []string `json:"maps"`
 	Helpers   []string `json:"helpers"`
 	Kfuncs    []string `json:"kfuncs"`
-	// Oldest is the oldest release that loads it, by rules if no types of it are at hand; "" if none is known.
+	// Oldest is the oldest release that loads it, by rules if no types of it are at hand; "" if
+	// none is known.
 	Oldest  string `json:"oldest"`
 	ByRules bool   `json:"by_rules"`
 	Needs   string `json:"needs,omitempty"`
@@ -115,12 +117,14 @@ const (
 	LimitStack = "stack"
 )
 
-// NewDiffDocument returns a document without results. limits are the growth in percent that is allowed, by figure.
+// NewDiffDocument returns a document without results. limits are the growth in percent that is
+// allowed, by figure.
 func NewDiffDocument(older, newer Build, limits map[string]float64) *DiffDocument {
 	return &DiffDocument{Schema: Schema, Kind: "diff", Old: older, New: newer, Limits: limits, Results: []DiffResult{}}
 }
 
-// Add adds the comparison on a kernel. Optional programs count for the exit code only if optional is set.
+// Add adds the comparison on a kernel. Optional programs count for the exit code only if optional
+// is set.
 func (d *DiffDocument) Add(t *loader.Target, source string, c *builds.Comparison, optional bool) {
 	r := DiffResult{Target: NewTarget(t, source), Programs: []DiffProgram{}, Maps: []DiffMap{}, Left: []DiffLeft{}}
 	for i := range c.Programs {
@@ -149,8 +153,8 @@ func (d *DiffDocument) Add(t *loader.Target, source string, c *builds.Comparison
 	d.Results = append(d.Results, r)
 }
 
-// exit is the exit code of a program: that of a refusal if the kernel refuses it only now, that of an expectation for a figure above its limit and for
-// other results.
+// exit is the exit code of a program: that of a refusal if the kernel refuses it only now, that of
+// an expectation for a figure above its limit and for other results.
 func (p *DiffProgram) exit() int {
 	switch {
 	case p.Refused:
@@ -161,7 +165,8 @@ func (p *DiffProgram) exit() int {
 	return exitcode.OK
 }
 
-// exceed notes a figure that grew more than its limit. A program that is refused was not verified to its end, so that its figures do not count.
+// exceed notes a figure that grew more than its limit. A program that is refused was not verified
+// to its end, so that its figures do not count.
 func (p *DiffProgram) exceed(what string, older, newer int, limits map[string]float64) {
 	limit, ok := limits[what]
 	verified := p.Old.Status == string(machine.StatusOK) && p.New.Status == string(machine.StatusOK)
@@ -187,8 +192,8 @@ func (p *DiffProgram) changed() bool {
 		p.Old.Status != p.New.Status || p.Old.Processed != p.New.Processed || p.Old.Stack != p.New.Stack || p.Old.Insns != p.New.Insns || p.Old.Oldest != p.New.Oldest
 }
 
-// details are the lines below a program: what it calls and names now and did not before, and the reason of a refusal. Without figures those of the table
-// are left out.
+// details are the lines below a program: what it calls and names now and did not before, and the
+// reason of a refusal. Without figures those of the table are left out.
 func (p *DiffProgram) details(quiet bool) []detail {
 	var out []detail
 	add := func(kind, text string) {

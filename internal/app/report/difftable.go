@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// WriteDiff writes the comparison of two builds as a table for each kernel. Programs that did not change are counted only, unless opt.Verbose is set.
+// WriteDiff writes the comparison of two builds as a table for each kernel. Programs that did not
+// change are counted only, unless opt.Verbose is set.
 func WriteDiff(w io.Writer, d *DiffDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
@@ -183,8 +184,8 @@ func (r *DiffResult) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// WriteDiffAnnotations writes annotations for GitHub Actions: an error for a program that a kernel refuses only now and for a figure above its limit, a
-// warning for other results.
+// WriteDiffAnnotations writes annotations for GitHub Actions: an error for a program that a kernel
+// refuses only now and for a figure above its limit, a warning for other results.
 func WriteDiffAnnotations(w io.Writer, d *DiffDocument) error {
 	file := func(name string) string { return cmp.Or(d.Paths[name], name) }
 	for i := range d.Results {

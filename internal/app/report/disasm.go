@@ -46,7 +46,8 @@ func (d *Disassembly) Object(o *loader.Object) error {
 	return d.err
 }
 
-// Linked writes programs as the kernel would receive them, with CO-RE's changes. The error names programs without native code.
+// Linked writes programs as the kernel would receive them, with CO-RE's changes. The error names
+// programs without native code.
 func (d *Disassembly) Linked(l *loader.Linked) error {
 	var m *machine.Machine
 	if d.Native != "" {
@@ -96,7 +97,8 @@ func (d *Disassembly) program(l *loader.Linked, lp *loader.LinkedProgram, code *
 	d.printf("\n")
 }
 
-// function writes a function and calls more after each instruction. The header of a program's first function names its section.
+// function writes a function and calls more after each instruction. The header of a program's first
+// function names its section.
 func (d *Disassembly) function(f DisasmFunction, first bool, more func(pc int)) {
 	head := f.Name
 	if first {

@@ -12,8 +12,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// DisasmDocument is the JSON of `disasm`. Without a target, Functions are those of the file, in file order. With one, they are the functions
-// of each program as the kernel would receive them, starting with the program itself.
+// DisasmDocument is the JSON of `disasm`. Without a target, Functions are those of the file, in
+// file order. With one, they are the functions of each program as the kernel would receive them,
+// starting with the program itself.
 type DisasmDocument struct {
 	Schema    string           `json:"schema"`
 	Exit      int              `json:"exit"`
@@ -22,7 +23,8 @@ type DisasmDocument struct {
 	Functions []DisasmFunction `json:"functions"`
 }
 
-// DisasmFunction is the code of a function. Program names the program that it is or belongs to; it is empty for a subprogram of the file.
+// DisasmFunction is the code of a function. Program names the program that it is or belongs to; it
+// is empty for a subprogram of the file.
 type DisasmFunction struct {
 	Program   string       `json:"program,omitempty"`
 	Name      string       `json:"name"`
@@ -32,8 +34,9 @@ type DisasmFunction struct {
 	Insns     []DisasmInsn `json:"insns"`
 }
 
-// DisasmInsn is an instruction. PC counts slots from the start of the program, as the kernel's verifier does, or without a target from the
-// start of the function. Bytes holds 8 or 16 bytes in the object's byte order.
+// DisasmInsn is an instruction. PC counts slots from the start of the program, as the kernel's
+// verifier does, or without a target from the start of the function. Bytes holds 8 or 16 bytes in
+// the object's byte order.
 type DisasmInsn struct {
 	PC         int               `json:"pc"`
 	Bytes      string            `json:"bytes"`
@@ -44,7 +47,8 @@ type DisasmInsn struct {
 	slot decode.Insn
 }
 
-// DisasmSource is the source line that an instruction was compiled from: Text without white space at its ends, and the columns before it.
+// DisasmSource is the source line that an instruction was compiled from: Text without white space
+// at its ends, and the columns before it.
 type DisasmSource struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
@@ -53,8 +57,8 @@ type DisasmSource struct {
 	Indent int `json:"indent,omitempty"`
 }
 
-// DisasmRelocation is the effect of CO-RE on an instruction. If Missing is true, the target lacks the accessed type or field, and the
-// instruction was made invalid; Old and New are then 0.
+// DisasmRelocation is the effect of CO-RE on an instruction. If Missing is true, the target lacks
+// the accessed type or field, and the instruction was made invalid; Old and New are then 0.
 type DisasmRelocation struct {
 	Kind    string `json:"kind"`
 	Local   string `json:"local"`
@@ -63,8 +67,8 @@ type DisasmRelocation struct {
 	Missing bool   `json:"missing,omitempty"`
 }
 
-// NewDisasmDocument describes the code in an object file. programs limits it to the named programs and to subprograms; if empty, all are
-// included.
+// NewDisasmDocument describes the code in an object file. programs limits it to the named programs
+// and to subprograms; if empty, all are included.
 func NewDisasmDocument(o *loader.Object, programs []string) *DisasmDocument {
 	d := &DisasmDocument{Schema: Schema, Object: o.Name, Functions: []DisasmFunction{}}
 	for _, f := range o.Functions {
@@ -125,7 +129,8 @@ func newDisasmInsn(insns []decode.Insn, pc int, order binary.ByteOrder, sym deco
 	return DisasmInsn{PC: pc, Bytes: hex.EncodeToString(decode.Marshal(insns[pc:end], order)), Text: decode.Disassemble(insns, pc, sym), slot: insns[pc]}
 }
 
-// newDisasmSource returns nil if no line is known. The compiler uses line 0 for code that it generates.
+// newDisasmSource returns nil if no line is known. The compiler uses line 0 for code that it
+// generates.
 func newDisasmSource(line btf.LineInfo, ok bool) *DisasmSource {
 	if !ok || line.Line == 0 {
 		return nil
@@ -133,7 +138,8 @@ func newDisasmSource(line btf.LineInfo, ok bool) *DisasmSource {
 	return &DisasmSource{File: line.File, Line: int(line.Line), Text: strings.TrimSpace(line.Text), Indent: indentOf(line.Text)}
 }
 
-// indentOf counts the columns of white space that a line begins with; a tab goes to the next multiple of eight.
+// indentOf counts the columns of white space that a line begins with; a tab goes to the next
+// multiple of eight.
 func indentOf(line string) int {
 	n := 0
 	for _, c := range line {

@@ -8,8 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// nativeCode compiles a program as it runs on m. If the program cannot run, or m is nil, it is compiled unbound: addresses of maps are 0, and
-// all calls go to the same function. loops selects the code of a long-running program, with optimised loops.
+// nativeCode compiles a program as it runs on m. If the program cannot run, or m is nil, it is
+// compiled unbound: addresses of maps are 0, and all calls go to the same function. loops selects
+// the code of a long-running program, with optimised loops.
 func nativeCode(processor string, m *machine.Machine, lp *loader.LinkedProgram, loops bool) (*jit.Compiled, error) {
 	var img *vm.Image
 	if m != nil {

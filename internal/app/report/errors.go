@@ -46,8 +46,9 @@ func NewError(err error) *Error {
 	return e
 }
 
-// loadErrorLines formats an error for the rows below its program in a table: the failure, the source line and the next step, one line each.
-// Object, program and section are left out, since the row above names them.
+// loadErrorLines formats an error for the rows below its program in a table: the failure, the
+// source line and the next step, one line each. Object, program and section are left out, since the
+// row above names them.
 func loadErrorLines(e *loader.Error) []string {
 	var parts []string
 	if e.Err != nil {

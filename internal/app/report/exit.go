@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// RunExit returns the exit code of a document. chosen means that programs were chosen by name; the others do not count. strict turns doubts
-// into failures.
+// RunExit returns the exit code of a document. chosen means that programs were chosen by name; the
+// others do not count. strict turns doubts into failures.
 func RunExit(doc *RunDocument, chosen, strict bool) int {
 	code, ran, hooks := exitcode.OK, 0, HookCount{Named: chosen}
 	for i := range doc.Programs {
@@ -41,8 +41,9 @@ func RunExit(doc *RunDocument, chosen, strict bool) int {
 	return code
 }
 
-// MatrixExit returns the exit code of a matrix. An object of the other byte order is not a failure. Optional programs count only if optional
-// is set, since a tool need not load them on a kernel where they fail. strict turns doubts into failures.
+// MatrixExit returns the exit code of a matrix. An object of the other byte order is not a failure.
+// Optional programs count only if optional is set, since a tool need not load them on a kernel
+// where they fail. strict turns doubts into failures.
 func MatrixExit(m *matrix.Matrix, strict, optional bool) int {
 	code := exitcode.OK
 	for _, t := range m.Targets {

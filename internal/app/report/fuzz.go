@@ -26,7 +26,8 @@ type FuzzDocument struct {
 	Skipped []FuzzSkipped `json:"skipped"`
 	// Unconfirmed counts findings that did not happen again in a scenario and are left out.
 	Unconfirmed int `json:"unconfirmed"`
-	// Corpus is the number of inputs that reached something new. Keep is the directory with findings and the suite.
+	// Corpus is the number of inputs that reached something new. Keep is the directory with
+	// findings and the suite.
 	Corpus int    `json:"corpus"`
 	Keep   string `json:"keep,omitempty"`
 	// Path is the path of the object's file.
@@ -43,7 +44,8 @@ type FuzzProgram struct {
 	Unreached []FuzzUnreached `json:"unreached"`
 }
 
-// FuzzBranches counts sides of conditional jumps: all, those that constants do not rule out on the kernel, those that the seeds reach, and those that were reached.
+// FuzzBranches counts sides of conditional jumps: all, those that constants do not rule out on the
+// kernel, those that the seeds reach, and those that were reached.
 type FuzzBranches struct {
 	Total     int `json:"total"`
 	Reachable int `json:"reachable"`
@@ -51,7 +53,8 @@ type FuzzBranches struct {
 	Reached   int `json:"reached"`
 }
 
-// FuzzUnreached is a branch that was not taken although its condition was evaluated, and what it would need.
+// FuzzUnreached is a branch that was not taken although its condition was evaluated, and what it
+// would need.
 type FuzzUnreached struct {
 	Source string `json:"source"`
 	Needs  string `json:"needs"`

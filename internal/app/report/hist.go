@@ -13,9 +13,10 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Histogram is an array of counters in the value of a map's element, or in a global variable, that counts values by their logarithm: slot n counts those from 2^n to
-// 2^(n+1)-1, and slot 0 also counts 0. Such an array is known by its type: a member "slots" of integers, or the only array of a struct whose name is hist or ends in
-// _hist. This is the convention of bcc and libbpf-tools.
+// Histogram is an array of counters in the value of a map's element, or in a global variable, that
+// counts values by their logarithm: slot n counts those from 2^n to 2^(n+1)-1, and slot 0 also
+// counts 0. Such an array is known by its type: a member "slots" of integers, or the only array of
+// a struct whose name is hist or ends in _hist. This is the convention of bcc and libbpf-tools.
 type Histogram struct {
 	// Map is the map's name, "" for a global variable.
 	Map string `json:"map,omitempty"`
@@ -236,7 +237,8 @@ func ChangedHistograms(l *loader.Linked, program string, changes []machine.Chang
 	return s.list
 }
 
-// shown is the range of slots from the first to the last that counted something, and the largest count.
+// shown is the range of slots from the first to the last that counted something, and the largest
+// count.
 func (h *Histogram) shown() (from, to int, most uint64) {
 	from = -1
 	for i, n := range h.Slots {

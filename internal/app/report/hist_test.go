@@ -34,7 +34,8 @@ func counted(t *testing.T, cpus ...int) *report.RunDocument {
 	return d
 }
 
-// Arrays are histograms by their types: a member named slots, and the only array of a struct whose name says so; nested, in arrays, per CPU, in variables.
+// Arrays are histograms by their types: a member named slots, and the only array of a struct whose
+// name says so; nested, in arrays, per CPU, in variables.
 func TestHistogramsAreKnownByType(t *testing.T) {
 	d := counted(t, 0, 0, 1)
 	found := map[string]map[int]uint64{}

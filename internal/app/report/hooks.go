@@ -5,10 +5,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// HookCount counts the programs of an object, or the runs of a scenario file, by whether their hooks exist on the kernel. `run`, `test` and
-// `matrix` all derive their exit code from it.
+// HookCount counts the programs of an object, or the runs of a scenario file, by whether their
+// hooks exist on the kernel. `run`, `test` and `matrix` all derive their exit code from it.
 type HookCount struct {
-	// Ran counts those whose hook exists, Absent those whose hook does not, Unknown those whose hook may exist although BTF does not list it.
+	// Ran counts those whose hook exists, Absent those whose hook does not, Unknown those whose
+	// hook may exist although BTF does not list it.
 	Ran, Absent, Unknown int
 	// optional counts optional programs without a hook. They matter only if nothing else could run.
 	optional int
@@ -41,9 +42,10 @@ func (h *HookCount) AddOptional(status machine.Status) {
 	}
 }
 
-// Exit returns the exit code that hooks cause, 0 or 3. Tools ship programs for several kernels and load those whose hooks exist, so an absent
-// hook is a failure only if it leaves nothing to run or was requested by name. An unknown hook is a doubt, as is a field that may be missing.
-// strict turns both into failures.
+// Exit returns the exit code that hooks cause, 0 or 3. Tools ship programs for several kernels and
+// load those whose hooks exist, so an absent hook is a failure only if it leaves nothing to run or
+// was requested by name. An unknown hook is a doubt, as is a field that may be missing. strict
+// turns both into failures.
 func (h HookCount) Exit(strict bool) int {
 	switch {
 	case strict && h.Absent+h.Unknown > 0, h.Absent > 0 && h.Named, h.Absent+h.optional > 0 && h.Ran+h.Unknown == 0:

@@ -66,7 +66,8 @@ func way(r *intest.Result) []string {
 	return out
 }
 
-// AddTest adds a test inside the object. Its programs' changes to maps are left out: they are the test's input, and large.
+// AddTest adds a test inside the object. Its programs' changes to maps are left out: they are the
+// test's input, and large.
 func (d *RunDocument) AddTest(r *intest.Result) {
 	t := Test{
 		Name: r.Test.Name, Status: r.Status.String(), Exit: r.Exit, Failures: r.Failures, Skipped: r.Skipped, Logs: r.Logs, Way: way(r), Insns: r.Insns,

@@ -60,7 +60,8 @@ type RunDocument struct {
 	Maps     map[string]Map    `json:"maps"`
 	Globals  map[string]Global `json:"globals"`
 	Warnings []string          `json:"warnings,omitempty"`
-	// Histograms are those in maps and global variables that runs changed, as the last one left them.
+	// Histograms are those in maps and global variables that runs changed, as the last one left
+	// them.
 	Histograms []Histogram `json:"histograms,omitempty"`
 	// Chain is what programs decided that ran one after the other on one hook.
 	Chain *Chain `json:"chain,omitempty"`
@@ -72,7 +73,8 @@ type RunDocument struct {
 	Sockets []Sockets `json:"sockets,omitempty"`
 	// HID are the HID devices whose programs ran.
 	HID []HIDDevice `json:"hid,omitempty"`
-	// Try is a command line whose flags let programs pass the branches that ended them, if flags can do that.
+	// Try is a command line whose flags let programs pass the branches that ended them, if flags
+	// can do that.
 	Try string `json:"try,omitempty"`
 
 	hists      histSet
@@ -83,7 +85,8 @@ type RunDocument struct {
 
 // Chain is what the programs of one hook decided together.
 type Chain struct {
-	// Verdict is what the kernel does in the end; "" if the programs decide nothing, or one of them cannot run.
+	// Verdict is what the kernel does in the end; "" if the programs decide nothing, or one of them
+	// cannot run.
 	Verdict string `json:"verdict"`
 	// NotRun are the programs after the one that decided.
 	NotRun []string `json:"not_run"`
@@ -111,8 +114,8 @@ type Documents struct {
 	Results []*RunDocument `json:"results"`
 }
 
-// OneDocument is the JSON of [Documents] with one result: the list and, next to it, the members of its only element, for scripts written
-// before the list existed.
+// OneDocument is the JSON of [Documents] with one result: the list and, next to it, the members of
+// its only element, for scripts written before the list existed.
 type OneDocument struct {
 	RunDocument
 	Results []*RunDocument `json:"results"`
@@ -146,7 +149,8 @@ type Program struct {
 	Subprograms []string    `json:"subprograms"`
 	Relocations Relocations `json:"relocations"`
 	Status      string      `json:"status"`
-	// Optional means that tools load the program only on request (its section name begins with "?").
+	// Optional means that tools load the program only on request (its section name begins with
+	// "?").
 	Optional bool           `json:"optional"`
 	Error    *Error         `json:"error,omitempty"`
 	Coverage *Coverage      `json:"coverage,omitempty"`
@@ -210,8 +214,9 @@ type Run struct {
 	Findings      []RunFinding  `json:"findings"`
 	Expectations  []Expectation `json:"expectations"`
 	Validation    *Validation   `json:"validation,omitempty"`
-	// WhyNot explains why the run had no effect, executed less than half of the program, or did not reach the requested place: the branch that
-	// decided, what it compared, and what would change it.
+	// WhyNot explains why the run had no effect, executed less than half of the program, or did not
+	// reach the requested place: the branch that decided, what it compared, and what would change
+	// it.
 	WhyNot []string `json:"why_not,omitempty"`
 	// Reached tells with which inputs the run got further than the plain run; nil for a plain run.
 	Reached *Reached `json:"reached,omitempty"`
@@ -239,7 +244,8 @@ type Fault struct {
 	Size   int    `json:"size,omitempty"`
 	Access string `json:"access,omitempty"` // load, store
 	Object string `json:"object,omitempty"`
-	// Released is the call that freed the memory, Last the first bytes that it had then; both only of a use after free, where they are known.
+	// Released is the call that freed the memory, Last the first bytes that it had then; both only
+	// of a use after free, where they are known.
 	Released string `json:"released,omitempty"`
 	Last     string `json:"last_contents,omitempty"`
 	Text     string `json:"text"`
@@ -275,7 +281,8 @@ type eventForm struct {
 	Text     string `json:"text"`
 }
 
-// MarshalJSON formats the record only when it is written, since a run may have hundreds of thousands.
+// MarshalJSON formats the record only when it is written, since a run may have hundreds of
+// thousands.
 func (e Event) MarshalJSON() ([]byte, error) {
 	out := eventForm{Map: e.Map, Kind: e.Kind, CPU: e.CPU, Data: HexBytes(e.data), Text: e.Text()}
 	if e.typ != 0 {

@@ -16,7 +16,8 @@ type Published struct {
 	Always  []string // required members; nil means all that are never omitted
 }
 
-// published lists the documents of the commands. The members of a single result appear next to the list, and only if it has one element.
+// published lists the documents of the commands. The members of a single result appear next to the
+// list, and only if it has one element.
 var published = []Published{
 	{"run", OneDocument{}, []string{"schema", "exit", "results"}},
 	{"test", OneDocument{}, []string{"schema", "exit", "results"}},
@@ -52,11 +53,13 @@ var published = []Published{
 	{"error", OneDocument{}, []string{"schema", "exit", "error"}},
 }
 
-// PublishedDocuments returns the documents that this package writes, including the error document that any command may write.
+// PublishedDocuments returns the documents that this package writes, including the error document
+// that any command may write.
 func PublishedDocuments() []Published { return slices.Clone(published) }
 
-// WriteJSONSchema writes a JSON Schema (draft 2020-12) of documents, with one entry in $defs for each command. It is derived from the Go types
-// of the documents. Additional members are allowed, since later versions may add some.
+// WriteJSONSchema writes a JSON Schema (draft 2020-12) of documents, with one entry in $defs for
+// each command. It is derived from the Go types of the documents. Additional members are allowed,
+// since later versions may add some.
 func WriteJSONSchema(w io.Writer, documents []Published) error {
 	m := schemas{defs: map[string]any{}, types: map[string]reflect.Type{}}
 	var any []any

@@ -62,8 +62,8 @@ type Covered struct {
 	Percent  string // "87.5%", "" if there are none
 }
 
-// WriteJUnit writes suites as JUnit XML for CI systems: one suite for each scenario file or object on each target. Coverage totals are
-// properties of the first suite.
+// WriteJUnit writes suites as JUnit XML for CI systems: one suite for each scenario file or object
+// on each target. Coverage totals are properties of the first suite.
 func WriteJUnit(w io.Writer, suites []*Suite, covered ...Covered) error {
 	doc := junitSuites{Name: "bpfrun"}
 	var total time.Duration

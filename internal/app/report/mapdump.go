@@ -28,9 +28,10 @@ const (
 	MapPretty MapFormat = "pretty"
 )
 
-// WriteMapDump writes the elements of a map as `bpftool map dump` does for a map with BTF: keys and values by their types and, in the JSON
-// layouts, also their bytes. The plain layout is JSON except that bitfields and some other numbers are bare hexadecimal. spec holds the map's
-// types; a map without types is written as bytes. cpus is the machine's number of CPUs.
+// WriteMapDump writes the elements of a map as `bpftool map dump` does for a map with BTF: keys and
+// values by their types and, in the JSON layouts, also their bytes. The plain layout is JSON except
+// that bitfields and some other numbers are bare hexadecimal. spec holds the map's types; a map
+// without types is written as bytes. cpus is the machine's number of CPUs.
 func WriteMapDump(w io.Writer, spec *btf.Spec, m maps.Map, cpus int, format MapFormat) error {
 	d := mapDump{spec: spec, m: m, plain: format == MapPlain, typed: spec != nil && m.Spec().ValueType != 0}
 	d.pretty = format != MapJSON
@@ -62,8 +63,8 @@ func WriteMapDump(w io.Writer, spec *btf.Spec, m maps.Map, cpus int, format MapF
 	return err
 }
 
-// allEntries returns the elements of a map, including the all-zero elements of arrays that Entries leaves out. If the array is too large to
-// list, they stay left out.
+// allEntries returns the elements of a map, including the all-zero elements of arrays that Entries
+// leaves out. If the array is too large to list, they stay left out.
 func allEntries(m maps.Map, cpus int, order binary.ByteOrder) []maps.Entry {
 	s := m.Spec()
 	percpu := s.Type == uapi.MapTypePercpuArray
@@ -89,8 +90,8 @@ func allEntries(m maps.Map, cpus int, order binary.ByteOrder) []maps.Entry {
 	return all
 }
 
-// mapDump writes JSON in the layout of bpftool's writer: each member of an object on its own line, indented by four spaces per level, and the
-// elements of an array without line breaks between them.
+// mapDump writes JSON in the layout of bpftool's writer: each member of an object on its own line,
+// indented by four spaces per level, and the elements of an array without line breaks between them.
 type mapDump struct {
 	spec   *btf.Spec
 	m      maps.Map
@@ -209,14 +210,15 @@ func (d *mapDump) typedValue(id btf.ID, data []byte) {
 	d.value(id, data, 0, 0)
 }
 
-// maxMapDepth limits the nesting of a value's type. maxMapSteps limits the types visited for one value, beyond its number of bytes: a hostile
-// type graph can nest zero-sized members without end.
+// maxMapDepth limits the nesting of a value's type. maxMapSteps limits the types visited for one
+// value, beyond its number of bytes: a hostile type graph can nest zero-sized members without end.
 const (
 	maxMapDepth = 64
 	maxMapSteps = 1 << 16
 )
 
-// value writes the value that starts at bit of data. The caller ensures that data is as large as the type.
+// value writes the value that starts at bit of data. The caller ensures that data is as large as
+// the type.
 func (d *mapDump) value(id btf.ID, data []byte, bit uint32, depth int) {
 	t := d.spec.SkipMods(id)
 	d.steps--
@@ -267,7 +269,8 @@ func (d *mapDump) value(id btf.ID, data []byte, bit uint32, depth int) {
 	}
 }
 
-// placed returns the variables of a section by offset. The loader supplies the offsets, which the compiler leaves unset.
+// placed returns the variables of a section by offset. The loader supplies the offsets, which the
+// compiler leaves unset.
 func (d *mapDump) placed(t *btf.Type) []btf.VarSecinfo {
 	vars := slices.Clone(t.Vars)
 	for i := range vars {
@@ -307,7 +310,8 @@ func (d *mapDump) hexNumber(v *big.Int) {
 
 func (d *mapDump) bitfield(data []byte, bit, n uint32) { d.hexNumber(d.number(data, bit, n)) }
 
-// integer writes an integer. Old-style bitfields and 128-bit numbers are hexadecimal; smaller signed ones are then not sign-extended.
+// integer writes an integer. Old-style bitfields and 128-bit numbers are hexadecimal; smaller
+// signed ones are then not sign-extended.
 func (d *mapDump) integer(t *btf.Type, data []byte, bit uint32) {
 	n := uint32(t.Int.Bits)
 	if bit += uint32(t.Int.Offset); bit != 0 || n%8 != 0 || n > 64 {
@@ -379,7 +383,8 @@ func (d *mapDump) array(t *btf.Type, data []byte, depth int) {
 	d.end(']')
 }
 
-// text returns the string in an array of char (not of a typedef of char) if it is terminated and printable.
+// text returns the string in an array of char (not of a typedef of char) if it is terminated and
+// printable.
 func (d *mapDump) text(t *btf.Type, data []byte) (string, bool) {
 	e := d.spec.MustType(t.Ref)
 	for range maxMapDepth {
@@ -402,7 +407,8 @@ func (d *mapDump) text(t *btf.Type, data []byte) (string, bool) {
 	return "", false
 }
 
-// writeBytes writes a map without types: short elements on one line, longer ones below their labels.
+// writeBytes writes a map without types: short elements on one line, longer ones below their
+// labels.
 func writeBytes(w io.Writer, entries []maps.Entry) error {
 	var b strings.Builder
 	for _, e := range entries {

@@ -18,8 +18,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestMapDump fills maps as testdata/tools/mapdump.c filled those of a kernel, and compares what is written with what bpftool
-// wrote (version 7.8; row F32 of the features).
+// TestMapDump fills maps as testdata/tools/mapdump.c filled those of a kernel, and compares what is
+// written with what bpftool wrote (version 7.8; row F32 of the features).
 func TestMapDump(t *testing.T) {
 	golden, err := os.ReadFile("../../../testdata/mapdump.txt")
 	require.NoError(t, err)

@@ -17,8 +17,9 @@ type MatrixDocument struct {
 	Kernels []MatrixKernel `json:"kernels"`
 	Rows    []MatrixRow    `json:"rows"`
 	Summary map[string]int `json:"summary"` // cells by word
-	// Paths maps object and base name to the full path, for the object itself and its sources. Rows and details name files without their
-	// directories, but GitHub resolves annotations from the root of the repository.
+	// Paths maps object and base name to the full path, for the object itself and its sources. Rows
+	// and details name files without their directories, but GitHub resolves annotations from the
+	// root of the repository.
 	Paths map[string]map[string]string `json:"-"`
 }
 
@@ -42,7 +43,8 @@ type MatrixRow struct {
 type MatrixCell struct {
 	Target      string            `json:"target"`
 	Relocations MatrixRelocations `json:"relocations"`
-	// Baked counts the accesses at fixed offsets that the run made, BakedFound those in the program, executed or not.
+	// Baked counts the accesses at fixed offsets that the run made, BakedFound those in the
+	// program, executed or not.
 	Baked      int    `json:"baked"`
 	BakedFound int    `json:"baked_found"`
 	Load       string `json:"load"`   // ok, error, refused (by the verifier), absent, unknown-hook
@@ -51,7 +53,8 @@ type MatrixCell struct {
 	Detail     string `json:"detail"`
 	// Verifier is the verdict of the kernel's verifier, if it was run.
 	Verifier *Verdict `json:"verifier,omitempty"`
-	// Follows means that the program would behave the same if the same programs of the object ran on the base kernel. Detail names them.
+	// Follows means that the program would behave the same if the same programs of the object ran
+	// on the base kernel. Detail names them.
 	Follows bool `json:"follows"`
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/markup"
 )
 
-// htmlMatrix is the contents of the page. Equal cells of a row share a panel, which a link opens without scripts.
+// htmlMatrix is the contents of the page. Equal cells of a row share a panel, which a link opens
+// without scripts.
 type htmlMatrix struct {
 	Title, Summary, Base string
 	Columns              int
@@ -56,7 +57,8 @@ type htmlPanel struct {
 	key string
 }
 
-// WriteMatrixHTML writes the matrix as one self-contained page that needs neither network nor scripts.
+// WriteMatrixHTML writes the matrix as one self-contained page that needs neither network nor
+// scripts.
 func WriteMatrixHTML(w io.Writer, d *MatrixDocument) error {
 	page := htmlMatrix{Title: "bpfrun matrix", Summary: matrixSummary(d), Base: d.Base, Columns: len(d.Kernels) + 1}
 	for _, x := range matrixWords {
@@ -95,7 +97,8 @@ func (page *htmlMatrix) row(r *MatrixRow, heads [][2]string, n int) htmlRow {
 	return row
 }
 
-// panel returns the row's panel for cells with the same contents as c. It adds one if there is none.
+// panel returns the row's panel for cells with the same contents as c. It adds one if there is
+// none.
 func (page *htmlMatrix) panel(first int, r *MatrixRow, c *MatrixCell, row string) *htmlPanel {
 	key := fmt.Sprintf("%s\x00%s\x00%v", c.Word, c.Detail, c.Relocations)
 	if c.Verifier != nil {
@@ -128,7 +131,8 @@ func (page *htmlMatrix) panel(first int, r *MatrixRow, c *MatrixCell, row string
 	return p
 }
 
-// cellMarks returns the three marks of a cell: the verifier's verdict, the result of CO-RE relocation, and the program's behaviour.
+// cellMarks returns the three marks of a cell: the verifier's verdict, the result of CO-RE
+// relocation, and the program's behaviour.
 func cellMarks(c *MatrixCell) [3]htmlMark {
 	verdict := htmlMark{"verdict", "–", "dim", "not asked"}
 	if v := c.Verifier; v != nil {

@@ -120,7 +120,8 @@ func kernelText(k *MatrixKernel) string {
 	return describeTarget(&k.Target)
 }
 
-// kernelHeads returns the column headings, one line for the release and one for the rest, without what all names have in common.
+// kernelHeads returns the column headings, one line for the release and one for the rest, without
+// what all names have in common.
 func kernelHeads(d *MatrixDocument) [][2]string {
 	prefix := commonPrefix(d.Targets)
 	heads := make([][2]string, len(d.Targets))
@@ -198,8 +199,8 @@ func optionalName(name string, optional bool) string {
 	return name
 }
 
-// bakedText formats the number of reads at fixed offsets: the highest count on any kernel, and "of" the number found in the program if that is
-// larger.
+// bakedText formats the number of reads at fixed offsets: the highest count on any kernel, and "of"
+// the number found in the program if that is larger.
 func bakedText(r MatrixRow) string {
 	ran, found := 0, 0
 	for _, c := range r.Cells {

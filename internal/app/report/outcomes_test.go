@@ -17,8 +17,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// TestEveryCommandHasTheSameOutcomes: the exit code of an outcome is the table's, whichever command has it: run, a scenario, a schedule, traffic, and a
-// matrix. A hook that the kernel lacks leaves nothing to run in all of them.
+// TestEveryCommandHasTheSameOutcomes: the exit code of an outcome is the table's, whichever command
+// has it: run, a scenario, a schedule, traffic, and a matrix. A hook that the kernel lacks leaves
+// nothing to run in all of them.
 func TestEveryCommandHasTheSameOutcomes(t *testing.T) {
 	cells := map[machine.Status]*matrix.Cell{
 		machine.StatusOK:           {Load: matrix.LoadOK, Result: matrix.RunOK},
@@ -57,8 +58,8 @@ func TestEveryCommandHasTheSameOutcomes(t *testing.T) {
 	assert.Equal(t, exitcode.Bug, machine.Status("of no row").Exit())
 }
 
-// requireExit is the exit code of require for a program on the one release that there is: a release that lacks a hook refuses the program, one of which
-// nothing is known has no answer.
+// requireExit is the exit code of require for a program on the one release that there is: a release
+// that lacks a hook refuses the program, one of which nothing is known has no answer.
 func requireExit(status machine.Status) int {
 	outcome := map[machine.Status]minkernel.Outcome{
 		machine.StatusOK: minkernel.Loads, machine.StatusUnknownHook: minkernel.Loads, machine.StatusDisabled: minkernel.Loads,

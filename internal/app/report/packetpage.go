@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/packet"
 )
 
-// packets draws a packet as the run left it, with what it was before where that differs: headers as rows of 32 bits, as RFCs draw them, and the bytes after them.
+// packets draws a packet as the run left it, with what it was before where that differs: headers as
+// rows of 32 bits, as RFCs draw them, and the bytes after them.
 func (p *reportPage) packets(before, after []byte, changes []string) {
 	if before == nil && after == nil {
 		return

@@ -17,7 +17,8 @@ var reportCSS string
 // reportPage is a report as a self-contained page without scripts.
 type reportPage struct{ markup.Page }
 
-// writePage writes a page to w: the title, what contents writes into the header, and what it returns into the body.
+// writePage writes a page to w: the title, what contents writes into the header, and what it
+// returns into the body.
 func writePage(w io.Writer, title, about string, chips []chip, contents func(p *reportPage)) error {
 	var p reportPage
 	frame := markup.Frame{Title: title + " · bpfrun", CSS: reportCSS}
@@ -54,7 +55,8 @@ func tag(class, text string) markup.HTML {
 	return markup.Sprintf(`<span class="tag %s">%s</span>`, class, text)
 }
 
-// heading is the head of a column of a table: numbers are aligned to the right, wide ones are left out on narrow screens.
+// heading is the head of a column of a table: numbers are aligned to the right, wide ones are left
+// out on narrow screens.
 type heading struct {
 	name         string
 	number, wide bool

@@ -94,7 +94,8 @@ func pages(t *testing.T) map[string]string {
 
 var tagOpen = regexp.MustCompile(`<([a-zA-Z][a-zA-Z0-9]*)`)
 
-// The names in objects, scenarios and packets are text on pages, and pages need nothing from elsewhere.
+// The names in objects, scenarios and packets are text on pages, and pages need nothing from
+// elsewhere.
 func TestPagesStandAloneWhateverTheNamesAre(t *testing.T) {
 	for name, text := range pages(t) {
 		t.Run(name, func(t *testing.T) {

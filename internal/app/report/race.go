@@ -17,7 +17,8 @@ type RaceDocument struct {
 	Error  *Error  `json:"error"`
 	Object string  `json:"object"`
 	Target *Target `json:"target,omitempty"`
-	// Orders is how many orders were followed to their end, in all races. Complete means that all orders within the bound were.
+	// Orders is how many orders were followed to their end, in all races. Complete means that all
+	// orders within the bound were.
 	Orders   int  `json:"orders"`
 	Complete bool `json:"complete"`
 	// Most is how many orders there may be, 0 for a time instead.
@@ -27,7 +28,8 @@ type RaceDocument struct {
 	Races       []Race  `json:"races"`
 	// Findings are those of all races, those that do most harm first.
 	Findings []RaceFinding `json:"findings"`
-	// Unsearched is how many programs were not searched for inputs because the time was over: what was found depends on the machine's speed.
+	// Unsearched is how many programs were not searched for inputs because the time was over: what
+	// was found depends on the machine's speed.
 	Unsearched int `json:"unsearched,omitempty"`
 	// Skipped is how many races were not begun before the time was over.
 	Skipped int `json:"skipped"`
@@ -243,7 +245,8 @@ func (f *RaceFinding) places() string {
 // column is the width of an actor's column.
 const column = 46
 
-// write writes a finding: the lines that interfere side by side, in the order in which they are executed.
+// write writes a finding: the lines that interfere side by side, in the order in which they are
+// executed.
 func (f *RaceFinding) write(w io.Writer, st style) {
 	visible.Fprintf(w, "%s: %s\n", st.red(f.Kind), f.Message)
 	visible.Fprintf(w, "\n")

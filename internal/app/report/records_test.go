@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestRecordsWithoutTypesSayWhyOnce: an object without debug information gives bytes, and one hint for all of them.
+// TestRecordsWithoutTypesSayWhyOnce: an object without debug information gives bytes, and one hint
+// for all of them.
 func TestRecordsWithoutTypesSayWhyOnce(t *testing.T) {
 	data, err := os.ReadFile("../../../testdata/objects/clang-14/records.o")
 	require.NoError(t, err)

@@ -25,7 +25,8 @@ type ReloDocuments struct {
 	Results []*ReloDocument `json:"results"`
 }
 
-// OneReloDocument is the JSON of [ReloDocuments] with one result, as [OneDocument] is for [Documents].
+// OneReloDocument is the JSON of [ReloDocuments] with one result, as [OneDocument] is for
+// [Documents].
 type OneReloDocument struct {
 	ReloDocument
 	Results []*ReloDocument `json:"results"`

@@ -103,7 +103,8 @@ func writeRelocation(b *strings.Builder, r *Relocation, s style, verbose bool) {
 	}
 }
 
-// writeCandidates lists the candidate types: the chosen one, others that match as well, and those that do not.
+// writeCandidates lists the candidate types: the chosen one, others that match as well, and those
+// that do not.
 func writeCandidates(b *strings.Builder, r *Relocation, indent string, s style) {
 	if r.Target != "" {
 		visible.Fprintf(b, indent+"%s of %s: %s\n", s.dim("target"), plural(r.Candidates, "candidate"), strings.TrimPrefix(r.Target, "<"+r.Kind+"> "))

@@ -16,9 +16,11 @@ type Replay struct {
 	File    string `json:"file"`
 	Out     string `json:"out,omitempty"`
 	Packets int    `json:"packets"`
-	// Verdicts counts packets by the program's return value; those on which it faulted count as "fault".
+	// Verdicts counts packets by the program's return value; those on which it faulted count as
+	// "fault".
 	Verdicts map[string]int `json:"verdicts"`
-	// Skipped counts the packets that could not be given to the program. First explains the first of them.
+	// Skipped counts the packets that could not be given to the program. First explains the first
+	// of them.
 	Skipped    int    `json:"skipped"`
 	SkippedWhy string `json:"skipped_why,omitempty"`
 	// Changed counts the packets that the program changed; Changes lists the first of them.

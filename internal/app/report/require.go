@@ -27,12 +27,14 @@ type RequireObject struct {
 	Kernels []string `json:"kernels"`
 	// Releases are those that were asked, oldest first.
 	Releases []string `json:"releases"`
-	// Oldest is the oldest release that loads all programs that count, From the one from which on every release does; "" if none does.
-	// Update is the first update of Oldest that does, "" if its first version does.
+	// Oldest is the oldest release that loads all programs that count, From the one from which on
+	// every release does; "" if none does. Update is the first update of Oldest that does, "" if
+	// its first version does.
 	Oldest string `json:"oldest"`
 	Update string `json:"update,omitempty"`
 	From   string `json:"from"`
-	// Updates are the first updates that load all programs, of releases from AtLeast on whose first version does not.
+	// Updates are the first updates that load all programs, of releases from AtLeast on whose first
+	// version does not.
 	Updates []string `json:"updates,omitempty"`
 	// Fails names the programs for which the object does not meet AtLeast.
 	Fails    []string         `json:"fails,omitempty"`
@@ -47,8 +49,9 @@ type RequireProgram struct {
 	Section  string `json:"section"`
 	Type     string `json:"type"`
 	Optional bool   `json:"optional"`
-	// Oldest is the oldest release that loads it, Update the version of its first update that does if the first version does not; From the release
-	// from which on every one does. ByRules means that no types of Oldest are at hand.
+	// Oldest is the oldest release that loads it, Update the version of its first update that does
+	// if the first version does not; From the release from which on every one does. ByRules means
+	// that no types of Oldest are at hand.
 	Oldest  string `json:"oldest"`
 	Update  string `json:"update,omitempty"`
 	ByRules bool   `json:"by_rules"`
@@ -92,8 +95,8 @@ type RequireRelease struct {
 	Reason  string   `json:"reason,omitempty"`
 }
 
-// NewRequireDocument describes what objects need. atLeast is the release they must load on, 0 for none; optional programs count only if optional is
-// set.
+// NewRequireDocument describes what objects need. atLeast is the release they must load on, 0 for
+// none; optional programs count only if optional is set.
 func NewRequireDocument(results []*minkernel.Result, atLeast uapi.Release, optional bool) *RequireDocument {
 	d := &RequireDocument{Schema: Schema, Kind: "require", Objects: []RequireObject{}}
 	if atLeast != 0 {
@@ -122,7 +125,8 @@ func NewRequireDocument(results []*minkernel.Result, atLeast uapi.Release, optio
 	return d
 }
 
-// requireStatus is the outcome of a program: on the releases from atLeast on, or if that is 0, on the best one.
+// requireStatus is the outcome of a program: on the releases from atLeast on, or if that is 0, on
+// the best one.
 func requireStatus(r *minkernel.Result, p *minkernel.Program, atLeast uapi.Release) machine.Status {
 	status := machine.StatusOK
 	for i := range p.Answers {
@@ -180,7 +184,8 @@ func requireObject(r *minkernel.Result, optional bool) RequireObject {
 	return o
 }
 
-// updateOfAll is the first update of a release that loads all programs that count, "" if its first version does.
+// updateOfAll is the first update of a release that loads all programs that count, "" if its first
+// version does.
 func updateOfAll(r *minkernel.Result, column int, optional bool) string {
 	last := minkernel.Answer{}
 	for i := range r.Programs {

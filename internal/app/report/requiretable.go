@@ -100,8 +100,9 @@ func byRules(release string, rules bool) string {
 	return release
 }
 
-// details are the lines below a program: what holds it back, what it needs without that, releases after the oldest that do not load it and those of
-// which nothing is known; with all, every release.
+// details are the lines below a program: what holds it back, what it needs without that, releases
+// after the oldest that do not load it and those of which nothing is known; with all, every
+// release.
 func (p *RequireProgram) details(line func(kind, text string), all bool) {
 	if h := p.HeldBy; h != nil {
 		line("needs", h.Text())

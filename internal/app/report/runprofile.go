@@ -14,9 +14,11 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// RunProfile counts the instructions that runs execute, in their chains of calls. It implements [machine.Tracer]; its zero value is ready.
+// RunProfile counts the instructions that runs execute, in their chains of calls. It implements
+// [machine.Tracer]; its zero value is ready.
 type RunProfile struct {
-	// Named says that names of programs are to be followed by those of their object and kernel: there are several.
+	// Named says that names of programs are to be followed by those of their object and kernel:
+	// there are several.
 	Named bool
 
 	programs []*profiled
@@ -34,7 +36,8 @@ type profiled struct {
 	all  int
 }
 
-// chainCosts is a chain of calls: the one it continues, the call's instruction, and how often each instruction ran in it.
+// chainCosts is a chain of calls: the one it continues, the call's instruction, and how often each
+// instruction ran in it.
 type chainCosts struct {
 	parent, site int
 	insns        []int

@@ -21,7 +21,8 @@ type Validation struct {
 // Finding is a read that is not proved valid.
 type Finding struct {
 	Kind string `json:"kind"`
-	// Program is the one whose instruction it is; after a tail call or in a callback it is not the one that was started.
+	// Program is the one whose instruction it is; after a tail call or in a callback it is not the
+	// one that was started.
 	Program string `json:"program"`
 	Insn    int    `json:"insn"`
 	Source  string `json:"source,omitempty"`
@@ -78,8 +79,9 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 	}
 }
 
-// ScenarioExit returns the exit code of a scenario run: 0, 1 for a failed expectation, or 3, 4 or 5 for a program that was unexpectedly
-// refused, faulted, or used something not simulated. [HookCount] covers hooks.
+// ScenarioExit returns the exit code of a scenario run: 0, 1 for a failed expectation, or 3, 4 or 5
+// for a program that was unexpectedly refused, faulted, or used something not simulated.
+// [HookCount] covers hooks.
 func ScenarioExit(res *scenario.Result) int {
 	if res.Passed() {
 		return exitcode.OK
@@ -90,7 +92,8 @@ func ScenarioExit(res *scenario.Result) int {
 	return exitcode.Expectation
 }
 
-// writeValidation writes the number of proved reads, for runs outside scenarios only if some are not proved.
+// writeValidation writes the number of proved reads, for runs outside scenarios only if some are
+// not proved.
 func writeValidation(b *strings.Builder, r *Run, item func(kind, text string), s style, opt TableOptions) {
 	v := r.Validation
 	if v == nil || !opt.Verbose && !r.titled && v.Baked == 0 && v.Proved == v.Reads {

@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// Schedule is what a sched_ext scheduler did with the tasks of a schedule. Times are in nanoseconds since it was loaded.
+// Schedule is what a sched_ext scheduler did with the tasks of a schedule. Times are in nanoseconds
+// since it was loaded.
 type Schedule struct {
 	// Run is the name of the scenario's run, "" for the default schedule.
 	Run string `json:"run,omitempty"`
@@ -28,7 +29,8 @@ type Schedule struct {
 	Duration uint64         `json:"duration_ns"`
 	Busy     []uint64       `json:"busy_ns"`
 	Tasks    []ScheduleTask `json:"tasks"`
-	// Segments are who ran where and when, in the order of their ends; Dropped counts those beyond the limit.
+	// Segments are who ran where and when, in the order of their ends; Dropped counts those beyond
+	// the limit.
 	Segments []ScheduleSegment `json:"segments"`
 	Dropped  int               `json:"dropped_segments,omitempty"`
 	// Calls counts the calls of the scheduler's operations.
@@ -106,7 +108,8 @@ func (d *RunDocument) AddSchedule(run string, r *schedule.Result) {
 	d.Schedules = append(d.Schedules, out)
 }
 
-// simulated reports whether a program is an operation of a schedule's scheduler or of the discipline of traffic, and whether that ran.
+// simulated reports whether a program is an operation of a schedule's scheduler or of the
+// discipline of traffic, and whether that ran.
 func (d *RunDocument) simulated(prog string) (ran, known bool) {
 	for i := range d.Schedules {
 		for _, p := range d.Schedules[i].Progs {
@@ -125,7 +128,8 @@ func (d *RunDocument) simulated(prog string) (ran, known bool) {
 	return ran, known
 }
 
-// SetStatus notes what is known of a program that did not run by itself: an operation of a scheduler or a discipline.
+// SetStatus notes what is known of a program that did not run by itself: an operation of a
+// scheduler or a discipline.
 func (d *RunDocument) SetStatus(prog string, s machine.Status) {
 	for i := range d.Programs {
 		if d.Programs[i].Name == prog {
@@ -142,7 +146,8 @@ func ScheduleExitCode(r *schedule.Result) int {
 	return simulationExit(r.Status)
 }
 
-// simulationExit returns the exit code of a simulation that calls programs: without its hooks there is nothing to run.
+// simulationExit returns the exit code of a simulation that calls programs: without its hooks there
+// is nothing to run.
 func simulationExit(s machine.Status) int {
 	if s == machine.StatusAbsent {
 		return exitcode.Load
@@ -195,8 +200,8 @@ func writeSchedule(b *strings.Builder, s *Schedule, st style) {
 	}
 }
 
-// traceEvent is an event of the Trace Event Format, which chrome://tracing and Perfetto show: times are in microseconds,
-// a process is a schedule, and a thread a CPU.
+// traceEvent is an event of the Trace Event Format, which chrome://tracing and Perfetto show: times
+// are in microseconds, a process is a schedule, and a thread a CPU.
 type traceEvent struct {
 	Name string            `json:"name"`
 	Kind string            `json:"ph"`

@@ -15,12 +15,14 @@ import (
 type Sockets struct {
 	// Run is the name of the scenario's run.
 	Run string `json:"run,omitempty"`
-	// Sends are the results of the calls of sendmsg in order: a number of bytes, or a negative error.
+	// Sends are the results of the calls of sendmsg in order: a number of bytes, or a negative
+	// error.
 	Sends   []int         `json:"sends"`
 	Sockets []SocketBytes `json:"sockets"`
 }
 
-// SocketBytes are one socket's bytes. Received is what user space can read, Sent what left the socket, both as hex digits.
+// SocketBytes are one socket's bytes. Received is what user space can read, Sent what left the
+// socket, both as hex digits.
 type SocketBytes struct {
 	Name     string `json:"name"`
 	Received string `json:"received"`

@@ -40,7 +40,8 @@ type cell struct {
 	paint func(string) string
 }
 
-// WriteTable writes results as a table, one row per program, with its events, map changes and faults below the row.
+// WriteTable writes results as a table, one row per program, with its events, map changes and
+// faults below the row.
 func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
@@ -279,8 +280,8 @@ func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
 	}
 }
 
-// missingFields lists the fields that the program's poisoned instructions access, each once, with the worst verdict, the first source line,
-// and what the target has instead.
+// missingFields lists the fields that the program's poisoned instructions access, each once, with
+// the worst verdict, the first source line, and what the target has instead.
 func missingFields(p *Program, dead bool) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -303,8 +304,9 @@ func missingFields(p *Program, dead bool) []string {
 	return out
 }
 
-// writeRuns writes the runs of a program. If there are many, it shows the first ones, the first of each outcome, and the last, and counts the
-// rest by outcome. Runs of a scenario have names and are all shown.
+// writeRuns writes the runs of a program. If there are many, it shows the first ones, the first of
+// each outcome, and the last, and counts the rest by outcome. Runs of a scenario have names and are
+// all shown.
 func writeRuns(b *strings.Builder, runs []Run, item func(kind, text string), s style, opt TableOptions) {
 	show, left := chosenRuns(runs, opt.Verbose)
 	for n, i := range show {

@@ -122,8 +122,8 @@ func WriteSlowest(w io.Writer, suites []*Suite, most int) error {
 	return nil
 }
 
-// MergeSeeds merges suites of the same tests with different seeds into one. A test fails if it fails with any seed; the suite shows its first
-// failure, and the seeds with which it failed.
+// MergeSeeds merges suites of the same tests with different seeds into one. A test fails if it
+// fails with any seed; the suite shows its first failure, and the seeds with which it failed.
 func MergeSeeds(suites []*Suite, seeds []uint64) *Suite {
 	out := *suites[0]
 	out.Cases = nil

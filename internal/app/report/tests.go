@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// Suite is one scenario file, or the tests inside one object, on one target; for a file whose mistakes kept it from running, the target is "".
+// Suite is one scenario file, or the tests inside one object, on one target; for a file whose
+// mistakes kept it from running, the target is "".
 type Suite struct {
 	File, Target string
 	Cases        []TestCase
@@ -73,7 +74,8 @@ func NewTestCase(r *scenario.Result) TestCase {
 	return c
 }
 
-// Counts counts the cases of suites by outcome. A suite that could not run counts as one failed case.
+// Counts counts the cases of suites by outcome. A suite that could not run counts as one failed
+// case.
 type Counts struct {
 	Passed, Failed, Skipped int
 	Bare                    int // passed cases that expect nothing
@@ -159,7 +161,8 @@ func where(targets []string) string {
 	return ""
 }
 
-// alike groups suites in the order of their first member. Those of a file that failed in the same way on several targets are one group.
+// alike groups suites in the order of their first member. Those of a file that failed in the same
+// way on several targets are one group.
 func alike(suites []*Suite) [][]*Suite {
 	var out [][]*Suite
 	at := map[string]int{}
@@ -190,7 +193,8 @@ func targetsOf(group []*Suite) []string {
 	return out
 }
 
-// WriteSuites writes the suites of a file as text. Targets on which the same tests failed in the same way share a block, which shows the first.
+// WriteSuites writes the suites of a file as text. Targets on which the same tests failed in the
+// same way share a block, which shows the first.
 func WriteSuites(w io.Writer, suites []*Suite, opt TableOptions) error {
 	for _, group := range alike(suites) {
 		if err := writeSuite(w, group[0], kernels(targetsOf(group)), opt); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/markup"
 )
 
-// WriteTestsHTML writes the results of tests as one page: what failed first, a row for each file with a cell for each kernel, histograms, and what runs did where there are documents.
+// WriteTestsHTML writes the results of tests as one page: what failed first, a row for each file
+// with a cell for each kernel, histograms, and what runs did where there are documents.
 func WriteTestsHTML(w io.Writer, suites []*Suite, docs []*RunDocument, covered ...Covered) error {
 	c := Count(suites)
 	var chips []chip

@@ -15,7 +15,8 @@ type span struct {
 	title    string
 }
 
-// Limits of drawings: a timeline with more parts is drawn in slices, each with what was there longest.
+// Limits of drawings: a timeline with more parts is drawn in slices, each with what was there
+// longest.
 const (
 	mostSpans   = 1500
 	laneSlices  = 400
@@ -192,7 +193,8 @@ func (p *reportPage) schedule(s *Schedule) {
 	}
 }
 
-// traffic draws the queue over time and when packets waited and were sent, with a table of the flows.
+// traffic draws the queue over time and when packets waited and were sent, with a table of the
+// flows.
 func (p *reportPage) traffic(t *Traffic) {
 	p.Printf("<h2>%s</h2>\n", cmp.Or(t.Run, "traffic of "+t.Ops))
 	p.failure(t.Error)

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
-// Traffic is what a queueing discipline did with packets. Times are in nanoseconds since it was put on the device.
+// Traffic is what a queueing discipline did with packets. Times are in nanoseconds since it was put
+// on the device.
 type Traffic struct {
 	// Run is the name of the scenario's run, "" for the default traffic.
 	Run string `json:"run,omitempty"`
@@ -21,13 +22,15 @@ type Traffic struct {
 	Qdisc  string `json:"qdisc"`
 	Status string `json:"status"`
 	Error  *Error `json:"error,omitempty"`
-	// Rate is that of the link in bits per second, Duration the time of the last packet, Busy how long the link was sending.
+	// Rate is that of the link in bits per second, Duration the time of the last packet, Busy how
+	// long the link was sending.
 	Rate     uint64 `json:"rate"`
 	Duration uint64 `json:"duration_ns"`
 	Busy     uint64 `json:"busy_ns"`
 	// Stats are the fields of struct Qdisc when traffic ended, before the discipline was reset.
 	Stats TrafficStats `json:"stats"`
-	// Held is what the queue had then, MostHeld and MeanHeld what it had at most and in the mean over time.
+	// Held is what the queue had then, MostHeld and MeanHeld what it had at most and in the mean
+	// over time.
 	Held          int     `json:"held"`
 	MostHeld      int     `json:"most_held"`
 	MostHeldBytes int     `json:"most_held_bytes"`
@@ -61,7 +64,8 @@ type TrafficStats struct {
 	Packets    uint64 `json:"packets"`
 }
 
-// TrafficFlow sums up a flow. Waits are the times from arrival until the discipline gave a packet to the kernel.
+// TrafficFlow sums up a flow. Waits are the times from arrival until the discipline gave a packet
+// to the kernel.
 type TrafficFlow struct {
 	Name    string `json:"name"`
 	Arrived int    `json:"arrived"`

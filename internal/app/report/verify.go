@@ -29,7 +29,8 @@ type VerifyDocuments struct {
 	Results []*VerifyDocument `json:"results"`
 }
 
-// OneVerifyDocument is the JSON of [VerifyDocuments] with one result, as [OneDocument] is for [Documents].
+// OneVerifyDocument is the JSON of [VerifyDocuments] with one result, as [OneDocument] is for
+// [Documents].
 type OneVerifyDocument struct {
 	VerifyDocument
 	Results []*VerifyDocument `json:"results"`
@@ -71,7 +72,8 @@ type Verdict struct {
 	PeakStates     int `json:"peak_states"`
 	// Assumes is what the verdict takes to be so of the kernel, if that decides it.
 	Assumes string `json:"assumes,omitempty"`
-	// NotLoaded is what keeps a program from the verifier that would accept it: what user space or the kernel refuses before.
+	// NotLoaded is what keeps a program from the verifier that would accept it: what user space or
+	// the kernel refuses before.
 	NotLoaded string `json:"not_loaded,omitempty"`
 	// Registers are the registers at Insn, in the form of the kernel's log.
 	Registers string       `json:"registers,omitempty"`
@@ -149,8 +151,8 @@ func (d *VerifyDocument) Mend(s *mend.Suggestion) {
 // Profile adds where the verification of the program added last spent its instructions.
 func (d *VerifyDocument) Profile(p *profile.Profile) { d.Programs[len(d.Programs)-1].Profile = p }
 
-// NotLoaded notes what keeps accepted programs of the document from being loaded, and which hooks the target lacks: l is the object as it
-// is loaded, with all checks.
+// NotLoaded notes what keeps accepted programs of the document from being loaded, and which hooks
+// the target lacks: l is the object as it is loaded, with all checks.
 func (d *VerifyDocument) NotLoaded(l *loader.Linked) {
 	if d.Error != nil {
 		return // it is what keeps all of them
@@ -202,7 +204,8 @@ func newVerdict(v *verifier.Verdict) Verdict {
 
 const unlocked = "a kernel that is not locked down; with lockdown, as under Secure Boot, it lacks bpf_probe_write_user (--lockdown integrity)"
 
-// verdictOf returns the verdict for documents in which it is optional: nil if the program was not verified.
+// verdictOf returns the verdict for documents in which it is optional: nil if the program was not
+// verified.
 func verdictOf(v *verifier.Verdict) *Verdict {
 	if v == nil {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// ConfigsDocument is the JSON of `verify --configs` and `verify --config` for one object and one kernel.
+// ConfigsDocument is the JSON of `verify --configs` and `verify --config` for one object and one
+// kernel.
 type ConfigsDocument struct {
 	Schema   string           `json:"schema"`
 	Exit     int              `json:"exit"`
@@ -36,7 +37,8 @@ type ConfigsProgram struct {
 	Verdict string `json:"verdict"`
 	// Passes is how often it was verified, in all configurations at once or in parts of them.
 	Passes int `json:"passes,omitempty"`
-	// Reads are the constants that it reads, Decides those that decide, Together those that decide only with others.
+	// Reads are the constants that it reads, Decides those that decide, Together those that decide
+	// only with others.
 	Reads    []string   `json:"reads"`
 	Decides  []string   `json:"decides"`
 	Together [][]string `json:"together,omitempty"`

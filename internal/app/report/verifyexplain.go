@@ -41,7 +41,8 @@ func verifySource(lp *loader.LinkedProgram, insn int) *VerifySource {
 	return &VerifySource{li.File, int(li.Line), strings.TrimSpace(li.Text)}
 }
 
-// VerifyExplainDocument is the JSON of `verify --explain`: what the logs of a kernel or loader mean.
+// VerifyExplainDocument is the JSON of `verify --explain`: what the logs of a kernel or loader
+// mean.
 type VerifyExplainDocument struct {
 	Schema string `json:"schema"`
 	Exit   int    `json:"exit"`
@@ -62,8 +63,8 @@ type VerifyExplainLog struct {
 	Insn    *int   `json:"insn"`
 	Text    string `json:"text,omitempty"` // the instruction
 	Reason  string `json:"reason,omitempty"`
-	// Source is the source line where the log ends. History lists the instructions that led to the state of the refused register, oldest
-	// first.
+	// Source is the source line where the log ends. History lists the instructions that led to the
+	// state of the refused register, oldest first.
 	Source    *VerifySource `json:"source,omitempty"`
 	Registers string        `json:"registers,omitempty"`
 	History   []VerifyCause `json:"history,omitempty"`
@@ -79,8 +80,8 @@ func NewVerifyExplainDocument(l *loader.Linked, source string) *VerifyExplainDoc
 	return &VerifyExplainDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Logs: []VerifyExplainLog{}}
 }
 
-// Add adds a log and the program that it is about. The verdict here and its history may be nil; they are used for a log that contains no
-// instructions.
+// Add adds a log and the program that it is about. The verdict here and its history may be nil;
+// they are used for a log that contains no instructions.
 func (d *VerifyExplainDocument) Add(log *klog.Log, lp *loader.LinkedProgram, fits bool, here *verifier.Verdict, history []verifier.Cause) {
 	x := VerifyExplainLog{Line: log.Line, Message: log.Message, Errno: log.Errno, Reason: verifier.Meaning(log.Message), Fits: fits, Here: verdictOf(here)}
 	if n := len(log.Steps); n > 0 {

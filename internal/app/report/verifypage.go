@@ -68,7 +68,8 @@ func (p *reportPage) verdicts(d *VerifyDocument) {
 	}
 }
 
-// verdict writes a verdict with its reason and path. A page that has shown the reason asks for the rest only.
+// verdict writes a verdict with its reason and path. A page that has shown the reason asks for the
+// rest only.
 func (p *reportPage) verdict(v *Verdict, known bool) {
 	if v.Assumes != "" {
 		p.Printf("<p>assumes %s</p>\n", v.Assumes)

@@ -35,7 +35,8 @@ type Job struct {
 	known  bool             // the result is that of an earlier run
 }
 
-// Known gives the job the result of an earlier run with the same input, in which all tests passed: it is neither checked nor run.
+// Known gives the job the result of an earlier run with the same input, in which all tests passed:
+// it is neither checked nor run.
 func (j *Job) Known(cases []report.TestCase) { j.known, j.Suite.Cases = true, cases }
 
 // Passed reports whether the job ran to its end in this process and all tests passed.
@@ -48,16 +49,18 @@ type Verify = func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
 
 // Plan is the configuration that all jobs share.
 type Plan struct {
-	// Open opens a kernel. An [exitcode.Coded] error ends the command; any other error fails only the job.
+	// Open opens a kernel. An [exitcode.Coded] error ends the command; any other error fails only
+	// the job.
 	Open    func(kernels.Source) (*loader.Target, error)
 	Options scenario.Options
 	Seeds   int // seeds per file and target
-	// Verify makes the function that verifies the programs of tests on one kernel. If it is nil, no program is verified.
+	// Verify makes the function that verifies the programs of tests on one kernel. If it is nil, no
+	// program is verified.
 	Verify func() Verify
 }
 
-// Jobs returns the jobs for each file on each of its targets, with the seeds of a target next to each other. sources[i] are the targets of
-// files[i].
+// Jobs returns the jobs for each file on each of its targets, with the seeds of a target next to
+// each other. sources[i] are the targets of files[i].
 func Jobs(files []Chosen, sources [][]kernels.Source, plan Plan) []*Job {
 	var jobs []*Job
 	pool := newPool(plan.Open, plan.Verify)
@@ -259,8 +262,8 @@ func (j *Job) fail(err error) {
 	}
 }
 
-// inlineChain returns a line with the chain of inlined calls that led to the fault, or none. When many programs call the function with the
-// faulting line, the chain shows which call it was.
+// inlineChain returns a line with the chain of inlined calls that led to the fault, or none. When
+// many programs call the function with the faulting line, the chain shows which call it was.
 func inlineChain(object string, linked *loader.Linked, res *scenario.Result) []string {
 	if res.Result == nil || res.Fault == nil || res.Fault.Program == "" {
 		return nil

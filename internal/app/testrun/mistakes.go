@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
-// Mistakes are the mistakes in scenario files, each once, from parsing the files and from opening them on several kernels.
+// Mistakes are the mistakes in scenario files, each once, from parsing the files and from opening
+// them on several kernels.
 type Mistakes struct {
 	files map[string][]foundMistake // by the path of the scenario file
 	seen  map[string]bool
@@ -61,11 +62,12 @@ func (m *Mistakes) add(path string, err error, on string) {
 // Paths returns the files with mistakes, sorted.
 func (m *Mistakes) Paths() []string { return slices.Sorted(maps.Keys(m.files)) }
 
-// Of returns an error with a line for each mistake of a file, sorted by position; nil if it has none.
+// Of returns an error with a line for each mistake of a file, sorted by position; nil if it has
+// none.
 func (m *Mistakes) Of(path string) error { return sorted(m.files[path]) }
 
-// Err returns an error with a line for each mistake, sorted by file and position; nil if there are none. What several files share, such as a
-// file that they include, is in it once.
+// Err returns an error with a line for each mistake, sorted by file and position; nil if there are
+// none. What several files share, such as a file that they include, is in it once.
 func (m *Mistakes) Err() error {
 	var all []foundMistake
 	seen := map[string]bool{}
@@ -80,7 +82,8 @@ func (m *Mistakes) Err() error {
 	return sorted(all)
 }
 
-// Exit returns the exit code of the mistakes: 3 if all of them are about objects that cannot be loaded, else 2.
+// Exit returns the exit code of the mistakes: 3 if all of them are about objects that cannot be
+// loaded, else 2.
 func (m *Mistakes) Exit() int {
 	for _, list := range m.files {
 		for _, f := range list {

@@ -28,8 +28,8 @@ func InParallel(ctx context.Context, n int, do func(i int)) {
 	wg.Wait()
 }
 
-// byKernel returns the order in which jobs run: file order, unless there are more kernels than stay open. Then jobs are grouped by kernel, so
-// that each kernel is opened once.
+// byKernel returns the order in which jobs run: file order, unless there are more kernels than stay
+// open. Then jobs are grouped by kernel, so that each kernel is opened once.
 func byKernel(jobs []*Job) []*Job {
 	if kernelsOf(jobs) <= idleKernels {
 		return jobs

@@ -20,8 +20,9 @@ func IsScenario(path string) bool {
 	return (ext == ".yaml" || ext == ".yml") && filepath.Base(path) != project.Name
 }
 
-// Paths expands an argument to scenario files and to objects that may have tests inside. A directory stands for all files below it, an object
-// for itself and the scenario files beside it. The error names a file that cannot be read.
+// Paths expands an argument to scenario files and to objects that may have tests inside. A
+// directory stands for all files below it, an object for itself and the scenario files beside it.
+// The error names a file that cannot be read.
 func Paths(arg string) (scenarios, objects []string, err error) {
 	info, err := os.Stat(arg)
 	var failed *fs.PathError
@@ -78,9 +79,9 @@ func stem(object string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(object, ".o"), ".bpf")
 }
 
-// mayHaveTests reports whether a file found in a directory is worth opening: it contains the section name of a test, or it is a BPF object
-// truncated before its section names, which must not pass unnoticed. Directories may also contain objects of the host and other unrelated
-// files.
+// mayHaveTests reports whether a file found in a directory is worth opening: it contains the
+// section name of a test, or it is a BPF object truncated before its section names, which must not
+// pass unnoticed. Directories may also contain objects of the host and other unrelated files.
 func mayHaveTests(path string) bool {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -39,8 +39,8 @@ func (p *Pick) mine() bool {
 	return (p.next-1)%p.Shards == p.Shard-1
 }
 
-// Choose selects units of scenario files, and objects. The tests of an object stay together, since they share maps. An object that cannot be
-// used is kept, since its tests are unknown.
+// Choose selects units of scenario files, and objects. The tests of an object stay together, since
+// they share maps. An object that cannot be used is kept, since its tests are unknown.
 func (p *Pick) Choose(files, objects []Input) []Chosen {
 	var out []Chosen
 	for _, f := range files {

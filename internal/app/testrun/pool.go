@@ -13,7 +13,8 @@ import (
 // idleKernels is the number of unused kernels that stay open. A kernel takes about 10 MB.
 const idleKernels = 8
 
-// pool opens kernels for jobs and closes the least recently used ones, so that testing on hundreds of kernels takes the memory of a few.
+// pool opens kernels for jobs and closes the least recently used ones, so that testing on hundreds
+// of kernels takes the memory of a few.
 type pool struct {
 	open   func(kernels.Source) (*loader.Target, error)
 	verify func() Verify

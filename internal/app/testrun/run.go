@@ -9,15 +9,17 @@ import (
 	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
-// keptMemory is how much memory, in bytes, the runners take that jobs keep from their check until they run: the rest of the jobs link their objects
-// a second time. A runner has its machine's memory and keptRunner bytes of its own.
+// keptMemory is how much memory, in bytes, the runners take that jobs keep from their check until
+// they run: the rest of the jobs link their objects a second time. A runner has its machine's
+// memory and keptRunner bytes of its own.
 const (
 	keptMemory = 64 << 20
 	keptRunner = 256 << 10
 )
 
-// Check opens every job to find mistakes in its file, and adds them to those that parsing found, by path. It returns the jobs of the files
-// without mistakes; it has closed the others. A mistake found on several targets is reported once. err means that a target cannot be used.
+// Check opens every job to find mistakes in its file, and adds them to those that parsing found, by
+// path. It returns the jobs of the files without mistakes; it has closed the others. A mistake
+// found on several targets is reported once. err means that a target cannot be used.
 func Check(ctx context.Context, all []*Job, parsing map[string]error) (good []*Job, mistakes *Mistakes, err error) {
 	jobs := byKernel(all)
 	errs := make([]error, len(jobs))
@@ -48,7 +50,8 @@ func Check(ctx context.Context, all []*Job, parsing map[string]error) (good []*J
 	return good, mistakes, nil
 }
 
-// check opens the job. With keep, the runner is kept for the run, and its kernel open, within the limits.
+// check opens the job. With keep, the runner is kept for the run, and its kernel open, within the
+// limits.
 func (j *Job) check(keep bool) error {
 	if j.known {
 		return nil

@@ -18,7 +18,8 @@ const (
 	FlagLowerUp   = 1 << 16
 )
 
-// changeable are the flags that user space sets (__dev_change_flags): IFF_UP, IFF_DEBUG, IFF_NOTRAILERS, IFF_NOARP, IFF_PROMISC, IFF_ALLMULTI, IFF_MULTICAST, IFF_DYNAMIC.
+// changeable are the flags that user space sets (__dev_change_flags): IFF_UP, IFF_DEBUG,
+// IFF_NOTRAILERS, IFF_NOARP, IFF_PROMISC, IFF_ALLMULTI, IFF_MULTICAST, IFF_DYNAMIC.
 const changeable = FlagUp | 1<<2 | 1<<5 | FlagNoARP | 1<<8 | 1<<9 | FlagMulticast | 1<<15
 
 // Operational states of devices (IF_OPER_* in include/uapi/linux/if.h).
@@ -58,7 +59,8 @@ type Device struct {
 type Netkit struct {
 	Primary bool
 	Mode    uint32
-	// Policy decides about packets when no program does: 0 passes and 2 drops them (enum netkit_action).
+	// Policy decides about packets when no program does: 0 passes and 2 drops them (enum
+	// netkit_action).
 	Policy uint32
 }
 
@@ -135,7 +137,8 @@ func (d *Device) DelAddr(a netip.Addr) uapi.Errno {
 	return uapi.EADDRNOTAVAIL
 }
 
-// Change sets the flags in mask to those in flags. The loopback device gets its addresses when it comes up (inetdev_event, init_loopback).
+// Change sets the flags in mask to those in flags. The loopback device gets its addresses when it
+// comes up (inetdev_event, init_loopback).
 func (d *Device) Change(flags, mask uint32) {
 	was := d.Up()
 	mask &= changeable

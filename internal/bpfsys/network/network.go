@@ -1,5 +1,6 @@
-// Package network is the simulated network: namespaces and the devices that tools create in them. It knows names, indices, states and addresses; it does not know the messages
-// of netlink, programs, or packets. Start with [Network].
+// Package network is the simulated network: namespaces and the devices that tools create in them.
+// It knows names, indices, states and addresses; it does not know the messages of netlink,
+// programs, or packets. Start with [Network].
 package network
 
 import (
@@ -24,16 +25,19 @@ const kindLoopback = "loopback"
 // maxName is IFNAMSIZ, the most bytes of a device's name with the NUL behind it.
 const maxName = 16
 
-// firstInode is the inode number of the first namespace that is not the initial one, which has PROC_NET_INIT_INO in kernels.
+// firstInode is the inode number of the first namespace that is not the initial one, which has
+// PROC_NET_INIT_INO in kernels.
 const firstInode = 0xf0000100
 
-// Host tells about the devices of the initial namespace that exist without having been created here. Nil functions mean none.
+// Host tells about the devices of the initial namespace that exist without having been created
+// here. Nil functions mean none.
 type Host struct {
 	Index func(index uint32) bool
 	Name  func(name string) bool
 }
 
-// Network holds the namespaces. Namespace 0 is the initial one; the others are named by the inode numbers of their files.
+// Network holds the namespaces. Namespace 0 is the initial one; the others are named by the inode
+// numbers of their files.
 type Network struct {
 	host    Host
 	spaces  map[uint32]*space
@@ -112,7 +116,8 @@ func (n *Network) named(netns uint32, name string) bool {
 	return n.Named(netns, name) != nil || netns == 0 && n.host.Name != nil && n.host.Name(name)
 }
 
-// Spec describes a device to create. A zero index and an empty name are chosen as the kernel does: the next index, and the pattern's next number.
+// Spec describes a device to create. A zero index and an empty name are chosen as the kernel does:
+// the next index, and the pattern's next number.
 type Spec struct {
 	Kind    string
 	Name    string
@@ -163,7 +168,8 @@ func (n *Network) Add(netns uint32, spec *Spec) (*Device, uapi.Errno) {
 	return d, 0
 }
 
-// plan returns the device of a spec, which is not in the namespace yet. other is one that will be created before it.
+// plan returns the device of a spec, which is not in the namespace yet. other is one that will be
+// created before it.
 func (n *Network) plan(netns uint32, spec *Spec, other *Device) (*Device, uapi.Errno) {
 	if spec == nil {
 		return nil, 0
@@ -234,7 +240,8 @@ func (n *Network) name(netns uint32, spec *Spec, other *Device) (string, uapi.Er
 	return "", uapi.ENFILE
 }
 
-// validName reports whether a device may have a name (dev_valid_name), which may contain %d once for a number.
+// validName reports whether a device may have a name (dev_valid_name), which may contain %d once
+// for a number.
 func validName(name string) bool {
 	if name == "" || len(name) >= maxName || name == "." || name == ".." || strings.ContainsAny(name, "/: \t\n\v\f\r") {
 		return false
@@ -256,7 +263,8 @@ func (n *Network) Rename(d *Device, name string) uapi.Errno {
 	return 0
 }
 
-// Remove removes a device and its peer, and returns both. The loopback device stays (rtnl_delete_link).
+// Remove removes a device and its peer, and returns both. The loopback device stays
+// (rtnl_delete_link).
 func (n *Network) Remove(d *Device) ([]*Device, uapi.Errno) {
 	if d.Kind == kindLoopback {
 		return nil, uapi.EOPNOTSUPP

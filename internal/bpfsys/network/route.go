@@ -47,7 +47,8 @@ type Route struct {
 // maxRoutes limits the routes that a tool can add in a namespace.
 const maxRoutes = 4096
 
-// Routes returns the routes of a namespace for an address family (IPv4 if is4) in the order in which kernels list them: those that follow from devices and addresses, and those that were added.
+// Routes returns the routes of a namespace for an address family (IPv4 if is4) in the order in
+// which kernels list them: those that follow from devices and addresses, and those that were added.
 func (n *Network) Routes(netns uint32, is4 bool) []*Route {
 	s := n.spaces[netns]
 	if s == nil {
@@ -79,7 +80,8 @@ func boolCompare(a, b bool) int {
 	return -1
 }
 
-// routes returns the routes that follow from a device's addresses (fib_add_ifaddr, addrconf_add_dev).
+// routes returns the routes that follow from a device's addresses (fib_add_ifaddr,
+// addrconf_add_dev).
 func (d *Device) routes(is4 bool) (out []*Route) {
 	add := func(to netip.Prefix, r Route) {
 		r.To, r.Device, r.Origin = to, d, OriginKernel
@@ -143,7 +145,8 @@ func (n *Network) Lookup(netns uint32, to netip.Addr) *Route {
 	return nil
 }
 
-// nextHop completes a route's device by its gateway, and checks both (fib_check_nh, ip6_route_check_nh).
+// nextHop completes a route's device by its gateway, and checks both (fib_check_nh,
+// ip6_route_check_nh).
 func (n *Network) nextHop(netns uint32, r *Route) uapi.Errno {
 	unreachable := uapi.ENETUNREACH
 	if !r.To.Addr().Is4() {
@@ -165,7 +168,8 @@ func (n *Network) nextHop(netns uint32, r *Route) uapi.Errno {
 	return 0
 }
 
-// AddRoute adds a route (fib_table_insert, fib6_add). create, exclusive and replace are NLM_F_CREATE, NLM_F_EXCL and NLM_F_REPLACE.
+// AddRoute adds a route (fib_table_insert, fib6_add). create, exclusive and replace are
+// NLM_F_CREATE, NLM_F_EXCL and NLM_F_REPLACE.
 func (n *Network) AddRoute(netns uint32, r Route, create, exclusive, replace bool) uapi.Errno {
 	s := n.spaces[netns]
 	switch {
@@ -205,8 +209,9 @@ func (n *Network) AddRoute(netns uint32, r Route, create, exclusive, replace boo
 	return 0
 }
 
-// DelRoute removes the first route that fits: a zero value fits any, as does the scope RT_SCOPE_NOWHERE (fib_table_delete, ip6_route_del). ours is false if only a route fits that follows from an
-// address.
+// DelRoute removes the first route that fits: a zero value fits any, as does the scope
+// RT_SCOPE_NOWHERE (fib_table_delete, ip6_route_del). ours is false if only a route fits that
+// follows from an address.
 func (n *Network) DelRoute(netns uint32, r Route) (e uapi.Errno, ours bool) {
 	s := n.spaces[netns]
 	if s == nil {
@@ -236,7 +241,8 @@ func (n *Network) Down(d *Device) {
 	}
 }
 
-// Neighbor is the link-layer address of an IP address on a device's link. State is NUD_*, Flags NTF_*.
+// Neighbor is the link-layer address of an IP address on a device's link. State is NUD_*, Flags
+// NTF_*.
 type Neighbor struct {
 	Addr    netip.Addr
 	State   uint16

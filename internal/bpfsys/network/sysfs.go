@@ -8,7 +8,8 @@ import (
 
 // The files of devices in /sys/class/net (net/core/net-sysfs.c).
 
-// counters are the numbers in a device's directory statistics: packets do not travel, so they are 0.
+// counters are the numbers in a device's directory statistics: packets do not travel, so they are
+// 0.
 var counters = []string{
 	"collisions", "multicast", "rx_bytes", "rx_compressed", "rx_crc_errors", "rx_dropped", "rx_errors", "rx_fifo_errors", "rx_frame_errors", "rx_length_errors", "rx_missed_errors", "rx_nohandler",
 	"rx_over_errors", "rx_packets", "tx_aborted_errors", "tx_bytes", "tx_carrier_errors", "tx_compressed", "tx_dropped", "tx_errors", "tx_fifo_errors", "tx_heartbeat_errors", "tx_packets", "tx_window_errors",
@@ -50,7 +51,8 @@ func (d *Device) Link() uint32 {
 
 func hardwareText(a []byte) string { return strings.ReplaceAll(fmt.Sprintf("% x", a), " ", ":") }
 
-// SysDir lists the names in the device's sysfs directory, or in a directory below it. It returns nil if the directory does not exist.
+// SysDir lists the names in the device's sysfs directory, or in a directory below it. It returns
+// nil if the directory does not exist.
 func (d *Device) SysDir(path string) []string {
 	switch path {
 	case "":

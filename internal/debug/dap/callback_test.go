@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCallbacksHaveFrames: a function that a helper calls is a frame above the one that called the helper.
+// TestCallbacksHaveFrames: a function that a helper calls is a frame above the one that called the
+// helper.
 func TestCallbacksHaveFrames(t *testing.T) {
 	c := connect(t)
 	launched(t, c, "examples/loop/loop.bpf.o", nil)

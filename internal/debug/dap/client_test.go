@@ -24,7 +24,8 @@ import (
 
 const root = "../../.."
 
-// launcher opens objects of the repository on the embedded kernel. The option prog is the program, max-insns bounds the run.
+// launcher opens objects of the repository on the embedded kernel. The option prog is the program,
+// max-insns bounds the run.
 func launcher(t testing.TB) Launcher {
 	return Launcher{Options: []string{"prog", "btf", "max-insns"}, Open: func(_ context.Context, object string, options []Option, out io.Writer) (*Launched, error) {
 		data, err := os.ReadFile(filepath.Join(root, filepath.Clean("/"+object)))
@@ -72,7 +73,8 @@ type client struct {
 	conn net.Conn
 	r    *bufio.Reader
 	seq  int
-	// log is the transcript, nil for none; events are those since the last response that was waited for.
+	// log is the transcript, nil for none; events are those since the last response that was waited
+	// for.
 	log    *strings.Builder
 	events []dap.EventMessage
 	ended  chan error

@@ -17,7 +17,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug"
 )
 
-// sourceOf describes a source file of the object: its path, or a reference to the text that is known.
+// sourceOf describes a source file of the object: its path, or a reference to the text that is
+// known.
 func (c *conn) sourceOf(file string) *dap.Source {
 	out := &dap.Source{Name: path.Base(file)}
 	if p := c.s.SourcePath(file); p != "" {
@@ -162,7 +163,8 @@ func (c *conn) disassemble(m *dap.DisassembleRequest) error {
 		first++
 	}
 	out := make([]dap.DisassembledInstruction, 0, a.InstructionCount)
-	// Clients expect as many instructions as they requested: those outside the program are marked as such.
+	// Clients expect as many instructions as they requested: those outside the program are marked
+	// as such.
 	for i := first + a.InstructionOffset; len(out) < a.InstructionCount; i++ {
 		switch {
 		case i < 0:

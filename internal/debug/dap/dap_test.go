@@ -147,7 +147,8 @@ func TestInstructionBreakpoint(t *testing.T) {
 	assert.Equal(t, list[0].InstructionReference, c.top().InstructionPointerReference)
 }
 
-// TestDisassemblyExplainsRelocations: instructions with a CO-RE relocation show what it became on the kernel.
+// TestDisassemblyExplainsRelocations: instructions with a CO-RE relocation show what it became on
+// the kernel.
 func TestDisassemblyExplainsRelocations(t *testing.T) {
 	c := connect(t)
 	launched(t, c, "examples/exec/exec.bpf.o", map[string]any{"stopOnEntry": true})
@@ -369,7 +370,8 @@ func TestClientVanishes(t *testing.T) {
 	}
 }
 
-// TestLaunchArguments: options come by their names, with capitals for hyphens, as texts, numbers, lists and pairs.
+// TestLaunchArguments: options come by their names, with capitals for hyphens, as texts, numbers,
+// lists and pairs.
 func TestLaunchArguments(t *testing.T) {
 	a, err := parseArguments([]byte(`{"object":"x.o","sourceMap":{"/a":"/b","/c":"/d"},"pcap-index":12,"global":["a=1","b=2"],"strict":true,
 		"stopOnExit":true,"__session":1,"type":"bpfrun"}`), []string{"source-map", "pcap-index", "global", "strict"})

@@ -23,8 +23,8 @@ var lies = []string{
 	`"\ud800"`, `"\u0000"`, `"../../../../etc/passwd"`, `"/dev/zero"`, `"((((((((((((((((((((1"`, `"*****************task"`, "[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]", "", "true",
 }
 
-// TestDamagedMessages: a client whose well-framed messages have wrong values, are missing, doubled or out of order, ends neither the server
-// nor its memory.
+// TestDamagedMessages: a client whose well-framed messages have wrong values, are missing, doubled
+// or out of order, ends neither the server nor its memory.
 func TestDamagedMessages(t *testing.T) {
 	l := launcher(t)
 	for seed := range uint64(testsize.Pick(1000, 10, 3)) {

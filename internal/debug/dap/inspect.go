@@ -48,7 +48,8 @@ func (c *conn) handle(ref int) (handle, error) {
 	return c.handles[ref-1], nil
 }
 
-// selectFrame selects a frame by the client's number; 0 is the innermost of the thread that stopped last.
+// selectFrame selects a frame by the client's number; 0 is the innermost of the thread that stopped
+// last.
 func (c *conn) selectFrame(id int) error {
 	if id == 0 {
 		_ = c.s.SelectCPU(c.cpu)

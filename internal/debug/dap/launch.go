@@ -22,7 +22,8 @@ type Launched struct {
 	Program string
 }
 
-// Launcher creates sessions. Open takes options of bpfrun debug; what it writes to out is shown to the user.
+// Launcher creates sessions. Open takes options of bpfrun debug; what it writes to out is shown to
+// the user.
 type Launcher struct {
 	Open func(ctx context.Context, object string, options []Option, out io.Writer) (*Launched, error)
 	// Options are the names of the accepted options.

@@ -16,7 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug/repl"
 )
 
-// TestFlood: a client that sends without waiting gets an answer to each request, and what waits is bounded.
+// TestFlood: a client that sends without waiting gets an answer to each request, and what waits is
+// bounded.
 func TestFlood(t *testing.T) {
 	c := connect(t)
 	launched(t, c, "internal/debug/testdata/long.o", map[string]any{"stopOnEntry": true})
@@ -124,7 +125,8 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// BenchmarkStep is from stop to stop: a step, and what editors ask for after it. BenchmarkStep of package repl is the same by hand.
+// BenchmarkStep is from stop to stop: a step, and what editors ask for after it. BenchmarkStep of
+// package repl is the same by hand.
 func BenchmarkStep(b *testing.B) {
 	c := connect(b)
 	launched(b, c, "internal/debug/testdata/long.o", map[string]any{"stopOnEntry": true})
@@ -142,8 +144,9 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkStepAgainstREPL alternates windows of steps from stop to stop with windows of the command line's own step, on the same program, and
-// reports the best of each: what the machine does besides falls into few windows.
+// BenchmarkStepAgainstREPL alternates windows of steps from stop to stop with windows of the
+// command line's own step, on the same program, and reports the best of each: what the machine does
+// besides falls into few windows.
 func BenchmarkStepAgainstREPL(b *testing.B) {
 	const object, window = "internal/debug/testdata/long.o", 20
 	c := connect(b)

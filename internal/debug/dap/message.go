@@ -6,11 +6,13 @@ import (
 	"github.com/google/go-dap"
 )
 
-// shortMessage is the size in bytes up to which messages are first tried as steps; steps are never longer.
+// shortMessage is the size in bytes up to which messages are first tried as steps; steps are never
+// longer.
 const shortMessage = 512
 
-// decodeMessage decodes a message. Requests to continue dominate the time a user waits, and go-dap parses each message three times to find its type;
-// their arguments are so similar that parsing once is enough.
+// decodeMessage decodes a message. Requests to continue dominate the time a user waits, and go-dap
+// parses each message three times to find its type; their arguments are so similar that parsing
+// once is enough.
 func decodeMessage(data []byte) (dap.Message, error) {
 	if len(data) <= shortMessage {
 		if m := decodeStep(data); m != nil {
@@ -20,7 +22,8 @@ func decodeMessage(data []byte) (dap.Message, error) {
 	return dap.DecodeProtocolMessage(data)
 }
 
-// decodeStep decodes a request to continue. It returns nil for all other messages, and for those that go-dap refuses.
+// decodeStep decodes a request to continue. It returns nil for all other messages, and for those
+// that go-dap refuses.
 func decodeStep(data []byte) dap.Message {
 	var m dap.StepInRequest // its arguments include those of all the others
 	if err := json.Unmarshal(data, &m); err != nil || m.Type != "request" {

@@ -20,7 +20,8 @@ type point struct {
 	reason string // reason for its stops
 }
 
-// group holds the breakpoints that a client sets at once, and its requests, from which they can be recreated.
+// group holds the breakpoints that a client sets at once, and its requests, from which they can be
+// recreated.
 type group[T any] struct {
 	made  []point
 	asked []T
@@ -43,7 +44,8 @@ func (g *group[T]) put(c *conn, want []T, add func(T) (point, dap.Breakpoint)) [
 	return out
 }
 
-// again recreates the breakpoints in another session under their old numbers, and reports the results.
+// again recreates the breakpoints in another session under their old numbers, and reports the
+// results.
 func (g *group[T]) again(c *conn, add func(T) (point, dap.Breakpoint)) {
 	old := g.made
 	g.made = nil // the old session is gone
@@ -68,7 +70,8 @@ type points struct {
 	data  group[dap.DataBreakpoint]
 }
 
-// hit returns the client's numbers of the breakpoints that stopped the program, and the reason of the first.
+// hit returns the client's numbers of the breakpoints that stopped the program, and the reason of
+// the first.
 func (p *points) hit(st *debug.Stop) (ids []int, reason string) {
 	reason = "breakpoint"
 	find := func(in int) {

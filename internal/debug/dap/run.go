@@ -15,7 +15,8 @@ type move struct {
 	step func(context.Context) (*debug.Stop, error)
 	resp dap.ResponseMessage
 	back bool
-	// resume means that it resumes by itself after an interruption. Steps cannot: they depend on where they began.
+	// resume means that it resumes by itself after an interruption. Steps cannot: they depend on
+	// where they began.
 	resume bool
 }
 
@@ -61,7 +62,8 @@ func (c *conn) moves(q request) (m move, ok bool) {
 	return m, true
 }
 
-// execute continues until a stop and reports it. Requests received meanwhile are executed in between.
+// execute continues until a stop and reports it. Requests received meanwhile are executed in
+// between.
 func (c *conn) execute(ctx context.Context, m move) {
 	c.handles = nil
 	c.s.SelectFrame(0)
@@ -98,7 +100,8 @@ func (c *conn) execute(ctx context.Context, m move) {
 	}
 }
 
-// between executes the pending requests while the program runs, and reports whether the program should continue.
+// between executes the pending requests while the program runs, and reports whether the program
+// should continue.
 func (c *conn) between(ctx context.Context) bool {
 	c.running = true
 	defer func() { c.running = false }()

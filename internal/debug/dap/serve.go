@@ -71,8 +71,9 @@ type conn struct {
 	sources   []string
 }
 
-// Serve serves one client until it disconnects, and ends the session. The error is that of the connection: a *[FrameError] if the input violates the
-// protocol, nil if the client disconnected between two messages.
+// Serve serves one client until it disconnects, and ends the session. The error is that of the
+// connection: a *[FrameError] if the input violates the protocol, nil if the client disconnected
+// between two messages.
 func (l Launcher) Serve(ctx context.Context, rw io.ReadWriter) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -178,7 +179,8 @@ func (c *conn) taken(req request) {
 	c.mu.Unlock()
 }
 
-// interrupt interrupts what is running. Unless stop is set, it interrupts only what resumes on its own afterwards.
+// interrupt interrupts what is running. Unless stop is set, it interrupts only what resumes on its
+// own afterwards.
 func (c *conn) interrupt(stop bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,7 +201,8 @@ func (c *conn) send(m dap.Message) {
 // heldFor is the longest time a message is held back for the next one.
 const heldFor = 10 * time.Millisecond
 
-// sendWithNext writes a message together with the next one, if that follows soon: writing dominates the cost of a short step.
+// sendWithNext writes a message together with the next one, if that follows soon: writing dominates
+// the cost of a short step.
 func (c *conn) sendWithNext(m dap.Message) {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
@@ -273,7 +276,8 @@ func answering(req dap.RequestMessage, resp dap.ResponseMessage) dap.ResponseMes
 	return resp
 }
 
-// errorID is an arbitrary ID, which the protocol requires; the text of errors is complete without it.
+// errorID is an arbitrary ID, which the protocol requires; the text of errors is complete without
+// it.
 const errorID = 1
 
 func (c *conn) fail(req *dap.Request, err error) {

@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug"
 )
 
-// Each CPU on which a program was started is a thread, numbered from 1, since clients treat 0 as none. The client decides which program runs: a
-// thread continues or steps while all others are paused.
+// Each CPU on which a program was started is a thread, numbered from 1, since clients treat 0 as
+// none. The client decides which program runs: a thread continues or steps while all others are
+// paused.
 
 // The client's frame numbers hold the CPU in the upper bits.
 const (
@@ -41,7 +42,8 @@ func (c *conn) onThread(id int) error {
 	return fmt.Errorf("there is no thread %d", id)
 }
 
-// threads lists the CPUs on which programs were started or, if there are none, the one on which the first will be.
+// threads lists the CPUs on which programs were started or, if there are none, the one on which the
+// first will be.
 func (c *conn) threads() []dap.Thread {
 	if !c.s.Several() {
 		return []dap.Thread{{Id: threadOf(c.s.Input().CPU), Name: c.threadName()}}
@@ -85,7 +87,8 @@ func threadIn(m dap.RequestMessage) int {
 	return 0
 }
 
-// startOthers starts the programs that a launch request assigns to other CPUs. They stop at their first instructions.
+// startOthers starts the programs that a launch request assigns to other CPUs. They stop at their
+// first instructions.
 func (c *conn) startOthers(ctx context.Context) error {
 	first := c.s.CPU()
 	for _, o := range c.args.onCPU {
@@ -112,7 +115,8 @@ func (c *conn) nextRunning() (int, bool) {
 	return i, i >= 0
 }
 
-// threadEnded reports that the program of a CPU has ended while others have not, and stops at one of those.
+// threadEnded reports that the program of a CPU has ended while others have not, and stops at one
+// of those.
 func (c *conn) threadEnded(ended, next int) {
 	c.sayResult()
 	c.send(&dap.ThreadEvent{Event: event("thread"), Body: dap.ThreadEventBody{Reason: "exited", ThreadId: threadOf(ended)}})

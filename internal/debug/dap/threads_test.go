@@ -22,7 +22,8 @@ func (c *client) evalIn(frame int, expr string) string {
 	return c.ask("evaluate", map[string]any{"expression": expr, "frameId": frame, "context": "watch"}).(*dap.EvaluateResponse).Body.Result
 }
 
-// TestThreads: each CPU is a thread that steps alone; two lose an update, and going back brings it back.
+// TestThreads: each CPU is a thread that steps alone; two lose an update, and going back brings it
+// back.
 func TestThreads(t *testing.T) {
 	c := connect(t)
 	launched(t, c, cpusObject, map[string]any{"prog": "count", "stopOnEntry": true, "onCpu": map[string]string{"1": "count"}})
@@ -88,7 +89,8 @@ func TestThreadWaitsForALock(t *testing.T) {
 	c.event("terminated")
 }
 
-// TestThreadsWithoutDebugging run one after the other; a program started from the console joins those that stand.
+// TestThreadsWithoutDebugging run one after the other; a program started from the console joins
+// those that stand.
 func TestThreadsWithoutDebugging(t *testing.T) {
 	c := connect(t)
 	launched(t, c, cpusObject, map[string]any{"prog": "report", "noDebug": true, "onCpu": map[string]string{"1": "oops"}})

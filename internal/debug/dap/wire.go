@@ -15,7 +15,8 @@ const (
 	maxHeader  = 256     // its header
 )
 
-// FrameError is input that violates the protocol's framing: the start of the next message is unknown, so the connection ends.
+// FrameError is input that violates the protocol's framing: the start of the next message is
+// unknown, so the connection ends.
 type FrameError struct{ Why string }
 
 // Error reports the problem and the expected start of a message.
@@ -47,8 +48,8 @@ func readLine(r *bufio.Reader, most int) (string, error) {
 	return strings.TrimSuffix(string(line[:len(line)-1]), "\r"), nil
 }
 
-// readFrame reads the JSON of one message. It returns io.EOF at the end of the input between two messages, and a *[FrameError] for everything that
-// is not a message.
+// readFrame reads the JSON of one message. It returns io.EOF at the end of the input between two
+// messages, and a *[FrameError] for everything that is not a message.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	length, left := -1, maxHeader
 	for first := true; ; first = false {

@@ -24,7 +24,8 @@ func (pr *Printer) AddressText(addr uint64) string {
 	return text
 }
 
-// AddressName returns the name of an address: an instruction, a stack slot, or a named address of the machine.
+// AddressName returns the name of an address: an instruction, a stack slot, or a named address of
+// the machine.
 func (pr *Printer) AddressName(addr uint64) string {
 	if name := pr.Code.NameOf(addr); name != "" {
 		return name
@@ -38,7 +39,8 @@ func (pr *Printer) AddressName(addr uint64) string {
 	return ""
 }
 
-// stackName names an address in the stack of an activation: "r10-16", with the frame number for callers.
+// stackName names an address in the stack of an activation: "r10-16", with the frame number for
+// callers.
 func (pr *Printer) stackName(addr uint64) (string, bool) {
 	if pr.Now.Idle() {
 		return "", false

@@ -116,7 +116,8 @@ func (vs *Values) arith(op string, a, b uint64, signed bool) (*Value, error) {
 	return nil, fmt.Errorf("unknown operator %s", op)
 }
 
-// pointerArithmetic adds to and subtracts pointers in units of their target's size; ok is false if neither operand is a pointer.
+// pointerArithmetic adds to and subtracts pointers in units of their target's size; ok is false if
+// neither operand is a pointer.
 func (vs *Values) pointerArithmetic(op string, x, y *Value) (v *Value, ok bool, err error) {
 	xt, xp := vs.pointee(x)
 	yt, yp := vs.pointee(y)

@@ -7,8 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/packet"
 )
 
-// CheckNames finds names, members and header fields in an expression that do not exist, however it would be evaluated: also in a part that its
-// present values skip. The error is an *[UnknownError] or a *[SyntaxError].
+// CheckNames finds names, members and header fields in an expression that do not exist, however it
+// would be evaluated: also in a part that its present values skip. The error is an *[UnknownError]
+// or a *[SyntaxError].
 func (ev *Evaluator) CheckNames(n Node) error {
 	ev.checking = true
 	defer func() { ev.checking = false }()
@@ -38,7 +39,8 @@ func (ev *Evaluator) CheckNames(n Node) error {
 	return found
 }
 
-// unlessOtherPacket drops an error about a header that this packet does not have, if some packet can have it.
+// unlessOtherPacket drops an error about a header that this packet does not have, if some packet
+// can have it.
 func (ev *Evaluator) unlessOtherPacket(n Node, err error) error {
 	var unknown *UnknownError
 	if !errors.As(err, &unknown) || unknown.What != "header" {

@@ -26,7 +26,8 @@ func (ty *Types) Declare(t Type) string {
 	return strings.Join(lines, "\n")
 }
 
-// declareMembers appends the members of a struct that begins at bit at; members of anonymous types are written out.
+// declareMembers appends the members of a struct that begins at bit at; members of anonymous types
+// are written out.
 func declareMembers(lines []string, spec *btf.Spec, b *btf.Type, at uint32, depth int) []string {
 	const deepest = 8
 	indent := strings.Repeat("  ", depth-1)

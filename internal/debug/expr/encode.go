@@ -29,7 +29,8 @@ func (vs *Values) encodeInto(v, dst *Value, data []byte) error {
 	return nil
 }
 
-// forAllCPUs returns a value as user space passes it: for per-CPU maps, one copy per CPU, rounded up to 8 bytes.
+// forAllCPUs returns a value as user space passes it: for per-CPU maps, one copy per CPU, rounded
+// up to 8 bytes.
 func (vs *Values) forAllCPUs(m maps.Map, data []byte) []byte {
 	if !m.Spec().Type.PerCPU() {
 		return data
@@ -91,7 +92,8 @@ func (vs *Values) encode(v *Value, t Type, dst []byte) error {
 	return vs.putFitting(dst, n, t)
 }
 
-// networkBits returns the width of a number in network byte order (__be16, __be32, __be64), 0 for other types.
+// networkBits returns the width of a number in network byte order (__be16, __be32, __be64), 0 for
+// other types.
 func networkBits(t Type) uint32 {
 	if t.Spec == nil || t.Ptr > 0 || t.Elems > 0 {
 		return 0
@@ -113,7 +115,8 @@ func (vs *Values) putFitting(dst []byte, n uint64, t Type) error {
 	return nil
 }
 
-// encodeField writes v over the bytes of a packet field: a number, or text in the notation of packets.
+// encodeField writes v over the bytes of a packet field: a number, or text in the notation of
+// packets.
 func (vs *Values) encodeField(v *Value, f packet.Field, data []byte) error {
 	if v.IsText {
 		raw, err := f.Parse(v.Text)

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Evaluator evaluates expressions and assignments. Its scope resolves names. Its state is what the last assignment changed.
+// Evaluator evaluates expressions and assignments. Its scope resolves names. Its state is what the
+// last assignment changed.
 type Evaluator struct {
 	*ground
 	*Printer
@@ -20,8 +21,8 @@ type Evaluator struct {
 	checking bool // only names matter: elements that do not exist are zero
 }
 
-// Eval evaluates an expression in the selected frame without side effects: it refuses assignments. The errors include *[SyntaxError],
-// *[UnknownError], *[UnavailableError] and *[MemoryError].
+// Eval evaluates an expression in the selected frame without side effects: it refuses assignments.
+// The errors include *[SyntaxError], *[UnknownError], *[UnavailableError] and *[MemoryError].
 func (ev *Evaluator) Eval(text string) (*Value, error) {
 	n, err := parseExpr(text, ev.isType, ev.Added)
 	if err != nil {

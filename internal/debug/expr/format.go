@@ -20,8 +20,8 @@ type Printer struct {
 
 // FormatOptions describes how a value is formatted. The zero value is the format of print.
 type FormatOptions struct {
-	// Letter is gdb's format letter: x hexadecimal, d signed, u unsigned, o octal, t binary, c character, s string, a address; 0 depends on the
-	// type.
+	// Letter is gdb's format letter: x hexadecimal, d signed, u unsigned, o octal, t binary, c
+	// character, s string, a address; 0 depends on the type.
 	Letter byte
 	// Full shows every element and member.
 	Full bool
@@ -111,7 +111,8 @@ func (pr *Printer) format(v *Value, opt FormatOptions) string {
 	return b.String()
 }
 
-// formatAs formats an integer as its format letter demands; ok is false for a value that is not an integer.
+// formatAs formats an integer as its format letter demands; ok is false for a value that is not an
+// integer.
 func (pr *Printer) formatAs(v *Value, letter byte) (text string, ok bool) {
 	if letter == 's' {
 		text, err := pr.textOf(v)
@@ -174,7 +175,8 @@ func (pr *Printer) formatAs(v *Value, letter byte) (text string, ok bool) {
 	return "", false
 }
 
-// formatMembersAs formats the members of a plain struct by a format letter; ok is false for kernel objects, which may have unset fields.
+// formatMembersAs formats the members of a plain struct by a format letter; ok is false for kernel
+// objects, which may have unset fields.
 func (pr *Printer) formatMembersAs(v *Value, letter byte) (string, bool) {
 	if strings.IndexByte("xduot", letter) < 0 || v.Kind == InMemory && pr.memberwise(v.Addr) {
 		return "", false
@@ -203,7 +205,8 @@ func (pr *Printer) formatMembersAs(v *Value, letter byte) (string, bool) {
 	return "{" + strings.Join(parts, ", ") + "}", true
 }
 
-// formatPointer formats a pointer with its type and its target: a string, or the name of the object.
+// formatPointer formats a pointer with its type and its target: a string, or the name of the
+// object.
 func (pr *Printer) formatPointer(v *Value) string {
 	addr := pr.Uint(v.Data)
 	el, _ := v.Type.Elem()
@@ -223,7 +226,8 @@ func networkOrder(t Type) bool {
 	return t.Spec.NetworkBits(t.ID) != 0 || t.Spec.Name(t.ID) == "__sum16"
 }
 
-// formatNetwork formats a big-endian integer as stored and, if it has a notation of its own, as files write it: htons(443), 10.0.0.1.
+// formatNetwork formats a big-endian integer as stored and, if it has a notation of its own, as
+// files write it: htons(443), 10.0.0.1.
 func (pr *Printer) formatNetwork(v *Value) string {
 	raw := pr.Uint(v.Data)
 	text := btf.FormatNetwork(pr.m.Memory().ByteOrder(), uint32(len(v.Data)*8), raw)
@@ -233,7 +237,8 @@ func (pr *Printer) formatNetwork(v *Value) string {
 	return fmt.Sprintf("%d (%s)", raw, text)
 }
 
-// formatIPv6 formats the address in a struct in6_addr of kernel memory; ok is false for other values, and where bytes are not yet set.
+// formatIPv6 formats the address in a struct in6_addr of kernel memory; ok is false for other
+// values, and where bytes are not yet set.
 func (pr *Printer) formatIPv6(v *Value) (text string, ok bool) {
 	if v.Type.Spec == nil || v.Type.Ptr > 0 || v.Type.Elems > 0 || v.Kind != InMemory || !v.Type.Spec.IsIPv6(v.Type.ID) || !pr.memberwise(v.Addr) {
 		return "", false
@@ -248,7 +253,8 @@ func (pr *Printer) formatIPv6(v *Value) (text string, ok bool) {
 	return a.String(), err == nil
 }
 
-// formatKernel formats the members of a kernel object that have a value, and the number of the others.
+// formatKernel formats the members of a kernel object that have a value, and the number of the
+// others.
 func (pr *Printer) formatKernel(v *Value, opt FormatOptions) string {
 	base := v.Type.base()
 	var parts []string

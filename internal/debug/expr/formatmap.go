@@ -22,7 +22,8 @@ func (pr *Printer) formatMap(v *Value, opt FormatOptions) string {
 	return "{" + strings.Join(lines, ", ") + "}"
 }
 
-// MapEntries formats a map, one line per element and at most most lines; more is the number of elements left out.
+// MapEntries formats a map, one line per element and at most most lines; more is the number of
+// elements left out.
 func (pr *Printer) MapEntries(v *Value, most int) (lines []string, more int) {
 	return pr.mapEntries(v, most, FormatOptions{})
 }

@@ -26,19 +26,22 @@ type offsetNode struct {
 
 // Function is a function that a user of an [Evaluator] adds to expressions.
 type Function struct {
-	// Args is the number of its arguments, of which Optional at the end may be missing; these are names of members.
+	// Args is the number of its arguments, of which Optional at the end may be missing; these are
+	// names of members.
 	Args, Optional int
 	// Do evaluates a call. The call is the same Node each time the expression is evaluated.
 	Do func(call Node, args []Node) (*Value, error)
 }
 
-// function is a function of expressions; it computes what the macro of the same name in BPF programs does.
+// function is a function of expressions; it computes what the macro of the same name in BPF
+// programs does.
 type function struct {
 	typ string // type of the result
 	do  func(order binary.ByteOrder, v uint64) uint64
 }
 
-// network returns a conversion between the program's and network byte order, which is its own inverse.
+// network returns a conversion between the program's and network byte order, which is its own
+// inverse.
 func network(size int) func(binary.ByteOrder, uint64) uint64 {
 	return func(order binary.ByteOrder, v uint64) uint64 {
 		if endian.IsBig(order) {

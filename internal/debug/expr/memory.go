@@ -11,15 +11,16 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Memory reads and writes simulated memory for the debugger: accesses are not logged and trigger no watchpoints. Its state is the snapshot that the
-// machine returns to after inspection created objects.
+// Memory reads and writes simulated memory for the debugger: accesses are not logged and trigger no
+// watchpoints. Its state is the snapshot that the machine returns to after inspection created
+// objects.
 type Memory struct {
 	*ground
 	clean *machine.Snapshot // the run's own state, while inspection has added objects to it
 	// changing means that an assignment is in progress, whose effects stay.
 	changing bool
-	// InPlace means that nothing restores the state before inspection: what evaluation makes in the kernel stays, and lookups in maps are those of
-	// user space.
+	// InPlace means that nothing restores the state before inspection: what evaluation makes in the
+	// kernel stays, and lookups in maps are those of user space.
 	InPlace bool
 	// AfterFault reports whether the run ended with a fault. Freed memory is then readable.
 	AfterFault func() bool
@@ -28,7 +29,8 @@ type Memory struct {
 	trace   *Trace // records what an evaluation reads, nil for none
 }
 
-// ReadMemory reads up to n bytes from addr, as far as they are readable; the error is that of the first byte.
+// ReadMemory reads up to n bytes from addr, as far as they are readable; the error is that of the
+// first byte.
 func (mo *Memory) ReadMemory(addr uint64, n int) ([]byte, error) {
 	out := make([]byte, min(max(n, 0), maxRead))
 	if err := mo.Peek(addr, out); err == nil {
@@ -71,8 +73,8 @@ func (mo *Memory) StringAt(addr uint64) (string, error) {
 	return string(out), nil
 }
 
-// memberwise reports whether structs at an address are read member by member: kernel objects, which show only set fields, computed contexts, and
-// packets.
+// memberwise reports whether structs at an address are read member by member: kernel objects, which
+// show only set fields, computed contexts, and packets.
 func (mo *Memory) memberwise(addr uint64) bool {
 	mo.followed(addr, 0)
 	r := mo.m.Memory().Find(addr)
@@ -130,7 +132,8 @@ func (mo *Memory) SectionBase(def *loader.Map) (uint64, error) {
 	return addr, nil
 }
 
-// look prepares for reads that may create objects: it records the state, which Unlook restores before anything is executed or changed.
+// look prepares for reads that may create objects: it records the state, which Unlook restores
+// before anything is executed or changed.
 func (mo *Memory) look() {
 	mo.Elsewhere()
 	if mo.clean == nil {
@@ -154,7 +157,8 @@ func (mo *Memory) Looking() {
 	}
 }
 
-// kernelOwned reports whether memory has the layout of the kernel's types: kernel objects and program contexts.
+// kernelOwned reports whether memory has the layout of the kernel's types: kernel objects and
+// program contexts.
 func (mo *Memory) kernelOwned(addr uint64) bool {
 	mo.followed(addr, 0)
 	if mo.m.Kernel().ObjectAt(addr) != nil {
@@ -173,7 +177,8 @@ func (mo *Memory) PutUint(b []byte, v uint64) { endian.PutUint(mo.m.Memory().Byt
 // maxRead limits the bytes that one value reads.
 const maxRead = 1 << 20
 
-// isView reports whether memory is a context whose fields are computed on each read (xdp_md, __sk_buff).
+// isView reports whether memory is a context whose fields are computed on each read (xdp_md,
+// __sk_buff).
 func (mo *Memory) isView(addr uint64) bool {
 	mo.followed(addr, 0)
 	r := mo.m.Memory().Find(addr)
@@ -183,8 +188,9 @@ func (mo *Memory) isView(addr uint64) bool {
 // maxAddr is the highest address.
 const maxAddr = math.MaxUint64
 
-// Peek reads memory for the debugger: the access is not logged and triggers no watchpoint. The error is a *[MemoryError], or a *[mem.Fault] for a
-// range that wraps around the end of the address space.
+// Peek reads memory for the debugger: the access is not logged and triggers no watchpoint. The
+// error is a *[MemoryError], or a *[mem.Fault] for a range that wraps around the end of the address
+// space.
 func (mo *Memory) Peek(addr uint64, p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -266,7 +272,8 @@ func (mo *Memory) pointerAt(addr uint64) (uint64, error) {
 // Forget drops the state recorded before inspection, because another state replaces it.
 func (mo *Memory) Forget() { mo.clean = nil }
 
-// Released notes, after a fault, that the memory at addr was freed and shows its last contents; "" for other memory.
+// Released notes, after a fault, that the memory at addr was freed and shows its last contents; ""
+// for other memory.
 func (mo *Memory) Released(addr uint64) string {
 	if !mo.AfterFault() {
 		return ""

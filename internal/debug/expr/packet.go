@@ -23,7 +23,8 @@ func (vs *Values) packetByte(x *Value, i uint64) (*Value, error) {
 	return vs.At(vs.Basic.Named("unsigned char"), x.Addr+i)
 }
 
-// kernelStructs are the kernel's header structs, whose members are accepted in addition to the fields.
+// kernelStructs are the kernel's header structs, whose members are accepted in addition to the
+// fields.
 var kernelStructs = map[string]string{
 	"eth": "ethhdr", "vlan": "vlan_hdr", "qinq": "vlan_hdr", "arp": "arphdr", "ip": "iphdr", "ip6": "ipv6hdr", "icmp": "icmphdr",
 	"icmp6": "icmp6hdr", "tcp": "tcphdr", "udp": "udphdr", "sctp": "sctphdr",
@@ -87,7 +88,8 @@ func (vs *Values) otherLayer(x *Value, n uint64) (*Value, error) {
 	return vs.packetLayer(pkt, fmt.Sprintf("%s[%d]", x.Layer.layer.Name, n))
 }
 
-// layerField evaluates pkt.LAYER.NAME: a field by its packet name, or a member of the kernel's struct.
+// layerField evaluates pkt.LAYER.NAME: a field by its packet name, or a member of the kernel's
+// struct.
 func (vs *Values) layerField(x *Value, name string) (*Value, bool) {
 	f, ok := x.Layer.layer.Field(x.Layer.whole, name)
 	if !ok {

@@ -83,8 +83,8 @@ type parser struct {
 	added  map[string]Function
 }
 
-// parseExpr parses an expression; isType tells type names from other names, added are functions that it may call besides the usual ones. The error is
-// a *[SyntaxError].
+// parseExpr parses an expression; isType tells type names from other names, added are functions
+// that it may call besides the usual ones. The error is a *[SyntaxError].
 func parseExpr(text string, isType func(string) bool, added map[string]Function) (Node, error) {
 	if len(text) > maxExpr {
 		return nil, &SyntaxError{text, 0, "expression too long"}

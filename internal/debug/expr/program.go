@@ -44,7 +44,8 @@ func (vs *Values) Constant(name string) (*Value, bool, error) {
 	return nil, false, nil
 }
 
-// ContextOf returns the context of a program as a pointer: to the type that the program declares, else to the kernel's.
+// ContextOf returns the context of a program as a pointer: to the type that the program declares,
+// else to the kernel's.
 func (vs *Values) ContextOf(p *loader.LinkedProgram, c *kernel.Context) (*Value, error) {
 	if spec := vs.linked.Object.BTF; spec != nil {
 		if fn, err := spec.Type(p.FuncType); err == nil && fn.Kind == btf.KindFunc {

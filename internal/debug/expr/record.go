@@ -67,7 +67,8 @@ func IsSender(m maps.Map) bool {
 	return false
 }
 
-// RecordElement evaluates m[N] of a ring or perf buffer: record N of the run, in the type that matches it.
+// RecordElement evaluates m[N] of a ring or perf buffer: record N of the run, in the type that
+// matches it.
 func (vs *Values) RecordElement(x *Value, n uint64) (*Value, error) {
 	def := vs.DefOf(x.Map)
 	if def == nil {

@@ -21,7 +21,8 @@ type Activity interface {
 	PacketNow() (addr uint64, data []byte, ok bool)
 	// PacketStart returns the kind of header that packets of the running program begin with.
 	PacketStart() packet.Start
-	// Sent returns the records of a ring or perf buffer in a run that has ended; ok is false before the end.
+	// Sent returns the records of a ring or perf buffer in a run that has ended; ok is false before
+	// the end.
 	Sent(def *loader.Map) (records [][]byte, ok bool)
 }
 
@@ -46,7 +47,8 @@ func NewEvaluator() *Evaluator {
 	return &Evaluator{ground: g, Printer: &Printer{ground: g, Values: v}}
 }
 
-// Use makes the evaluator work on a machine. dwarf holds the types of the object's DWARF, nil without.
+// Use makes the evaluator work on a machine. dwarf holds the types of the object's DWARF, nil
+// without.
 func (ev *Evaluator) Use(m *machine.Machine, dwarf *btf.Spec) error {
 	basic, err := newBasicTypes(m.Memory().ByteOrder(), m.Memory().PointerSize())
 	if err != nil {

@@ -6,10 +6,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
-// Trace is what a value was evaluated from: the registers and bytes of memory that the evaluation read. As long as they stay the same, evaluating
-// again would give the same value, unless the trace is Open.
+// Trace is what a value was evaluated from: the registers and bytes of memory that the evaluation
+// read. As long as they stay the same, evaluating again would give the same value, unless the trace
+// is Open.
 type Trace struct {
-	// Open means that the value followed from more than registers and plain memory: a kernel object, a map, the packet, a position.
+	// Open means that the value followed from more than registers and plain memory: a kernel
+	// object, a map, the packet, a position.
 	Open bool
 
 	memory *mem.Memory
@@ -26,7 +28,8 @@ type tracedReg struct {
 
 type tracedBytes struct{ now, was []byte }
 
-// maxTraced limits the bytes that a trace keeps: a larger value is cheaper to evaluate than to follow.
+// maxTraced limits the bytes that a trace keeps: a larger value is cheaper to evaluate than to
+// follow.
 const maxTraced = 1 << 12
 
 // nullPage is the size of the first page, in which nothing ever is.
@@ -62,7 +65,8 @@ func (mo *Memory) Same(tr *Trace) bool {
 	return true
 }
 
-// Elsewhere notes that the value being evaluated follows from something that a trace does not record.
+// Elsewhere notes that the value being evaluated follows from something that a trace does not
+// record.
 func (mo *Memory) Elsewhere() {
 	if mo.trace != nil {
 		mo.trace.Open = true
@@ -78,8 +82,9 @@ func (mo *Memory) FrameReg(frame, n int) (v uint64, known bool) {
 	return v, known
 }
 
-// followed notes that a value follows from n bytes at addr; 0 if only from what kind of memory is there. Plain memory stays what it is during an
-// epoch; what a kernel object, a context or no memory at all becomes is not followed.
+// followed notes that a value follows from n bytes at addr; 0 if only from what kind of memory is
+// there. Plain memory stays what it is during an epoch; what a kernel object, a context or no
+// memory at all becomes is not followed.
 func (mo *Memory) followed(addr uint64, n int) {
 	tr := mo.trace
 	if tr == nil || tr.Open {

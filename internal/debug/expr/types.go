@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Types finds types by name: in the object's BTF, the kernel's BTF, and the object's DWARF. Its state is fixed for a kernel.
+// Types finds types by name: in the object's BTF, the kernel's BTF, and the object's DWARF. Its
+// state is fixed for a kernel.
 type Types struct {
 	*ground
 	Basic     *basicTypes
@@ -73,7 +74,8 @@ func (ty *Types) bytesType(n int) Type {
 	return t
 }
 
-// Type is the type of a value: a BTF type, with the pointers and the array that the expression applied to it.
+// Type is the type of a value: a BTF type, with the pointers and the array that the expression
+// applied to it.
 type Type struct {
 	Spec *btf.Spec
 	ID   btf.ID
@@ -101,7 +103,8 @@ func (t Type) String() string {
 	return text
 }
 
-// base returns the BTF type without typedefs and qualifiers, ignoring the pointers and the array applied to it.
+// base returns the BTF type without typedefs and qualifiers, ignoring the pointers and the array
+// applied to it.
 func (t Type) base() *btf.Type {
 	if t.Spec == nil {
 		return &btf.Type{}
@@ -178,7 +181,8 @@ func (t Type) IsChar() bool {
 	return b.Kind == btf.KindInt && b.Size == 1 && (b.Int.Encoding&btf.IntChar != 0 || strings.HasSuffix(b.Name, "char") && b.Name != "unsigned char")
 }
 
-// Specs returns the BTFs to search for types, in order: the object's, the kernel's, its modules', and the one built from the object's DWARF.
+// Specs returns the BTFs to search for types, in order: the object's, the kernel's, its modules',
+// and the one built from the object's DWARF.
 func (ty *Types) Specs() []*btf.Spec {
 	var out []*btf.Spec
 	if sp := ty.linked.Object.BTF; sp != nil {
@@ -214,7 +218,8 @@ var tagKinds = map[string][]btf.Kind{
 	"": {btf.KindTypedef, btf.KindInt, btf.KindFloat, btf.KindStruct, btf.KindUnion, btf.KindEnum, btf.KindEnum64},
 }
 
-// FindType returns the type with a name: "struct task_struct", "u32". The object's types take precedence over the kernel's.
+// FindType returns the type with a name: "struct task_struct", "u32". The object's types take
+// precedence over the kernel's.
 func (ty *Types) FindType(tag, name string) (Type, error) {
 	if tag == "" {
 		if id, ok := ty.Basic.byName[name]; ok {
@@ -235,7 +240,8 @@ func (ty *Types) FindType(tag, name string) (Type, error) {
 	return Type{}, &UnknownError{What: what, Name: name, Nearest: Near(name, ty.TypeNames(tag, name[:min(1, len(name))]))}
 }
 
-// TypeNames lists the types of a kind ("struct", "union", "enum", "" for typedefs) whose names begin with prefix.
+// TypeNames lists the types of a kind ("struct", "union", "enum", "" for typedefs) whose names
+// begin with prefix.
 func (ty *Types) TypeNames(tag, prefix string) []string {
 	seen := map[string]bool{}
 	kinds := tagKinds[tag]

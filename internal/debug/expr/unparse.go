@@ -92,8 +92,9 @@ func (t typeName) String() string {
 	return s
 }
 
-// EachOperand calls f for the parts of an expression that have values of their own: names, registers, members, elements and calls, outermost
-// first. What is inside one of them is not visited.
+// EachOperand calls f for the parts of an expression that have values of their own: names,
+// registers, members, elements and calls, outermost first. What is inside one of them is not
+// visited.
 func EachOperand(n Node, f func(Node)) {
 	switch n := n.(type) {
 	case *unaryNode:

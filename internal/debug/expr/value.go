@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/packet"
 )
 
-// Values operates on values: conversions, members, elements, arithmetic. It has no state of its own; it reads memory and asks the run for its packet
-// and records.
+// Values operates on values: conversions, members, elements, arithmetic. It has no state of its
+// own; it reads memory and asks the run for its packet and records.
 type Values struct {
 	*ground
 	*Types
@@ -21,7 +21,8 @@ type Values struct {
 	Now Activity
 }
 
-// Deref returns the target of a pointer or the first element of an array; an entire map or packet is returned unchanged.
+// Deref returns the target of a pointer or the first element of an array; an entire map or packet
+// is returned unchanged.
 func (vs *Values) Deref(v *Value) (*Value, error) {
 	if v.Kind == WholeMap || v.Kind == WholePacket {
 		return v, nil
@@ -51,7 +52,8 @@ func (vs *Values) address(v *Value) (*Value, error) {
 	return vs.PointerTo(v.Type, v.Addr), nil
 }
 
-// promoted reports whether C's integer promotion makes a value signed: unsigned types smaller than 64 bits fit in a signed one.
+// promoted reports whether C's integer promotion makes a value signed: unsigned types smaller than
+// 64 bits fit in a signed one.
 func (vs *Values) promoted(v *Value, signed bool) bool {
 	return signed || v.Type.Kind() != btf.KindPtr && len(v.Data) > 0 && len(v.Data) < 8
 }
@@ -71,7 +73,8 @@ func (vs *Values) stride(t Type) uint64 {
 	return 1
 }
 
-// textOf returns the string in a string constant, in a character array, or at a pointer to characters.
+// textOf returns the string in a string constant, in a character array, or at a pointer to
+// characters.
 func (vs *Values) textOf(v *Value) (string, error) {
 	switch {
 	case v.IsText:
@@ -138,12 +141,13 @@ func (vs *Values) findMember(x *Value, name string) (btf.Field, error) {
 	case x.Layer != nil:
 		return f, &UnknownError{What: "field", Name: name, In: x.Name, Nearest: Near(name, vs.LayerNames(x))}
 	}
-	// Only names of the layout are accepted: names that only the object's declaration has (flavors, renamed members) are not resolved.
+	// Only names of the layout are accepted: names that only the object's declaration has (flavors,
+	// renamed members) are not resolved.
 	return f, &UnknownError{What: "member", Name: name, In: vs.typeIn(x.Type), Nearest: Near(name, x.Type.Spec.MemberNames(x.Type.ID))}
 }
 
-// memberOfUnreadable returns the member of a struct that cannot be read as a whole: the member if it can be read, otherwise the reason, which is
-// that it does not exist, or about its own bytes.
+// memberOfUnreadable returns the member of a struct that cannot be read as a whole: the member if
+// it can be read, otherwise the reason, which is that it does not exist, or about its own bytes.
 func (vs *Values) memberOfUnreadable(x *Value, name string, reason error) (*Value, error) {
 	t, _ := x.Type.Elem()
 	addr := vs.Uint(x.Data)
@@ -250,8 +254,8 @@ func (vs *Values) Sized(name string, n uint64, t Type) (*Value, error) {
 	return &Value{Type: t, Data: b[:size]}, nil
 }
 
-// LayoutAt returns the type that describes the layout of a struct at addr: kernel objects have the layout of the kernel's type, whatever the object
-// declares.
+// LayoutAt returns the type that describes the layout of a struct at addr: kernel objects have the
+// layout of the kernel's type, whatever the object declares.
 func (vs *Values) LayoutAt(t Type, addr uint64) Type {
 	target := vs.linked.Target.BTF
 	if target == nil || t.Ptr > 0 || t.Spec == nil || t.Spec == target {
@@ -466,7 +470,8 @@ func (vs *Values) At(t Type, addr uint64) (*Value, error) {
 		return vs.viewField(v)
 	}
 	if t.IsComposite() {
-		// Members are read on demand: reading an entire kernel object would create every object that it points to.
+		// Members are read on demand: reading an entire kernel object would create every object
+		// that it points to.
 		if err := vs.present(addr, v.Data); err != nil {
 			return nil, err
 		}
@@ -475,7 +480,8 @@ func (vs *Values) At(t Type, addr uint64) (*Value, error) {
 	return v, vs.Peek(addr, v.Data)
 }
 
-// viewField reads a field of a computed context as the program would. Packet addresses are wider than the fields they are read from.
+// viewField reads a field of a computed context as the program would. Packet addresses are wider
+// than the fields they are read from.
 func (vs *Values) viewField(v *Value) (*Value, error) {
 	switch n := len(v.Data); {
 	case v.Type.IsComposite(), v.Type.Kind() == btf.KindArray:

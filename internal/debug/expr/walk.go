@@ -15,8 +15,8 @@ type walked struct {
 	err     error // why the walk stopped before the end of the list
 }
 
-// evalWalk evaluates list_for_each(HEAD, TYPE, MEMBER): the entries of a kernel list, or a member of each. HEAD is the list_head or hlist_head, or
-// its address.
+// evalWalk evaluates list_for_each(HEAD, TYPE, MEMBER): the entries of a kernel list, or a member
+// of each. HEAD is the list_head or hlist_head, or its address.
 func (ev *Evaluator) evalWalk(n *walkNode) (*Value, error) {
 	ev.Elsewhere()
 	head, err := ev.EvalNode(n.head)
@@ -67,7 +67,8 @@ func (ev *Evaluator) evalWalk(n *walkNode) (*Value, error) {
 	return v, nil
 }
 
-// hasPath returns an error if a member path exists neither in a struct's own layout nor in that of the kernel's type of the same name.
+// hasPath returns an error if a member path exists neither in a struct's own layout nor in that of
+// the kernel's type of the same name.
 func (ev *Evaluator) hasPath(t Type, path string) error {
 	_, first := t.Spec.ResolvePath(t.ID, path)
 	if first == nil {

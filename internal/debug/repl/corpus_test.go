@@ -77,12 +77,14 @@ reverse-continue
 reverse-finish
 `
 
-// without makes debug information of an object invisible: sections whose names begin so are called something else.
+// without makes debug information of an object invisible: sections whose names begin so are called
+// something else.
 func without(data []byte, sections string) []byte {
 	return bytes.ReplaceAll(data, []byte(sections), []byte("-"+sections[1:]))
 }
 
-// travel takes the programs of an object through the tour: nothing may panic, and what goes back arrives.
+// travel takes the programs of an object through the tour: nothing may panic, and what goes back
+// arrives.
 func travel(t *testing.T, target *loader.Target, path string, data []byte) (programs int) {
 	t.Helper()
 	obj, err := loader.OpenBytes(filepath.Base(path), data)
@@ -176,7 +178,8 @@ func big(t testing.TB) []byte {
 	return data
 }
 
-// TestBigProgram: the tour through a program of more than 60,000 instructions, with all, without DWARF, and without any line information.
+// TestBigProgram: the tour through a program of more than 60,000 instructions, with all, without
+// DWARF, and without any line information.
 func TestBigProgram(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 
 var generated = regexp.MustCompile(`(?s)<!-- (commands|transcript (\S+)(?: on (\S+))?\n(.*?))\s*-->\n.*?<!-- end -->\n`)
 
-// TestDocumentation makes the generated parts of docs/debugger.md again, the table of commands and the transcripts, and compares;
-// -update writes them.
+// TestDocumentation makes the generated parts of docs/debugger.md again, the table of commands and
+// the transcripts, and compares; -update writes them.
 func TestDocumentation(t *testing.T) {
 	file := filepath.Join(root, "docs", "debugger.md")
 	old, err := os.ReadFile(file)

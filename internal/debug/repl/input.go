@@ -10,8 +10,9 @@ import (
 	"github.com/chzyer/readline"
 )
 
-// input is what the readline library reads from: the keys, and a rune after each resize. The library edits the line in a goroutine of its own, which
-// must also be the one that learns the new width and draws the line again; a rune in its input is the way to reach it.
+// input is what the readline library reads from: the keys, and a rune after each resize. The
+// library edits the line in a goroutine of its own, which must also be the one that learns the new
+// width and draws the line again; a rune in its input is the way to reach it.
 type input struct {
 	keys    io.Reader
 	read    chan chunk // one read of keys
@@ -40,7 +41,8 @@ func (r *input) resized() {
 	}
 }
 
-// Read returns keys, or the rune of a resize. It removes NUL bytes, which Ctrl-Space sends: the library treats them as the end of its input.
+// Read returns keys, or the rune of a resize. It removes NUL bytes, which Ctrl-Space sends: the
+// library treats them as the end of its input.
 func (r *input) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
 		if !r.reading {
@@ -71,8 +73,10 @@ func (r *input) Read(p []byte) (int, error) {
 // Close leaves the keys open: they are the caller's.
 func (r *input) Close() error { return nil }
 
-// onRune returns the library's filter of runes: for each resize it calls f, in the goroutine that edits the line. The library then sees Ctrl-G, which
-// ends a search or a completion and does nothing else. (A rune that is dropped would leave the library reading while the next command runs.)
+// onRune returns the library's filter of runes: for each resize it calls f, in the goroutine that
+// edits the line. The library then sees Ctrl-G, which ends a search or a completion and does
+// nothing else. (A rune that is dropped would leave the library reading while the next command
+// runs.)
 func onRune(f func()) func(rune) (rune, bool) {
 	return func(c rune) (rune, bool) {
 		if c != resizeRune {

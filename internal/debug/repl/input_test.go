@@ -24,7 +24,8 @@ func TestNULIsNoEndOfInput(t *testing.T) {
 	assert.ErrorIs(t, err, io.EOF)
 }
 
-// TestResizeInterruptsRead: a resize ends a read that waits for keys, any number before the next read counts once, and no key is lost.
+// TestResizeInterruptsRead: a resize ends a read that waits for keys, any number before the next
+// read counts once, and no key is lost.
 func TestResizeInterruptsRead(t *testing.T) {
 	keys, keyboard := io.Pipe()
 	in := newInput(keys)

@@ -36,8 +36,9 @@ func (r *REPL) interactive(ctx context.Context) error {
 		return err
 	}
 	defer rl.Close()
-	// Commands write directly to the terminal, which is in cooked mode while no line is read. The library's writer may assume that a line is still
-	// being read, and insert the prompt between two pieces of output.
+	// Commands write directly to the terminal, which is in cooked mode while no line is read. The
+	// library's writer may assume that a line is still being read, and insert the prompt between
+	// two pieces of output.
 	r.screen = &screen{out: r.cfg.Out, size: r.size}
 	defer r.screen.turn(false)
 	defer onResize(func() {
@@ -50,7 +51,8 @@ func (r *REPL) interactive(ctx context.Context) error {
 		line, err := rl.Readline()
 		return err == nil && !strings.HasPrefix(strings.TrimSpace(line), "q")
 	}
-	// Handle interrupts during the entire session: one just before or after a command would otherwise end it.
+	// Handle interrupts during the entire session: one just before or after a command would
+	// otherwise end it.
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)

@@ -16,7 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// terminalObject in the environment makes the test binary a debugger on its terminal, for the tests that script one.
+// terminalObject in the environment makes the test binary a debugger on its terminal, for the tests
+// that script one.
 const terminalObject = "BPFRUN_TEST_TERMINAL"
 
 func TestMain(m *testing.M) {

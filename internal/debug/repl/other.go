@@ -117,7 +117,8 @@ func (r *REPL) Do(line []rune, pos int) (ends [][]rune, length int) {
 // maxOffered is the largest number of completions offered at once.
 const maxOffered = 200
 
-// Complete returns the possible continuations of the text before the cursor, and how many of its last characters the completions share.
+// Complete returns the possible continuations of the text before the cursor, and how many of its
+// last characters the completions share.
 func (r *REPL) Complete(text string) (ends []string, length int) {
 	text = strings.TrimLeft(text, " \t")
 	word, args := text, ""

@@ -48,7 +48,8 @@ func layOut(b *strings.Builder, text string, level int) {
 	b.WriteString("\n" + strings.Repeat("  ", level) + tail)
 }
 
-// aggregate splits a value at the brackets of its first aggregate, if that extends to the end: "x = {" "a = 1" "}".
+// aggregate splits a value at the brackets of its first aggregate, if that extends to the end: "x =
+// {" "a = 1" "}".
 func aggregate(text string) (head, inner, tail string, ok bool) {
 	quote := byte(0)
 	for i := 0; i < len(text); i++ {

@@ -1,7 +1,9 @@
-// Package repl is the debugger's command line: it reads commands, executes them with a debug.Session, and reports the results. It reads from a
-// terminal with line editing, history and completion, or from a pipe or file.
+// Package repl is the debugger's command line: it reads commands, executes them with a
+// debug.Session, and reports the results. It reads from a terminal with line editing, history and
+// completion, or from a pipe or file.
 //
-// Start from [New] and [REPL.Run]. All commands are in one table, from which help and the documentation are generated.
+// Start from [New] and [REPL.Run]. All commands are in one table, from which help and the
+// documentation are generated.
 package repl
 
 import (
@@ -169,8 +171,9 @@ func (r *REPL) interruptible(ctx context.Context, interrupts <-chan os.Signal, l
 	return r.Execute(run, line)
 }
 
-// Execute executes one command line and the commands of the breakpoints it stops at. An empty line repeats the last command if that command is
-// repeatable. Canceling the context interrupts execution.
+// Execute executes one command line and the commands of the breakpoints it stops at. An empty line
+// repeats the last command if that command is repeatable. Canceling the context interrupts
+// execution.
 func (r *REPL) Execute(ctx context.Context, line string) error {
 	line = strings.TrimSpace(line)
 	if r.collecting != nil {
@@ -230,7 +233,8 @@ func (r *REPL) one(ctx context.Context, line string) error {
 	return c.run(r, ctx, args)
 }
 
-// splitCommand splits off the first word; a slash and what follows belong to the arguments, as in p/x.
+// splitCommand splits off the first word; a slash and what follows belong to the arguments, as in
+// p/x.
 func splitCommand(line string) (word, args string) {
 	i := 0
 	for i < len(line) && line[i] != ' ' && line[i] != '\t' && line[i] != '/' {

@@ -27,7 +27,8 @@ var update = rewrite.Flag
 
 const root = "../../.."
 
-// session opens an object of the repository on the embedded kernel, as the command line would with --seed 1.
+// session opens an object of the repository on the embedded kernel, as the command line would with
+// --seed 1.
 func session(t testing.TB, path string) *debug.Session { return sessionOn(t, "embedded", path) }
 
 // sessionOn is session on another kernel of the repository.
@@ -89,7 +90,8 @@ func transcriptOn(t testing.TB, kernel, path, commands string) string {
 	return out.String()
 }
 
-// TestTranscripts runs testdata/NAME.cmd, whose first line names the object, and compares with NAME.golden.
+// TestTranscripts runs testdata/NAME.cmd, whose first line names the object, and compares with
+// NAME.golden.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.cmd")
 	require.NoError(t, err)
@@ -202,7 +204,8 @@ func TestSource(t *testing.T) {
 	require.ErrorContains(t, r.Execute(context.Background(), "source "+good), "too deeply")
 }
 
-// FuzzCommands carries out command lines of any sort on a small kernel, so that the many runs of a fuzzer stay fast.
+// FuzzCommands carries out command lines of any sort on a small kernel, so that the many runs of a
+// fuzzer stay fast.
 func FuzzCommands(f *testing.F) {
 	ceiling.Limit(f, 1<<30)
 	files, err := filepath.Glob("testdata/*.cmd")

@@ -11,8 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// screen is the full-screen mode: source and registers at the top, then watches and command output, and the command line at the bottom. Its contents
-// are collected after each command; resizing the terminal lays them out again.
+// screen is the full-screen mode: source and registers at the top, then watches and command output,
+// and the command line at the bottom. Its contents are collected after each command; resizing the
+// terminal lays them out again.
 type screen struct {
 	mu    sync.Mutex
 	on    bool
@@ -177,7 +178,8 @@ func (x *screen) draw() {
 	_, _ = io.WriteString(x.out, b.String()) // as in turn
 }
 
-// layout returns all lines except the last: title, source beside registers, watches, a rule, output.
+// layout returns all lines except the last: title, source beside registers, watches, a rule,
+// output.
 func (x *screen) layout(w, h int) []string {
 	rows := h - 1
 	watch := min(len(x.state.watch), rows/4)
@@ -226,7 +228,8 @@ func (x *screen) layout(w, h int) []string {
 	return out
 }
 
-// fit makes a line w columns wide: tabs become spaces, colours are dropped, and control characters become dots.
+// fit makes a line w columns wide: tabs become spaces, colours are dropped, and control characters
+// become dots.
 func fit(text string, w int) string {
 	var b strings.Builder
 	n := 0

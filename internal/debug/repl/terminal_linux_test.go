@@ -83,16 +83,16 @@ func openTerminalWith(t *testing.T, object, history string) *terminal {
 	return x
 }
 
-// press types keys once a line is read: what is typed before has the meaning that the terminal gives it while a program runs,
-// where Ctrl-D and Ctrl-C are not keys.
+// press types keys once a line is read: what is typed before has the meaning that the terminal
+// gives it while a program runs, where Ctrl-D and Ctrl-C are not keys.
 func (x *terminal) press(keys string) {
 	x.t.Helper()
 	x.mode(false)
 	x.send(keys)
 }
 
-// mode waits until the terminal makes lines and signals of what is typed, as it does while a command is carried out, or no longer
-// does.
+// mode waits until the terminal makes lines and signals of what is typed, as it does while a
+// command is carried out, or no longer does.
 func (x *terminal) mode(cooked bool) {
 	x.t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -147,7 +147,8 @@ func (x *terminal) wait() {
 	}
 }
 
-// TestCompletionOnTerminal: Tab completes commands, functions, and members of what a pointer leads to.
+// TestCompletionOnTerminal: Tab completes commands, functions, and members of what a pointer leads
+// to.
 func TestCompletionOnTerminal(t *testing.T) {
 	x := openTerminal(t, "examples/exec/exec.bpf.o")
 	x.press("bre\t")
@@ -178,7 +179,8 @@ func TestCompletionOnTerminal(t *testing.T) {
 	assert.Contains(t, string(history), "p current->real_parent->tgid")
 }
 
-// TestInterruptOnTerminal: Ctrl-C stops what runs and nothing else; at the prompt it drops the line.
+// TestInterruptOnTerminal: Ctrl-C stops what runs and nothing else; at the prompt it drops the
+// line.
 func TestInterruptOnTerminal(t *testing.T) {
 	x := openTerminal(t, "internal/debug/testdata/long.o")
 	x.press("run\r")
@@ -200,7 +202,8 @@ func TestInterruptOnTerminal(t *testing.T) {
 	x.wait()
 }
 
-// TestPagerOnTerminal: long lists stop after a screenful; commands on several lines have a prompt of their own.
+// TestPagerOnTerminal: long lists stop after a screenful; commands on several lines have a prompt
+// of their own.
 func TestPagerOnTerminal(t *testing.T) {
 	x := openTerminal(t, "examples/exec/exec.bpf.o")
 	x.press("help\r")
@@ -220,8 +223,9 @@ func TestPagerOnTerminal(t *testing.T) {
 	x.wait()
 }
 
-// TestLongSessionOnTerminal types all commands of two transcripts, more than 60, and expects each line that the transcripts have, in order: no
-// output is lost or merged with what is typed. A second session has the history of the first.
+// TestLongSessionOnTerminal types all commands of two transcripts, more than 60, and expects each
+// line that the transcripts have, in order: no output is lost or merged with what is typed. A
+// second session has the history of the first.
 func TestLongSessionOnTerminal(t *testing.T) {
 	const object = "internal/debug/testdata/locals-O2-dwarf5.o"
 	var commands []string
@@ -267,7 +271,8 @@ func (x *terminal) resize(rows, cols uint16) {
 	require.NoError(x.t, unix.IoctlSetWinsize(int(x.keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: cols}))
 }
 
-// TestFullScreenOnTerminal: tui shows source, registers, watches and output, follows steps, and is laid out again for another size.
+// TestFullScreenOnTerminal: tui shows source, registers, watches and output, follows steps, and is
+// laid out again for another size.
 func TestFullScreenOnTerminal(t *testing.T) {
 	x := openTerminal(t, "internal/debug/testdata/locals-O1-dwarf5.o")
 	x.resize(30, 120)
@@ -301,7 +306,8 @@ func TestFullScreenOnTerminal(t *testing.T) {
 	x.wait()
 }
 
-// TestResizeWhileTyping: the line that is edited survives resizes at any time, and the race detector, where it is on, finds nothing.
+// TestResizeWhileTyping: the line that is edited survives resizes at any time, and the race
+// detector, where it is on, finds nothing.
 func TestResizeWhileTyping(t *testing.T) {
 	x := openTerminal(t, "internal/debug/testdata/locals-O1-dwarf5.o")
 	x.press("tui\r")
@@ -333,7 +339,8 @@ func TestResizeWhileTyping(t *testing.T) {
 	x.wait()
 }
 
-// TestLayout: every size has its lines, none wider than the terminal, and what sources contain does nothing to it.
+// TestLayout: every size has its lines, none wider than the terminal, and what sources contain does
+// nothing to it.
 func TestLayout(t *testing.T) {
 	x := &screen{state: panes{title: "title\x07", source: []string{"\ta\x1b]0;x", "b", strings.Repeat("ü", 300)}, at: 1, regs: []string{"r0 1"}, watch: []string{"1: a = 2"}}}
 	x.on = true

@@ -22,7 +22,8 @@ type lineRow struct {
 // maxRows limits the rows read from an object.
 const maxRows = 1 << 21
 
-// readLines reads the line table of a compilation unit. An unreadable table is ignored, since .BTF.ext has lines too.
+// readLines reads the line table of a compilation unit. An unreadable table is ignored, since
+// .BTF.ext has lines too.
 func (d *Info) readLines(e *dwarf.Entry, u *unit) error {
 	r, err := d.data.LineReader(e)
 	if err != nil || r == nil {
@@ -55,7 +56,8 @@ func (d *Info) readLines(e *dwarf.Entry, u *unit) error {
 	return nil
 }
 
-// sortRows sorts the rows by address; the end of a sequence precedes the start of another at the same address.
+// sortRows sorts the rows by address; the end of a sequence precedes the start of another at the
+// same address.
 func (d *Info) sortRows() {
 	sort.SliceStable(d.rows, func(i, j int) bool {
 		if d.rows[i].addr != d.rows[j].addr {
@@ -65,7 +67,8 @@ func (d *Info) sortRows() {
 	})
 }
 
-// FunctionLines returns the rows of a function as line information, nil if the table does not cover it.
+// FunctionLines returns the rows of a function as line information, nil if the table does not cover
+// it.
 func (d *Info) FunctionLines(f *loader.Function, name func(file string) string, text func(file string, line uint32) string) []btf.LineInfo {
 	base, ok := d.Sections[f.Section]
 	if !ok {

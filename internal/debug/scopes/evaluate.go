@@ -140,7 +140,8 @@ func (e *evaluation) step() error {
 	return nil
 }
 
-// based pushes an offset from the result of base; clang counts nonnegative frame offsets from the lowest byte of the frame.
+// based pushes an offset from the result of base; clang counts nonnegative frame offsets from the
+// lowest byte of the frame.
 func (e *evaluation) based(frame bool, base func() (uint64, error)) error {
 	off, err := e.sleb()
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 
 var errNotSaved = errors.New("not saved")
 
-// state has registers of 100 times their number, a frame at 0x5000, and memory that holds its own address doubled.
+// state has registers of 100 times their number, a frame at 0x5000, and memory that holds its own
+// address doubled.
 var state = State{
 	Reg: func(n int) (uint64, error) {
 		if n == 9 {

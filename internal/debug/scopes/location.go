@@ -20,7 +20,8 @@ const (
 	InRegister
 )
 
-// Where is the result of a location expression: an address in memory, a register, or the value itself.
+// Where is the result of a location expression: an address in memory, a register, or the value
+// itself.
 type Where struct {
 	Kind  WhereKind
 	Addr  uint64
@@ -43,7 +44,8 @@ var errOptimizedOut = errors.New("optimized out here")
 // ErrUnreadable means that the location is malformed or uses an unknown operation.
 var ErrUnreadable = errors.New("its location is malformed")
 
-// Location returns the location expression of a variable at an address. Errors include [ErrUnreadable].
+// Location returns the location expression of a variable at an address. Errors include
+// [ErrUnreadable].
 func (d *Info) Location(v *Variable, addr uint64) ([]byte, error) {
 	switch {
 	case v.expr != nil:
@@ -74,7 +76,8 @@ func (d *Info) Location(v *Variable, addr uint64) ([]byte, error) {
 	return nil, errOptimizedOut
 }
 
-// InRegister calls f for the variables that are in a register at an address, the innermost first, until it returns false.
+// InRegister calls f for the variables that are in a register at an address, the innermost first,
+// until it returns false.
 func (d *Info) InRegister(addr uint64, reg int, f func(v *Variable) bool) {
 	visible := d.Visible(addr)
 	for i := len(visible) - 1; i >= 0; i-- {

@@ -40,13 +40,16 @@ type access struct {
 	key uint64
 	// own means that it changes the value of its CPU alone.
 	own bool
-	// cancels is the field of the timer whose callback it waits for; frees are the bytes of an element whose timers it frees, as many as freed.
+	// cancels is the field of the timer whose callback it waits for; frees are the bytes of an
+	// element whose timers it frees, as many as freed.
 	cancels, frees, freed uint64
-	// array is the element that bpf_map_update_elem copies to, and from where: kernels do not copy it at once.
+	// array is the element that bpf_map_update_elem copies to, and from where: kernels do not copy
+	// it at once.
 	array, value, size uint64
 }
 
-// structural reports whether an address is that of no bytes, but stands for a place of a map: neither user space nor a kernel has such addresses.
+// structural reports whether an address is that of no bytes, but stands for a place of a map:
+// neither user space nor a kernel has such addresses.
 func structural(addr uint64) bool { return addr>>62 == 1 }
 
 // cellOf is the address that stands for a key of a map, or for the map as a whole without a key.
@@ -62,7 +65,8 @@ func cellOf(m maps.Map, key []byte) uint64 {
 	return 1<<62 | h&(1<<62-8)
 }
 
-// next finds out what the instruction at the thread's place accesses. It returns false if that is nothing shared.
+// next finds out what the instruction at the thread's place accesses. It returns false if that is
+// nothing shared.
 func (s *system) next(img *vm.Image, pc int, a *access) bool {
 	in := img.Insns()[pc]
 	info := in.Info()

@@ -14,9 +14,11 @@ type Actor struct {
 	Input   machine.Input
 	// User are the steps of a thread of user space, instead of a program.
 	User []UserStep
-	// Callback makes it a callback of the program, which begins once it is armed: before the race, or by another actor. It runs at most once.
+	// Callback makes it a callback of the program, which begins once it is armed: before the race,
+	// or by another actor. It runs at most once.
 	Callback *Callback
-	// Over is the actor that this one interrupts, on its CPU; -1 for none. It begins at any point of that one and ends before that goes on.
+	// Over is the actor that this one interrupts, on its CPU; -1 for none. It begins at any point
+	// of that one and ends before that goes on.
 	Over int
 	// Enters is how it does that.
 	Enters Entry

@@ -20,7 +20,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Callback is a function of a program that runs later: when a timer is due, in a worker, or when a task returns to user space.
+// Callback is a function of a program that runs later: when a timer is due, in a worker, or when a
+// task returns to user space.
 type Callback struct {
 	Program, Function string
 	Kind              deferred.Kind
@@ -36,7 +37,8 @@ type CallbackRule struct {
 	Waits string
 }
 
-// CallbackRules are those of each kind, as [system.Next] and [interrupted] follow them. No guard keeps a callback away from its own program.
+// CallbackRules are those of each kind, as [system.Next] and [interrupted] follow them. No guard
+// keeps a callback away from its own program.
 var CallbackRules = sync.OnceValue(func() []CallbackRule {
 	return []CallbackRule{
 		{
@@ -68,7 +70,8 @@ func CallbackTable() string {
 	return b.String()
 }
 
-// Callbacks lists the callbacks that an object's programs defer: functions whose address is the next call's argument that sets or schedules one.
+// Callbacks lists the callbacks that an object's programs defer: functions whose address is the
+// next call's argument that sets or schedules one.
 func Callbacks(m *machine.Machine) []Callback {
 	var out []Callback
 	for _, lp := range runnable(m) {
@@ -134,8 +137,8 @@ func armed(m *machine.Machine, c *Callback) []uint64 {
 	})
 }
 
-// Arm runs the programs of callbacks that nothing has armed yet, each with its actor's input. Those that are actors themselves may do it in the race. false
-// means that there will be no callback.
+// Arm runs the programs of callbacks that nothing has armed yet, each with its actor's input. Those
+// that are actors themselves may do it in the race. false means that there will be no callback.
 func Arm(ctx context.Context, m *machine.Machine, actors []Actor) (bool, error) {
 	for i := range actors {
 		a := &actors[i]
@@ -165,7 +168,8 @@ func Arm(ctx context.Context, m *machine.Machine, actors []Actor) (bool, error) 
 // unfired reports whether an actor is a callback that has not begun.
 func (s *system) unfired(i int) bool { return s.actors[i].Callback != nil && !s.now[i].begun }
 
-// callbackNext is Next for a callback that has not begun: it can as long as something is armed, but not twice at a time.
+// callbackNext is Next for a callback that has not begun: it can as long as something is armed, but
+// not twice at a time.
 func (s *system) callbackNext(i int) (order.State, []order.Touch) {
 	p := &s.now[i]
 	p.next = access{kind: otherCall, touches: p.next.touches[:0]}

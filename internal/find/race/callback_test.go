@@ -24,7 +24,8 @@ func fails(list []Finding, kind finding.Kind, text string) bool {
 	})
 }
 
-// TestCallbacksMeetPrograms: those that arm them and others, on two CPUs and in the middle of each other.
+// TestCallbacksMeetPrograms: those that arm them and others, on two CPUs and in the middle of each
+// other.
 func TestCallbacksMeetPrograms(t *testing.T) {
 	mistakes := map[string]struct {
 		kind finding.Kind

@@ -8,7 +8,8 @@ import (
 // code is what is known of a program's instructions without running it.
 type code struct {
 	insns []decode.Insn
-	// run is how many instructions from each slot on touch nothing that is shared, up to and including the first that jumps; 0 where one may.
+	// run is how many instructions from each slot on touch nothing that is shared, up to and
+	// including the first that jumps; 0 where one may.
 	run []uint16
 }
 

@@ -18,7 +18,8 @@ import (
 // compilers are the directories of the objects.
 var compilers = []string{"clang-14", "clang-19"}
 
-// findings explores all meetings of an object and returns what was found, by the programs of the meeting.
+// findings explores all meetings of an object and returns what was found, by the programs of the
+// meeting.
 func findings(t *testing.T, file string, k Kernel) map[string][]Finding {
 	t.Helper()
 	return findingsOf(t, machineOf(t, file, uapi.ReleaseOf(k.Version)), k)

@@ -418,7 +418,8 @@ func (s *system) here() spot {
 	return spot{p, s.thread.PC()}
 }
 
-// insns returns how many instructions an actor executed. The first half of a copy counts as one, and so does the beginning of a callback, so that an order can be told by counts.
+// insns returns how many instructions an actor executed. The first half of a copy counts as one,
+// and so does the beginning of a callback, so that an order can be told by counts.
 func (s *system) insns(i int) uint64 {
 	if s.run[i] < 0 {
 		return uint64(s.now[i].step) // calls

@@ -15,13 +15,16 @@ type state struct {
 	own    bool
 	// further means that the actors get the inputs that were found to get further.
 	further bool
-	// oneTask means that the programs before run in the task of the first actor alone, for the objects of each: two requests of one thread end on two CPUs.
+	// oneTask means that the programs before run in the task of the first actor alone, for the
+	// objects of each: two requests of one thread end on two CPUs.
 	oneTask bool
 }
 
-// Explore explores the orders of a meeting several times: from the machine's state, from the one that a run of each program leaves, and from one in which
-// the object's other programs have added what these look up, with inputs that get further. Much goes wrong only once an element is there. The machine's
-// state is the same afterwards. The error is that of ctx, with a report of what was found until then, or a [*NotRunnableError].
+// Explore explores the orders of a meeting several times: from the machine's state, from the one
+// that a run of each program leaves, and from one in which the object's other programs have added
+// what these look up, with inputs that get further. Much goes wrong only once an element is there.
+// The machine's state is the same afterwards. The error is that of ctx, with a report of what was
+// found until then, or a [*NotRunnableError].
 func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Config) (*Report, error) {
 	states := append([]state{{}, {own: true}}, cfg.Prepared.states(meeting)...)
 	start := m.Snapshot()
@@ -127,7 +130,8 @@ func bring(ctx context.Context, m *machine.Machine, actors []Actor, p *Prepared,
 	return true, nil
 }
 
-// states lists what a meeting is explored from besides the usual: the elements that other programs add, and inputs that get further.
+// states lists what a meeting is explored from besides the usual: the elements that other programs
+// add, and inputs that get further.
 func (p *Prepared) states(meeting Meeting) []state {
 	if p == nil {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 )
 
-// Finding is an order whose outcome no sequential order has, or another mistake that an order shows.
+// Finding is an order whose outcome no sequential order has, or another mistake that an order
+// shows.
 type Finding struct {
 	Kind finding.Kind
 	// Benign findings are listed, but are no failure: statistics that may lose a count.
@@ -26,11 +27,13 @@ type Finding struct {
 	// Trail are the actors of all steps of the order; Turns is the same in instructions.
 	Trail []uint8
 	Turns []Turn
-	// whole names what the finding is about as a whole, if its instructions do not matter: one element that is written in many pieces.
+	// whole names what the finding is about as a whole, if its instructions do not matter: one
+	// element that is written in many pieces.
 	whole string
 	// After means that each program had run before.
 	After bool
-	// Before are programs that had run before, Inputs what differs from the default inputs, in words.
+	// Before are programs that had run before, Inputs what differs from the default inputs, in
+	// words.
 	Before, Inputs []string
 	// Assumes is what is not known of the kernel, and was taken to be so.
 	Assumes []string
@@ -44,7 +47,8 @@ type Side struct {
 	Program string
 	Insn    int
 	CPU     int
-	// Source is "file:line:col" and Line the text of that line; both are empty without line information.
+	// Source is "file:line:col" and Line the text of that line; both are empty without line
+	// information.
 	Source, Line string
 	// What it does: "reads hits.count = 3".
 	What string

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// MapRule says what of an operation on a map happens at once, and what another CPU can come in between of.
+// MapRule says what of an operation on a map happens at once, and what another CPU can come in
+// between of.
 type MapRule struct {
 	Maps, Operation string
 	// Rule is what holds, Kernel the function of the kernel that makes it so.

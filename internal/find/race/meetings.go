@@ -21,8 +21,10 @@ type Meeting struct {
 	Assumes []string
 }
 
-// Meetings lists the pairs of an object's programs that share a map or a global variable which one of them may write: on two CPUs and, as the release
-// permits, one in the middle of the other. Callbacks that they defer take part like programs. Only programs of the list take part; all do if it is empty. Programs that cannot run are left out.
+// Meetings lists the pairs of an object's programs that share a map or a global variable which one
+// of them may write: on two CPUs and, as the release permits, one in the middle of the other.
+// Callbacks that they defer take part like programs. Only programs of the list take part; all do if
+// it is empty. Programs that cannot run are left out.
 func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 	var out []Meeting
 	progs := slices.DeleteFunc(slices.Clone(m.Linked().Programs), func(lp *loader.LinkedProgram) bool {
@@ -41,7 +43,8 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 			out = append(out, nested(m, b, a, k)...)
 		}
 	}
-	// Each program with itself, then with the next one, and so on: what is left when time is over is not all of one program's.
+	// Each program with itself, then with the next one, and so on: what is left when time is over
+	// is not all of one program's.
 	for apart := range progs {
 		for i, a := range progs[:len(progs)-apart] {
 			b := progs[i+apart]
@@ -75,8 +78,9 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 	return out
 }
 
-// urgency says which meetings come first if the time is not enough for all: those of programs that share memory of one CPU in the middle of each other,
-// then those that share the most maps which they change.
+// urgency says which meetings come first if the time is not enough for all: those of programs that
+// share memory of one CPU in the middle of each other, then those that share the most maps which
+// they change.
 func urgency(m *machine.Machine, meeting *Meeting) int {
 	a, _ := m.Linked().Program(meeting.Actors[0].Program)
 	b, _ := m.Linked().Program(meeting.Actors[1].Program)
@@ -94,7 +98,8 @@ func urgency(m *machine.Machine, meeting *Meeting) int {
 	return n
 }
 
-// changes reports whether a program may change a map that it refers to: by a call, or by a store to anything but its stack.
+// changes reports whether a program may change a map that it refers to: by a call, or by a store to
+// anything but its stack.
 func changes(lp *loader.LinkedProgram, def *loader.Map) bool {
 	var first *loader.Map
 	for pc, in := range lp.Insns {
@@ -113,8 +118,9 @@ func changes(lp *loader.LinkedProgram, def *loader.Map) bool {
 	})
 }
 
-// SecondTask is what runs on the second CPU: another thread of the process that runs on the first, so that both have the same keys where programs use
-// the process, and none in common where they use the thread. It is nil if the kernel's types have no tasks.
+// SecondTask is what runs on the second CPU: another thread of the process that runs on the first,
+// so that both have the same keys where programs use the process, and none in common where they use
+// the thread. It is nil if the kernel's types have no tasks.
 func SecondTask(m *machine.Machine) *kernel.Object {
 	first := m.Kernel().CurrentOn(0)
 	if first == nil {

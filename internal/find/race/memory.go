@@ -19,7 +19,8 @@ const (
 	ARM64
 )
 
-// buffers is how many store buffers of an actor there are to choose from: what is seen next is the oldest store, or also the newest.
+// buffers is how many store buffers of an actor there are to choose from: what is seen next is the
+// oldest store, or also the newest.
 func (m Memory) buffers() int { return [...]int{Sequential: 0, X86: 1, ARM64: 2}[m] }
 
 // pending is a store that other actors do not see yet.
@@ -30,7 +31,8 @@ type pending struct {
 	seen  event  // for the watch
 }
 
-// The actors of a system are followed by their store buffers: buffer k of actor a is number len(actors) + a*buffers + k. Its steps make one store visible.
+// The actors of a system are followed by their store buffers: buffer k of actor a is number
+// len(actors) + a*buffers + k. Its steps make one store visible.
 
 // bufferOf returns the actor whose store buffer a number is, and which one.
 func (s *system) bufferOf(i int) (actor, which int) {

@@ -83,7 +83,8 @@ func ParseEntry(word string) (Entry, bool) {
 // EntryWords lists the words.
 func EntryWords() []string { return slices.Clone(entryWords) }
 
-// interrupted returns how a program gets to run in the middle of another one on the same CPU; false if it cannot.
+// interrupted returns how a program gets to run in the middle of another one on the same CPU; false
+// if it cannot.
 func interrupted(over, by role, k Kernel) (Entry, bool) {
 	o, masked, ok1 := placeOf(over)
 	b, _, ok2 := placeOf(by)

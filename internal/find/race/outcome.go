@@ -16,7 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// outcome is what an order led to: what actors returned, what is in maps and globals, what was sent.
+// outcome is what an order led to: what actors returned, what is in maps and globals, what was
+// sent.
 type outcome struct {
 	// key is equal for equal outcomes.
 	key string
@@ -57,7 +58,8 @@ func hasBuffers(m *machine.Machine) bool {
 	return false
 }
 
-// hashesOf lists the maps whose elements come and go and that programs refer to. Arrays of maps belong to user space.
+// hashesOf lists the maps whose elements come and go and that programs refer to. Arrays of maps
+// belong to user space.
 func hashesOf(m *machine.Machine) []*loader.Map {
 	var out []*loader.Map
 	for _, def := range m.Linked().Maps {
@@ -122,7 +124,8 @@ func (c *collector) add(value []byte, what func() part) {
 	}
 }
 
-// outcomeKey identifies the outcome of the order that has just ended: equal outcomes have equal keys. It is valid until the next call.
+// outcomeKey identifies the outcome of the order that has just ended: equal outcomes have equal
+// keys. It is valid until the next call.
 func (s *system) outcomeKey(c *cells) []byte {
 	s.collected.key, s.collected.named = s.collected.key[:0], false
 	s.collect(c, &s.collected)

@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// eventTypes lists the types of which each object is in one place at a time: no two events that run at the same time are about the same one. With each type
-// come the fields that lead to further objects of that kind (from memory).
+// eventTypes lists the types of which each object is in one place at a time: no two events that run
+// at the same time are about the same one. With each type come the fields that lead to further
+// objects of that kind (from memory).
 var eventTypes = sync.OnceValue(func() map[string][]string {
 	return map[string][]string{
 		"request": {"bio", "biotail"}, "bio": nil, "sk_buff": nil, "xdp_buff": nil, "xdp_frame": nil, "scsi_cmnd": nil, "urb": nil, "kiocb": nil, "iov_iter": nil,
@@ -19,7 +20,8 @@ var eventTypes = sync.OnceValue(func() map[string][]string {
 	}
 })
 
-// eventHooks lists the functions at which objects of other types begin or end, so that no other event is about the same one (from memory).
+// eventHooks lists the functions at which objects of other types begin or end, so that no other
+// event is about the same one (from memory).
 var eventHooks = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"file_open": "file", "file_post_open": "file", "file_alloc": "file", "file_alloc_security": "file", "file_free": "file", "file_free_security": "file",
@@ -34,9 +36,10 @@ type twins struct {
 	of    map[uint64]*kernel.Object
 }
 
-// Apart gives every program but the first one objects of its own where its hook hands out an object of one event: a request, a packet, a file that is opened.
-// They have the same contents and point to the same things, so that keys differ only if they are such an object's address. Arguments that the input has
-// stay as they are.
+// Apart gives every program but the first one objects of its own where its hook hands out an object
+// of one event: a request, a packet, a file that is opened. They have the same contents and point
+// to the same things, so that keys differ only if they are such an object's address. Arguments that
+// the input has stay as they are.
 func Apart(m *machine.Machine, actors []Actor) []Actor {
 	out := slices.Clone(actors)
 	types := map[string]bool{}
@@ -113,7 +116,8 @@ func (t *twins) twin(o *kernel.Object) *kernel.Object {
 	return own
 }
 
-// Before returns the inputs with which a program runs before its actors meet: that of the first actor, and those of others that have objects of their own.
+// Before returns the inputs with which a program runs before its actors meet: that of the first
+// actor, and those of others that have objects of their own.
 func Before(actors []Actor, program string) []machine.Input {
 	var out []machine.Input
 	for i := range actors {

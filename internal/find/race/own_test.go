@@ -19,8 +19,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// TestObjectsOfOneEventAreEachActorsOwn: what is kept by the address of a request or a packet belongs to one run. What is kept by what they contain or
-// point to does not.
+// TestObjectsOfOneEventAreEachActorsOwn: what is kept by the address of a request or a packet
+// belongs to one run. What is kept by what they contain or point to does not.
 func TestObjectsOfOneEventAreEachActorsOwn(t *testing.T) {
 	for _, c := range compilers {
 		file := filepath.Join("testdata", c, "own.o")
@@ -81,7 +81,8 @@ func TestAnOwnObjectHasTheSameContents(t *testing.T) {
 	}
 }
 
-// TestWhatSharesMemoryOfOneCPUComesFirst: in the middle of each other, before all pairs on two CPUs.
+// TestWhatSharesMemoryOfOneCPUComesFirst: in the middle of each other, before all pairs on two
+// CPUs.
 func TestWhatSharesMemoryOfOneCPUComesFirst(t *testing.T) {
 	m := machineOf(t, "testdata/clang-19/wrong.o", uapi.ReleaseOf(newest.Version))
 	meetings := Meetings(m, nil, newest)
@@ -93,7 +94,8 @@ func TestWhatSharesMemoryOfOneCPUComesFirst(t *testing.T) {
 	}
 }
 
-// TestLocksOfKernelFunctions: bpf_res_spin_lock keeps other CPUs away, bpf_local_irq_save what interrupts.
+// TestLocksOfKernelFunctions: bpf_res_spin_lock keeps other CPUs away, bpf_local_irq_save what
+// interrupts.
 func TestLocksOfKernelFunctions(t *testing.T) {
 	spec, err := testbtf.Load("../../../testdata/btf/linux-7.2.13-amd64.btf.xz") // no earlier one has them all
 	require.NoError(t, err)

@@ -16,32 +16,35 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Prepared is what gets programs of an object further than the default inputs in an empty state do: inputs, and the programs that leave elements in maps
-// which others look up.
+// Prepared is what gets programs of an object further than the default inputs in an empty state do:
+// inputs, and the programs that leave elements in maps which others look up.
 type Prepared struct {
 	inputs map[string]furtherInput
 	// producers are the programs that add elements, in the order in which they run.
 	producers []string
-	// Left is how many programs were not searched because the time was over: what is found then depends on the machine's speed.
+	// Left is how many programs were not searched because the time was over: what is found then
+	// depends on the machine's speed.
 	Left int
 }
 
 // furtherInput is an input with which a program gets further than with the default one.
 type furtherInput struct {
 	input machine.Input
-	// writes are bytes outside of the input: fields of kernel objects, variables, elements of maps that user space fills.
+	// writes are bytes outside of the input: fields of kernel objects, variables, elements of maps
+	// that user space fills.
 	writes []search.Override
 	text   []string
 }
 
-// What the search of inputs may cost, in instructions with what runs cost besides: in all programs of an object together, and in one of them at least, as
-// long as there is any left.
+// What the search of inputs may cost, in instructions with what runs cost besides: in all programs
+// of an object together, and in one of them at least, as long as there is any left.
 const (
 	prepareWork = 4_000_000
 	leastWork   = 20_000
 )
 
-// Warm makes the kernel objects that the programs get by default, in a fixed order, so that they have the same addresses on machines of the same object.
+// Warm makes the kernel objects that the programs get by default, in a fixed order, so that they
+// have the same addresses on machines of the same object.
 func Warm(m *machine.Machine) {
 	for _, lp := range runnable(m) {
 		_, _ = m.Inspect(lp.Name, machine.Input{}) // what cannot run has no objects
@@ -56,9 +59,11 @@ func runnable(m *machine.Machine) []*loader.LinkedProgram {
 	})
 }
 
-// Prepare looks for inputs with which programs get further. What it finds depends on nothing but the object, the kernel and the machine's seed: it ends after
-// a certain amount of work. A time, if that is not zero, is a last resort: see [Prepared.Left]. The machine must record coverage; it is left as it was. [Warm]
-// comes first, on this machine and on that on which orders are explored. Programs of the list are searched before those that only leave elements for them.
+// Prepare looks for inputs with which programs get further. What it finds depends on nothing but
+// the object, the kernel and the machine's seed: it ends after a certain amount of work. A time, if
+// that is not zero, is a last resort: see [Prepared.Left]. The machine must record coverage; it is
+// left as it was. [Warm] comes first, on this machine and on that on which orders are explored.
+// Programs of the list are searched before those that only leave elements for them.
 func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.Time) (*Prepared, error) {
 	out := &Prepared{inputs: map[string]furtherInput{}}
 	start := m.Snapshot()
@@ -125,8 +130,9 @@ func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.
 // packets are what programs that take packets get, besides the default one.
 var packets = []string{"eth/ip/udp(dport=53)/'1234567890ab'", "eth/ip6/udp/'12345678'", "eth/ip/icmp/'12345678'", "eth/arp"}
 
-// furthest searches with the default input, and for a program that takes packets with those of other protocols. It returns how much work that was. The
-// machine is left as the run that got furthest leaves it.
+// furthest searches with the default input, and for a program that takes packets with those of
+// other protocols. It returns how much work that was. The machine is left as the run that got
+// furthest leaves it.
 func furthest(ctx context.Context, m *machine.Machine, name string, opt search.Options) (best *search.Found, work uint64, err error) {
 	start := m.Snapshot()
 	best, err = search.Furthest(ctx, m, name, machine.Input{}, opt)
@@ -162,12 +168,14 @@ func furthest(ctx context.Context, m *machine.Machine, name string, opt search.O
 	return best, work, nil
 }
 
-// byEvents reports whether a change is about what only events make: elements of maps that programs fill.
+// byEvents reports whether a change is about what only events make: elements of maps that programs
+// fill.
 func byEvents(o search.Override, filled map[string]bool) bool {
 	return (o.Kind == search.Element || o.Place.Input == search.MapValue) && filled[o.Place.Name] || o.Kind == search.Result
 }
 
-// filledByPrograms lists the maps whose elements programs add: those that are the first argument of such a call.
+// filledByPrograms lists the maps whose elements programs add: those that are the first argument of
+// such a call.
 func filledByPrograms(progs []*loader.LinkedProgram) map[string]bool {
 	out := map[string]bool{}
 	for _, lp := range progs {
@@ -238,7 +246,8 @@ func more(had, has []int) bool {
 	return grown
 }
 
-// write makes the changes of an input that are not part of it, as far as what they change exists. c is the context of the run, nil before it begins.
+// write makes the changes of an input that are not part of it, as far as what they change exists. c
+// is the context of the run, nil before it begins.
 func (in *furtherInput) write(m *machine.Machine, c *kernel.Context) {
 	for _, o := range in.writes {
 		switch {

@@ -74,7 +74,8 @@ func TestANumberOfOrdersEndsASearch(t *testing.T) {
 	assert.True(t, r.Complete)
 }
 
-// TestWhatOnlyOtherInputsAndStatesShowIsFound: a packet that is not the default one, elements that another program adds, elements of user space.
+// TestWhatOnlyOtherInputsAndStatesShowIsFound: a packet that is not the default one, elements that
+// another program adds, elements of user space.
 func TestWhatOnlyOtherInputsAndStatesShowIsFound(t *testing.T) {
 	for _, c := range compilers {
 		m, other := machineOf(t, filepath.Join("testdata", c, "reach.o"), 0), covering(t, filepath.Join("testdata", c, "reach.o"))

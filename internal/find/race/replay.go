@@ -20,8 +20,9 @@ func (e *TurnError) Error() string {
 	return fmt.Sprintf("turn %d: %s %s", e.Turn+1, e.Actor, e.Why)
 }
 
-// Replay repeats one order: its turns, and then whatever actors have left to do, one after the other. The report has the finding if its outcome is wrong.
-// The error is that of ctx, a [*NotRunnableError] or a [*TurnError].
+// Replay repeats one order: its turns, and then whatever actors have left to do, one after the
+// other. The report has the finding if its outcome is wrong. The error is that of ctx, a
+// [*NotRunnableError] or a [*TurnError].
 func Replay(ctx context.Context, m *machine.Machine, actors []Actor, turns []Turn, check Checker) (*Report, error) {
 	s, err := newSystem(m, actors, Sequential)
 	if err != nil {

@@ -23,7 +23,8 @@ type Config struct {
 	// Random are how many orders are taken at random when those within the bound are explored.
 	Random int
 	Seed   uint64
-	// Most is how many orders are explored at most; 0 is no limit. Unlike Until, it ends where it does on every machine.
+	// Most is how many orders are explored at most; 0 is no limit. Unlike Until, it ends where it
+	// does on every machine.
 	Most int
 	// Memory is how soon other CPUs see stores.
 	Memory Memory
@@ -35,7 +36,8 @@ type Config struct {
 	Ignore []finding.Ignore
 }
 
-// Checker says what must hold at the end of every order. What does not hold at the end of a sequential order either is about single runs, and does not count.
+// Checker says what must hold at the end of every order. What does not hold at the end of a
+// sequential order either is about single runs, and does not count.
 type Checker interface {
 	// Begin is called before each order, with the first program and its context.
 	Begin(*loader.LinkedProgram, *kernel.Context)
@@ -72,8 +74,8 @@ type hunt struct {
 	stop       bool
 }
 
-// Run explores the orders of some actors on the machine's state, which is the same afterwards. The error is that of ctx, with what was found
-// until then, or a [*NotRunnableError].
+// Run explores the orders of some actors on the machine's state, which is the same afterwards. The
+// error is that of ctx, with what was found until then, or a [*NotRunnableError].
 func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*Report, error) {
 	if interrupts(actors) != 0 {
 		cfg.Memory = Sequential // a CPU sees its own stores

@@ -14,7 +14,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// machineOf makes a machine for an object on the embedded kernel's types, as a release if that is not 0.
+// machineOf makes a machine for an object on the embedded kernel's types, as a release if that is
+// not 0.
 func machineOf(t testing.TB, file string, release uapi.Release) *machine.Machine {
 	t.Helper()
 	spec, err := embedded.Spec()

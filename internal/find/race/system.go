@@ -34,7 +34,8 @@ type system struct {
 	model     Memory
 	stores    [][]pending // of each actor, oldest first; nil if memory is sequential
 	flushed   [1]order.Touch
-	// deferring are whether there are timers or work items, freesLater is whether whoever deletes an element waits for the callback of its timer.
+	// deferring are whether there are timers or work items, freesLater is whether whoever deletes
+	// an element waits for the callback of its timer.
 	deferring, freesLater bool
 	// refuses is whether bpf_timer_cancel fails in interrupts.
 	refuses bool
@@ -56,7 +57,8 @@ type progress struct {
 	step   int  // of user space
 	failed bool // that step
 	end    ending
-	// fires is the field of the timer or work item that called it back; returned means that it has only to say so.
+	// fires is the field of the timer or work item that called it back; returned means that it has
+	// only to say so.
 	fires    uint64
 	returned bool
 }
@@ -178,7 +180,8 @@ func (s *system) waits(i int) bool {
 	return s.awaits(i) || p.next.kind == lock && s.taken(p.next.touches) || p.idle && s.word(p.spinAt) == p.was
 }
 
-// interrupting reports whether an actor is about to interrupt another one, which it can although it then waits.
+// interrupting reports whether an actor is about to interrupt another one, which it can although it
+// then waits.
 func (s *system) interrupting(i int) bool { return s.actors[i].Over >= 0 && !s.now[i].begun }
 
 // stopped reports whether an actor cannot go on because of what runs on its CPU.
@@ -194,7 +197,8 @@ func (s *system) stopped(i int) bool {
 	return false
 }
 
-// masked reports whether an actor has disabled what would interrupt it. A bpf_spin_lock disables interrupts (__bpf_spin_lock_irqsave).
+// masked reports whether an actor has disabled what would interrupt it. A bpf_spin_lock disables
+// interrupts (__bpf_spin_lock_irqsave).
 func (s *system) masked(i int, by Entry) bool {
 	for _, t := range s.x.Held(s.run[i]) {
 		switch t.Kind {
@@ -280,7 +284,8 @@ func (s *system) Step(i int) {
 	s.ended(i, stop)
 }
 
-// firstHalf copies the first half of what bpf_map_update_elem copies to an element of an array: the kernel's copy is one of many words.
+// firstHalf copies the first half of what bpf_map_update_elem copies to an element of an array: the
+// kernel's copy is one of many words.
 func (s *system) firstHalf(p *progress) {
 	n := p.next.size / 2 &^ 7
 	b := make([]byte, n)

@@ -36,7 +36,8 @@ type UserStep struct {
 	Text string
 }
 
-// userNext finds out what a thread of user space accesses next. The kernel copies values word by word, without a lock.
+// userNext finds out what a thread of user space accesses next. The kernel copies values word by
+// word, without a lock.
 func (s *system) userNext(i int) {
 	p := &s.now[i]
 	steps := s.actors[i].User

@@ -11,8 +11,10 @@ type verdict struct {
 	read, act int
 }
 
-// judge looks for the mistake in an order whose outcome is not serialisable. Code that is free of locks by design has such outcomes too: they are no
-// mistake as long as no read that another actor's write outdated decided what was done later, and no value is torn. false means that there is none.
+// judge looks for the mistake in an order whose outcome is not serialisable. Code that is free of
+// locks by design has such outcomes too: they are no mistake as long as no read that another
+// actor's write outdated decided what was done later, and no value is torn. false means that there
+// is none.
 func (w *watch) judge() (verdict, bool) {
 	for act := range w.events {
 		if v, ok := w.decided(act); ok {
@@ -28,9 +30,10 @@ func (w *watch) judge() (verdict, bool) {
 	return w.tornWrite()
 }
 
-// ignored looks for a change with BPF_NOEXIST or BPF_EXIST that failed because another actor had changed the element after it was looked up, and of which
-// nobody looked at the result: what the lookup decides afterwards is done as if it had succeeded.
-// What the program returns does not count: it may be right for both.
+// ignored looks for a change with BPF_NOEXIST or BPF_EXIST that failed because another actor had
+// changed the element after it was looked up, and of which nobody looked at the result: what the
+// lookup decides afterwards is done as if it had succeeded. What the program returns does not
+// count: it may be right for both.
 func (w *watch) ignored() (verdict, bool) {
 	for at := range w.events {
 		e := &w.events[at]
@@ -83,7 +86,8 @@ func (w *watch) overwritten() (verdict, bool) {
 	return verdict{}, false
 }
 
-// decided reports whether an effect depends on reads between which, or after which, another actor wrote: together they fit into no sequential order.
+// decided reports whether an effect depends on reads between which, or after which, another actor
+// wrote: together they fit into no sequential order.
 func (w *watch) decided(act int) (verdict, bool) {
 	e := &w.events[act]
 	if e.failed || e.locks() || !e.writes() && !e.effect {
@@ -125,8 +129,8 @@ func (w *watch) decided(act int) (verdict, bool) {
 	return verdict{}, false
 }
 
-// current reports whether what was read is still there when an actor acts, as if nobody had come in between: whoever wrote last left what the actor read, or
-// what it then wrote itself.
+// current reports whether what was read is still there when an actor acts, as if nobody had come in
+// between: whoever wrote last left what the actor read, or what it then wrote itself.
 func (w *watch) current(read, act int) bool {
 	r := &w.events[read]
 	if r.kind != plainRead || len(r.touches) != 1 {
@@ -156,8 +160,9 @@ func low(v, n uint64) uint64 {
 	return v & (1<<(8*n) - 1)
 }
 
-// apart reports whether two operations on an element of a per-CPU hash are about values of different CPUs: that another CPU has added the element changes
-// nothing for this one, whose value is as new as before.
+// apart reports whether two operations on an element of a per-CPU hash are about values of
+// different CPUs: that another CPU has added the element changes nothing for this one, whose value
+// is as new as before.
 func (w *watch) apart(a, b *event) bool {
 	return w.cpus[a.actor] != w.cpus[b.actor] && (a.own && (b.own || b.kind == lookup) || b.own && a.kind == lookup)
 }
@@ -182,7 +187,8 @@ func (w *watch) before(at, other int) int {
 	return -1
 }
 
-// tornWrite looks for an element of which two actors wrote several parts without order, and each wrote last in one of them.
+// tornWrite looks for an element of which two actors wrote several parts without order, and each
+// wrote last in one of them.
 func (w *watch) tornWrite() (verdict, bool) {
 	for a := range w.events {
 		if w.events[a].kind != plainWrite {
@@ -228,7 +234,8 @@ func near(a, b *event) bool {
 	return !x.Overlaps(y) && x.Addr>>12 == y.Addr>>12
 }
 
-// counts reports whether a lost update loses a count that nothing depends on: what was read decides only what is written to the same bytes.
+// counts reports whether a lost update loses a count that nothing depends on: what was read decides
+// only what is written to the same bytes.
 func (w *watch) counts(act *event, read int) bool {
 	r := &w.events[read]
 	if r.kind != plainRead || act.kind != plainWrite {

@@ -15,8 +15,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// watch follows one order instruction by instruction: which accesses there were, and which reads decided what an actor did later. A value decides what
-// is computed from it, where it is stored, and everything after a branch on it.
+// watch follows one order instruction by instruction: which accesses there were, and which reads
+// decided what an actor did later. A value decides what is computed from it, where it is stored,
+// and everything after a branch on it.
 type watch struct {
 	events []event
 	flows  []flow
@@ -45,7 +46,8 @@ type event struct {
 	failed bool
 	value  uint64 // that a load reads or a store writes, if known
 	known  bool
-	// stale is the map whose element the event uses although it was deleted and its memory became the element of another key.
+	// stale is the map whose element the event uses although it was deleted and its memory became
+	// the element of another key.
 	stale    maps.Map
 	was, now []byte // keys
 }
@@ -171,7 +173,8 @@ func (w *watch) found(s *system, f *flow, addr uint64) {
 	}
 }
 
-// user notes the call that a thread of user space makes next. What it found before may decide what it does.
+// user notes the call that a thread of user space makes next. What it found before may decide what
+// it does.
 func (w *watch) user(s *system, i int) {
 	p := &s.now[i]
 	e := event{actor: i, pc: p.step, kind: p.next.kind, touches: slices.Clone(p.next.touches), table: p.next.table}

@@ -13,10 +13,12 @@ var copies = map[uapi.FuncID]bool{
 	uapi.FuncProbeReadKernelStr: true, uapi.FuncProbeReadUserStr: true, uapi.FuncCopyFromUser: true,
 }
 
-// loads are the helpers that copy from the packet at the offset in r2 to the address in r3, r4 bytes.
+// loads are the helpers that copy from the packet at the offset in r2 to the address in r3, r4
+// bytes.
 var loads = map[uapi.FuncID]bool{uapi.FuncSkbLoadBytes: true, uapi.FuncXDPLoadBytes: true}
 
-// results are the helpers whose result is an input by itself: they write nothing, and nothing else that a program sees depends on it.
+// results are the helpers whose result is an input by itself: they write nothing, and nothing else
+// that a program sees depends on it.
 var results = map[uapi.FuncID]bool{
 	uapi.FuncGetCurrentPidTgid: true, uapi.FuncGetCurrentUidGid: true, uapi.FuncKtimeGetNs: true, uapi.FuncKtimeGetBootNs: true,
 	uapi.FuncKtimeGetCoarseNs: true, uapi.FuncKtimeGetTaiNs: true, uapi.FuncJiffies64: true, uapi.FuncGetPrandomU32: true,
@@ -122,8 +124,8 @@ func (t *Trace) missed(id uapi.FuncID, before, after *[11]uint64) {
 	t.lookups[before[1]]++
 }
 
-// insert adds the element that the program is about to look up, if that is a change. It is done this late because a new element moves what is
-// allocated after it.
+// insert adds the element that the program is about to look up, if that is a change. It is done
+// this late because a new element moves what is allocated after it.
 func (t *Trace) insert(p *loader.LinkedProgram) {
 	if len(t.elements) == 0 || p == nil {
 		return
@@ -152,7 +154,8 @@ func (t *Trace) insert(p *loader.LinkedProgram) {
 	}
 }
 
-// fresh is the value of a new element: zeros, or the first device or the smallest queue where a map takes only those.
+// fresh is the value of a new element: zeros, or the first device or the smallest queue where a map
+// takes only those.
 func fresh(mp maps.Map) []byte {
 	value := make([]byte, maps.UserValueSize(mp))
 	switch mp.Spec().Type {

@@ -15,7 +15,8 @@ type Comparison struct {
 	Taken     bool
 	// Sides are the operands.
 	Sides [2]uint64
-	// Wishes are changes with which the run takes the other side, as far as the operands' computation tells.
+	// Wishes are changes with which the run takes the other side, as far as the operands'
+	// computation tells.
 	Wishes []Wish
 	// From are the inputs that the operands came from, also those for which there is no solution.
 	From []Wish
@@ -26,24 +27,28 @@ type Comparison struct {
 // Wish is an input and the value that it should have.
 type Wish struct {
 	Kind Kind
-	// Addr and Size are bytes of memory, Value what they should be and Was what they were, in the machine's byte order.
+	// Addr and Size are bytes of memory, Value what they should be and Was what they were, in the
+	// machine's byte order.
 	Addr       uint64
 	Size       int
 	Value, Was uint64
 	// Map and Key are an element that was looked up and not found.
 	Map uint64
 	Key []byte
-	// Matches are changes with which Key is that of an element which the map has, each a list of changes that belong together.
+	// Matches are changes with which Key is that of an element which the map has, each a list of
+	// changes that belong together.
 	Matches [][]Wish
-	// Helper is a helper that should return Value; for a lookup that found something, Map is the map.
+	// Helper is a helper that should return Value; for a lookup that found something, Map is the
+	// map.
 	Helper string
 }
 
-// Comparing follows a run and lists its comparisons. It is a [machine.Tracer]; create it with [NewComparing].
+// Comparing follows a run and lists its comparisons. It is a [machine.Tracer]; create it with
+// [NewComparing].
 type Comparing struct {
 	t *Trace
-	// Copied, if not nil, says where a helper took the bytes from that it stored at an address: called for calls that this package does
-	// not know. It returns 0 for what is not an input.
+	// Copied, if not nil, says where a helper took the bytes from that it stored at an address:
+	// called for calls that this package does not know. It returns 0 for what is not an input.
 	Copied func(id uapi.FuncID, before, after *[11]uint64) (to, from, n uint64)
 }
 

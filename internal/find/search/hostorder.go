@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 )
 
-// wellKnown are ports that programs name. A constant of that value is meant as that port; the port that it is when its bytes are swapped
-// is nobody's.
+// wellKnown are ports that programs name. A constant of that value is meant as that port; the port
+// that it is when its bytes are swapped is nobody's.
 var wellKnown = []uint64{
 	20, 21, 22, 23, 25, 53, 67, 68, 69, 80, 110, 123, 143, 161, 179, 389, 443, 445, 465, 500, 514, 546, 547, 587, 636, 853, 873, 989, 990, 993, 995,
 	1194, 1433, 1521, 1883, 2049, 2181, 2375, 2376, 2379, 2380, 3000, 3128, 3306, 3389, 4222, 4240, 4369, 4500, 4789, 5000, 5060, 5061, 5201, 5432, 5672,
@@ -22,8 +22,9 @@ var wellKnown = []uint64{
 // etherTypes are those of packets that programs handle.
 var etherTypes = []uint64{0x0800, 0x0806, 0x8100, 0x86dd, 0x8847, 0x8848, 0x8863, 0x8864, 0x88a8, 0x88cc, 0x88f7}
 
-// hostOrder says that a comparison is of bytes in network byte order, as they were loaded, with a number that means something in the byte order of
-// the host only. The text is empty for all others. It is for kernels of little-endian processors.
+// hostOrder says that a comparison is of bytes in network byte order, as they were loaded, with a
+// number that means something in the byte order of the host only. The text is empty for all others.
+// It is for kernels of little-endian processors.
 func (t *Trace) hostOrder(b *Branch) string {
 	switch b.Op {
 	case decode.OpJeq64Imm, decode.OpJne64Imm, decode.OpJeq32Imm, decode.OpJne32Imm:
@@ -95,7 +96,8 @@ var converted = lazyre.New(`hton|ntoh|cpu_to_be|be\d*_to_cpu|swab|bswap`)
 // maxLints limits what one program is told.
 const maxLints = 16
 
-// asLoaded reports whether a value is what was loaded, apart from bits that a mask cuts off above it.
+// asLoaded reports whether a value is what was loaded, apart from bits that a mask cuts off above
+// it.
 func asLoaded(v *Value) bool {
 	for _, s := range v.Steps {
 		switch s.Op {
@@ -110,7 +112,8 @@ func asLoaded(v *Value) bool {
 	return true
 }
 
-// local reports whether a number is an IPv4 address of a private network or of the host itself, in the order of its digits.
+// local reports whether a number is an IPv4 address of a private network or of the host itself, in
+// the order of its digits.
 func local(n uint64) bool {
 	return n <= 0xffffffff && (n>>24 == 127 || n>>24 == 10 || n>>16 == 192<<8|168 || n>>20 == 172<<4|1)
 }
@@ -119,7 +122,8 @@ func dotted(n uint64) string {
 	return fmt.Sprintf("%d.%d.%d.%d", n>>24&0xff, n>>16&0xff, n>>8&0xff, n&0xff)
 }
 
-// network says what size bytes of a place hold in network byte order: a port, a protocol, an address, or nothing.
+// network says what size bytes of a place hold in network byte order: a port, a protocol, an
+// address, or nothing.
 func (p Place) network(size int) string {
 	name := p.Path
 	if p.Input == ContextField {

@@ -8,7 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/maps"
 )
 
-// inserted makes the changes of a result those of the program alone: elements that the search added during the run existed before it.
+// inserted makes the changes of a result those of the program alone: elements that the search added
+// during the run existed before it.
 func (s *searching) inserted(res *machine.Result, changes []Override) {
 	for _, o := range changes {
 		if o.Kind != Element {
@@ -33,7 +34,8 @@ func (s *searching) inserted(res *machine.Result, changes []Override) {
 	}
 }
 
-// Contents returns the value of an element as changes make it, before the program changes it: that of a new element, and what they put into it.
+// Contents returns the value of an element as changes make it, before the program changes it: that
+// of a new element, and what they put into it.
 func Contents(mp maps.Map, name string, key []byte, changes []Override) []byte {
 	out := fresh(mp)[:mp.Spec().ValueSize]
 	for _, o := range changes {

@@ -9,8 +9,9 @@ import (
 // maxMatches limits the elements of a map that a key may become.
 const maxMatches = 4
 
-// matches lists, for elements that a map has, the changes of inputs with which the key at an address, which is in no element, is that of the
-// element: all changes of one list are made together. Elements are left out whose key has bytes that no input decides.
+// matches lists, for elements that a map has, the changes of inputs with which the key at an
+// address, which is in no element, is that of the element: all changes of one list are made
+// together. Elements are left out whose key has bytes that no input decides.
 func (t *Trace) matches(mp maps.Map, addr uint64, key []byte) (out [][]Wish) {
 	var at []byte
 	for len(out) < maxMatches {

@@ -14,7 +14,8 @@ type Kind uint8
 
 // The kinds of inputs.
 const (
-	// Memory is memory that the program reads: packet bytes, map values, variables, arguments, fields of kernel objects.
+	// Memory is memory that the program reads: packet bytes, map values, variables, arguments,
+	// fields of kernel objects.
 	Memory Kind = iota
 	// Element is an element of a map, with a value of zeros.
 	Element
@@ -43,7 +44,8 @@ type Override struct {
 	Value  uint64
 }
 
-// String describes the override: "packet ip.protocol = 17", "map flows[167772161] inserted", "bpf_get_prandom_u32() = 0".
+// String describes the override: "packet ip.protocol = 17", "map flows[167772161] inserted",
+// "bpf_get_prandom_u32() = 0".
 func (o Override) String() string {
 	switch o.Kind {
 	case Element:
@@ -75,7 +77,8 @@ func with(list []Override, o Override) []Override {
 	return append(out, o)
 }
 
-// Override makes the change that gives a source a value. Call it before the machine is changed or rewound, since it names the input as it is now.
+// Override makes the change that gives a source a value. Call it before the machine is changed or
+// rewound, since it names the input as it is now.
 func (t *Trace) Override(s *Source, x uint64) Override {
 	switch s.Kind {
 	case Element:
@@ -113,8 +116,9 @@ func overriding(base map[string]machine.Override, changes []Override) map[string
 	return out
 }
 
-// framed returns a packet with a list of overrides; lead is the number of bytes before those that the program sees. Its checksums are right, as a
-// packet's that arrives are, unless they are what is changed.
+// framed returns a packet with a list of overrides; lead is the number of bytes before those that
+// the program sees. Its checksums are right, as a packet's that arrives are, unless they are what
+// is changed.
 func framed(frame []byte, lead int, changes []Override) []byte {
 	out := append([]byte(nil), frame...)
 	for _, o := range changes {

@@ -29,7 +29,8 @@ const (
 	MapValue
 	// Global is a variable of the object that user space may set.
 	Global
-	// Constant is a variable that the verifier takes for constant: of .rodata, or of the kernel's configuration.
+	// Constant is a variable that the verifier takes for constant: of .rodata, or of the kernel's
+	// configuration.
 	Constant
 	// Argument is an argument of the hook, or a field of a trace record.
 	Argument
@@ -53,11 +54,13 @@ func (i Input) String() string { return inputNames[i] }
 // Place is a part of a program's input by name.
 type Place struct {
 	Input Input
-	// Name is the map, variable, argument or object; Path the field in it, of a packet "ip.protocol".
+	// Name is the map, variable, argument or object; Path the field in it, of a packet
+	// "ip.protocol".
 	Name, Path string
 	// Key is the key of a map's element.
 	Key []byte
-	// Off is where the bytes are: in the packet from its first byte, else in the element, variable or object.
+	// Off is where the bytes are: in the packet from its first byte, else in the element, variable
+	// or object.
 	Off int
 	// Object is the kernel object.
 	Object *kernel.Object
@@ -69,7 +72,8 @@ type Place struct {
 	ptr   bool
 }
 
-// String names the place: "packet ip.protocol", "map config[0].mode", "global target_uid", "argument ret", "object sk.sk_state".
+// String names the place: "packet ip.protocol", "map config[0].mode", "global target_uid",
+// "argument ret", "object sk.sk_state".
 func (p Place) String() string {
 	text := strings.TrimSuffix(p.Input.String()+" "+p.Name, " ")
 	if p.Input == Packet {
@@ -209,7 +213,8 @@ func (t *Trace) placeOf(addr uint64, size int) Place {
 	return Place{Input: Unmapped}
 }
 
-// whole names the argument or field of a context that bytes are the beginning of; for a field of the user ABI they have to be all of it.
+// whole names the argument or field of a context that bytes are the beginning of; for a field of
+// the user ABI they have to be all of it.
 func whole(c *kernel.Context, off, size uint64) (name string, ok bool) {
 	name, in, ok := c.NameAt(off)
 	if !ok || in != 0 {
@@ -316,8 +321,8 @@ func (t *Trace) packetPlace(off, size int) Place {
 	return p
 }
 
-// packetText shows the value of a packet's field as packets show it. Bytes that are not one field are shown as the fields that change, if there are
-// any.
+// packetText shows the value of a packet's field as packets show it. Bytes that are not one field
+// are shown as the fields that change, if there are any.
 func (t *Trace) packetText(p *Place, data []byte) string {
 	was := t.ctx.Packet.Bytes()
 	now := append([]byte(nil), was...)

@@ -10,7 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 )
 
-// What a search may cost if its options do not say it: less than 50 ms of processor time where it was measured.
+// What a search may cost if its options do not say it: less than 50 ms of processor time where it
+// was measured.
 const (
 	DefaultRuns  = 256
 	DefaultInsns = 150_000
@@ -20,8 +21,8 @@ const (
 type Options struct {
 	// Runs is the largest number of runs (DefaultRuns).
 	Runs int
-	// Insns is the number of instructions of all runs together (DefaultInsns). A program whose plain run takes more than a fourth of them is not run
-	// again.
+	// Insns is the number of instructions of all runs together (DefaultInsns). A program whose
+	// plain run takes more than a fourth of them is not run again.
 	Insns uint64
 	// Keep reports whether an input stays as it is; nil changes all.
 	Keep func(Override) bool
@@ -34,11 +35,13 @@ type Found struct {
 	Changed []Override
 	// Packet is the frame that the program ran on, if that was changed.
 	Packet []byte
-	// Stop is the branch that kept the run from most of what it did not execute; nil if there is none, or if the program was not traced.
+	// Stop is the branch that kept the run from most of what it did not execute; nil if there is
+	// none, or if the program was not traced.
 	Stop *Stop
 	// Plain is the coverage of the run with the given input.
 	Plain machine.Coverage
-	// Runs is how many runs were made, Work the instructions of all of them, with what a run costs besides.
+	// Runs is how many runs were made, Work the instructions of all of them, with what a run costs
+	// besides.
 	Runs int
 	Work uint64
 }
@@ -52,8 +55,9 @@ type candidate struct {
 	other   Site // what it is to reach
 }
 
-// Furthest runs a program with the given input, then with changed inputs, and returns the run that executed the most of the program's
-// instructions. The machine is left as that run leaves it. Equal machines and inputs give equal results.
+// Furthest runs a program with the given input, then with changed inputs, and returns the run that
+// executed the most of the program's instructions. The machine is left as that run leaves it. Equal
+// machines and inputs give equal results.
 func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.Input, opt Options) (*Found, error) {
 	if opt.Runs == 0 {
 		opt.Runs = DefaultRuns
@@ -103,7 +107,8 @@ func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.I
 	return found, err
 }
 
-// besides adds to the findings of a run those of the plain run in other places: a run that gets further must not hide them.
+// besides adds to the findings of a run those of the plain run in other places: a run that gets
+// further must not hide them.
 func besides(findings, plain []finding.Finding) []finding.Finding {
 	for _, f := range plain {
 		if !slices.ContainsFunc(findings, func(o finding.Finding) bool {
@@ -135,7 +140,8 @@ type searching struct {
 	stop      *Stop    // of the last final run
 }
 
-// search makes the runs and returns the changes of the one that got furthest. It leaves the machine as it found it.
+// search makes the runs and returns the changes of the one that got furthest. It leaves the machine
+// as it found it.
 func (s *searching) search(ctx context.Context) (best []Override, err error) {
 	if s.loop, _, err = s.m.Loop(s.name, s.in); s.loop == nil {
 		return nil, err
@@ -171,7 +177,8 @@ func (s *searching) search(ctx context.Context) (best []Override, err error) {
 	return best, nil
 }
 
-// run makes one run of the loop; ok is false if the changed input cannot be given, or if the program faults.
+// run makes one run of the loop; ok is false if the changed input cannot be given, or if the
+// program faults.
 func (s *searching) run(ctx context.Context, changes []Override) (t *Trace, ok bool, err error) {
 	s.runs++
 	s.loop.Rewind()
@@ -223,7 +230,8 @@ func (s *searching) next(t *Trace, changes []Override) []candidate {
 	return out
 }
 
-// Flip returns changes of single inputs that make a comparison come out the other way, as far as they can be computed: at most one for each side.
+// Flip returns changes of single inputs that make a comparison come out the other way, as far as
+// they can be computed: at most one for each side.
 func (t *Trace) Flip(b *Branch) []Override {
 	var out []Override
 	for i, v := range b.From {
@@ -241,8 +249,9 @@ func (t *Trace) Flip(b *Branch) []Override {
 	return out
 }
 
-// changeable reports whether the source of a value can have another one. What the kernel takes for constant when it verifies the program is no input.
-// Pointers are not changed to numbers: arguments stay, those in kernel objects and in memory may be null.
+// changeable reports whether the source of a value can have another one. What the kernel takes for
+// constant when it verifies the program is no input. Pointers are not changed to numbers: arguments
+// stay, those in kernel objects and in memory may be null.
 func (t *Trace) changeable(v *Value, x uint64) bool {
 	s := v.From
 	switch s.Kind {
@@ -272,7 +281,8 @@ func (t *Trace) address(v *Value) bool {
 	return ok && v.From.Size == t.m.Memory().PointerSize()
 }
 
-// final makes the run that is reported, with everything that a run records. The result is nil if the input cannot be given.
+// final makes the run that is reported, with everything that a run records. The result is nil if
+// the input cannot be given.
 func (s *searching) final(ctx context.Context, changes []Override) (*machine.Result, error) {
 	in := s.in
 	in.Overrides = overriding(in.Overrides, changes)
@@ -310,8 +320,8 @@ func (s *searching) final(ctx context.Context, changes []Override) (*machine.Res
 	return res, nil
 }
 
-// consistent reports whether changes leave packets and state as events make them: a packet that the search made up, or that is rewritten by the
-// contents of a map that no event wrote, may be wrong.
+// consistent reports whether changes leave packets and state as events make them: a packet that the
+// search made up, or that is rewritten by the contents of a map that no event wrote, may be wrong.
 func consistent(changes []Override) bool {
 	for _, o := range changes {
 		if o.Place.Input != ContextField && o.Place.Input != Argument {

@@ -39,7 +39,8 @@ func openOn(t testing.TB, path string, target *loader.Target) *machine.Machine {
 	return m
 }
 
-// TestSolvesComparisons: each comparison of a computed value is solved both ways where there is a solution.
+// TestSolvesComparisons: each comparison of a computed value is solved both ways where there is a
+// solution.
 func TestSolvesComparisons(t *testing.T) {
 	two := func(op decode.Op, c uint64) Step { return Step{Op: op, Constant: c} }
 	for name, c := range map[string]struct {
@@ -68,7 +69,8 @@ func TestSolvesComparisons(t *testing.T) {
 	assert.False(t, ok, "one byte is never 256")
 }
 
-// TestGetsFurther: the search passes what stops a plain run, names what it changed, and repeats itself. Nothing is changed where nothing helps.
+// TestGetsFurther: the search passes what stops a plain run, names what it changed, and repeats
+// itself. Nothing is changed where nothing helps.
 func TestGetsFurther(t *testing.T) {
 	for _, c := range []struct{ object, program, changed string }{
 		{"../../../testdata/objects/clang-14/filtered.o", "enter_openat", "[bpf_get_current_uid_gid() = 0]"},
@@ -105,7 +107,8 @@ func TestGetsFurther(t *testing.T) {
 	}
 }
 
-// TestTheSameAgain: equal machines give equal searches, and the run that is reported is one that the changed input makes again.
+// TestTheSameAgain: equal machines give equal searches, and the run that is reported is one that
+// the changed input makes again.
 func TestTheSameAgain(t *testing.T) {
 	var first []string
 	for range 2 {
@@ -123,7 +126,8 @@ func TestTheSameAgain(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptStays: an input that is kept is not changed, and the branch that it decides is named.
+// TestWhatIsKeptStays: an input that is kept is not changed, and the branch that it decides is
+// named.
 func TestWhatIsKeptStays(t *testing.T) {
 	for _, c := range []struct {
 		program string
@@ -157,7 +161,8 @@ func TestWhatIsKeptStays(t *testing.T) {
 	}
 }
 
-// TestTheBudgetHolds: no more runs are made than allowed, and none of a program that is longer than what they may take.
+// TestTheBudgetHolds: no more runs are made than allowed, and none of a program that is longer than
+// what they may take.
 func TestTheBudgetHolds(t *testing.T) {
 	found, err := Furthest(context.Background(), open(t, barriers), "configured", machine.Input{}, Options{Runs: 2})
 	require.NoError(t, err)
@@ -182,7 +187,8 @@ func TestConstantsStay(t *testing.T) {
 	}
 }
 
-// TestMeasure prints the median share of the instructions that a run executes, before and after, for the objects of BPFRUN_SEARCH (a glob).
+// TestMeasure prints the median share of the instructions that a run executes, before and after,
+// for the objects of BPFRUN_SEARCH (a glob).
 func TestMeasure(t *testing.T) {
 	pattern := os.Getenv("BPFRUN_SEARCH")
 	if pattern == "" {
@@ -239,7 +245,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestFindingsOfThePlainRunStay: a run that gets further does what the plain one leaves out, and must not hide that.
+// TestFindingsOfThePlainRunStay: a run that gets further does what the plain one leaves out, and
+// must not hide that.
 func TestFindingsOfThePlainRunStay(t *testing.T) {
 	m := open(t, "../../../testdata/objects/clang-14/leaks.o")
 	plain, err := m.Run(context.Background(), "one_path", machine.Input{})
@@ -251,8 +258,9 @@ func TestFindingsOfThePlainRunStay(t *testing.T) {
 	assert.Equal(t, plain.Findings, found.Findings)
 }
 
-// TestNumbersInTheWrongByteOrder: a comparison of a port, protocol or address in network byte order with a constant in that of the host is a warning
-// with its line; constants that are right, and those that mean something in both orders, are none.
+// TestNumbersInTheWrongByteOrder: a comparison of a port, protocol or address in network byte order
+// with a constant in that of the host is a warning with its line; constants that are right, and
+// those that mean something in both orders, are none.
 func TestNumbersInTheWrongByteOrder(t *testing.T) {
 	const path = "../../../testdata/objects/clang-14/byteorder.o"
 	want := map[string][]string{

@@ -14,7 +14,8 @@ type Site struct {
 	Insn    int
 }
 
-// String names the instruction by function, source line and number: "filter at f.bpf.c:88 (insn 41)".
+// String names the instruction by function, source line and number: "filter at f.bpf.c:88 (insn
+// 41)".
 func (s Site) String() string {
 	name := s.Program.Name
 	if f, ok := s.Program.FuncAt(s.Insn); ok {

@@ -14,18 +14,21 @@ import (
 // Stop is the branch that kept a run from most of its program.
 type Stop struct {
 	Branch
-	// Behind is how many instructions lie on the side that was not taken, that the run did not execute and that the other side does not lead to.
+	// Behind is how many instructions lie on the side that was not taken, that the run did not
+	// execute and that the other side does not lead to.
 	Behind int
 	// Names are what the operands came from, "" for what is not known.
 	Names [2]string
-	// Flag is the flag of a command line that makes the comparison come out otherwise, "" if none does.
+	// Flag is the flag of a command line that makes the comparison come out otherwise, "" if none
+	// does.
 	Flag string
 }
 
 // mostSites limits the branches of a run that are compared.
 const mostSites = 512
 
-// Stopped returns the branch of a run that kept it from the most instructions. ok is false if no branch did. Call it before the machine is changed.
+// Stopped returns the branch of a run that kept it from the most instructions. ok is false if no
+// branch did. Call it before the machine is changed.
 func (t *Trace) Stopped() (s Stop, ok bool) {
 	last := map[Site]int{}
 	for i := range t.Branches {
@@ -56,7 +59,8 @@ func (t *Trace) Stopped() (s Stop, ok bool) {
 	return s, ok
 }
 
-// flag returns the flag with which side i of a comparison, a variable, has a value that changes the outcome.
+// flag returns the flag with which side i of a comparison, a variable, has a value that changes the
+// outcome.
 func (t *Trace) flag(b *Branch, i int) string {
 	v := b.From[i]
 	if v == nil || v.From.Kind != Memory {
@@ -99,7 +103,8 @@ func (t *Trace) originOf(v *Value) string {
 // reaching finds the instructions that follow others: calls are followed, returns are not.
 type reaching map[Site][]uint64
 
-// only counts the instructions that the first of two leads to and the second does not, and that a run did not execute.
+// only counts the instructions that the first of two leads to and the second does not, and that a
+// run did not execute.
 func (r reaching) only(t *Trace, p *loader.LinkedProgram, first, second int) int {
 	a, b, n := r.from(p, first), r.from(p, second), 0
 	for pc := range p.Insns {
@@ -140,7 +145,8 @@ func (r reaching) from(p *loader.LinkedProgram, pc int) []uint64 {
 	return set
 }
 
-// Lines describes the branch in words: where it is, what it compared, and which outcome leads further.
+// Lines describes the branch in words: where it is, what it compared, and which outcome leads
+// further.
 func (s Stop) Lines() []string {
 	first := "decided by " + s.At.String()
 	if l, ok := s.At.Program.LineAt(s.At.Insn); ok && strings.TrimSpace(l.Text) != "" {
@@ -204,8 +210,9 @@ func outcome(op decode.Op, holds bool) string {
 // mostTraced is the largest number of instructions in a run that [Explain] looks at.
 const mostTraced = 1 << 20
 
-// Explain runs a program again as it ran, and returns the branch that kept it from most of its instructions. The machine has to be in the state in
-// which that run began. ok is false if no branch did, or if the run is too long to look at.
+// Explain runs a program again as it ran, and returns the branch that kept it from most of its
+// instructions. The machine has to be in the state in which that run began. ok is false if no
+// branch did, or if the run is too long to look at.
 func Explain(ctx context.Context, m *machine.Machine, res *machine.Result, in machine.Input) (s Stop, ok bool, err error) {
 	if !res.Ran || res.Insns > mostTraced {
 		return s, false, nil

@@ -10,26 +10,30 @@ import (
 
 // Branch is a comparison that a run made.
 type Branch struct {
-	// At is the comparison, Other the instruction on the side that it did not take. Taken means that it jumped.
+	// At is the comparison, Other the instruction on the side that it did not take. Taken means
+	// that it jumped.
 	At, Other Site
 	Op        decode.Op
 	Taken     bool
-	// Sides are the operands; From is where they came from, nil for constants and for what is not followed.
+	// Sides are the operands; From is where they came from, nil for constants and for what is not
+	// followed.
 	Sides [2]uint64
 	From  [2]*Value
 }
 
-// cell is what a byte of memory holds: byte i of a value, a copy of the byte at an address, or, if neither, something unknown.
+// cell is what a byte of memory holds: byte i of a value, a copy of the byte at an address, or, if
+// neither, something unknown.
 type cell struct {
 	v    *Value
 	i    int
 	copy uint64
 }
 
-// Trace is a [machine.Tracer] that follows the values of one run from what the program reads to the comparisons it makes, and makes changes to the
-// input before the program reads what they change.
+// Trace is a [machine.Tracer] that follows the values of one run from what the program reads to the
+// comparisons it makes, and makes changes to the input before the program reads what they change.
 type Trace struct {
-	// Reached are the instructions that the run executed, Branches its comparisons in order, Insns the number of instructions.
+	// Reached are the instructions that the run executed, Branches its comparisons in order, Insns
+	// the number of instructions.
 	Reached  Sites
 	Branches []Branch
 	Insns    int
@@ -50,7 +54,8 @@ type Trace struct {
 	matching bool // keys are compared with those of elements that exist
 }
 
-// NewTrace prepares to trace a run that has begun, with changes that are made now, or once what they change exists.
+// NewTrace prepares to trace a run that has begun, with changes that are made now, or once what
+// they change exists.
 func NewTrace(m *machine.Machine, ctx *kernel.Context, changes []Override) *Trace {
 	t := &Trace{m: m, ctx: ctx, depth: -1, memory: map[uint64]cell{}, lookups: map[uint64]int{}}
 	if ctx != nil && ctx.Packet != nil {
@@ -181,7 +186,8 @@ func (t *Trace) alu(in decode.Insn, op decode.Op, before *[11]uint64) {
 	case src != nil && (!readsDst || dst == nil):
 		t.regs[in.Dst] = src.then(Step{op, before[in.Dst], true})
 	case readsDst && dst != nil:
-		// Of two values, the first one is followed: the other side is constant as long as only one input changes.
+		// Of two values, the first one is followed: the other side is constant as long as only one
+		// input changes.
 		t.regs[in.Dst] = dst.then(Step{Op: op, Constant: c}).beside(src)
 	default:
 		t.regs[in.Dst] = nil

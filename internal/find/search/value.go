@@ -25,7 +25,8 @@ type Source struct {
 	Helper string
 }
 
-// Step is an operation on the way from a source to a value, with one operand that is constant in the run.
+// Step is an operation on the way from a source to a value, with one operand that is constant in
+// the run.
 type Step struct {
 	Op       decode.Op
 	Constant uint64
@@ -38,7 +39,8 @@ type Value struct {
 	From  *Source
 	Was   uint64 // of the source
 	Steps []Step
-	// Beside are other values that operations on the way took in, as they were then: whoever changes only the source leaves them constant.
+	// Beside are other values that operations on the way took in, as they were then: whoever
+	// changes only the source leaves them constant.
 	Beside []*Value
 }
 
@@ -83,8 +85,8 @@ func (v *Value) At(x uint64) (uint64, bool) {
 	return x, true
 }
 
-// before returns operands with which a step may give a result; were is the operand in the run, whose bits stay where the result
-// does not say. Callers check what comes out.
+// before returns operands with which a step may give a result; were is the operand in the run,
+// whose bits stay where the result does not say. Callers check what comes out.
 func (s Step) before(result, were uint64) uint64 {
 	switch s.Op {
 	case decode.OpAdd64Imm, decode.OpAdd64Reg, decode.OpAdd32Imm, decode.OpAdd32Reg:
@@ -119,8 +121,8 @@ func (s Step) before(result, were uint64) uint64 {
 	return result
 }
 
-// Solve returns a value of the source with which the comparison op has the outcome want. other is the other operand; right means
-// that v is the right one.
+// Solve returns a value of the source with which the comparison op has the outcome want. other is
+// the other operand; right means that v is the right one.
 func (v *Value) Solve(op decode.Op, other uint64, right, want bool) (uint64, bool) {
 	for _, target := range []uint64{other, other + 1, other - 1, 0, 1, math.MaxUint64, other | 1, ^other, 1 << 31, math.MaxUint32} {
 		x, ok := v.reach(target)
@@ -154,7 +156,8 @@ func (v *Value) makes(x uint64, op decode.Op, other uint64, right, want bool) bo
 	return ok && taken == want
 }
 
-// reach inverts the steps from a target. The result fits the source; whether it leads to the target is for the caller to check.
+// reach inverts the steps from a target. The result fits the source; whether it leads to the target
+// is for the caller to check.
 func (v *Value) reach(target uint64) (uint64, bool) {
 	were := make([]uint64, len(v.Steps))
 	x, ok := v.Was, true

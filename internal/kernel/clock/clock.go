@@ -3,7 +3,8 @@ package clock
 
 import "time"
 
-// Defaults of a clock: the simulated machine was booted an hour ago and was suspended for two minutes of it.
+// Defaults of a clock: the simulated machine was booted an hour ago and was suspended for two
+// minutes of it.
 const (
 	defaultBoot = uint64(time.Hour)
 	defaultMono = uint64(58 * time.Minute)
@@ -12,19 +13,21 @@ const (
 	defaultHZ   = 250
 	// taiOffset is the difference between TAI and UTC since 2017.
 	taiOffset = 37 * uint64(time.Second)
-	// initialJiffies is the value of jiffies at boot, as 32 bits (include/linux/jiffies.h INITIAL_JIFFIES).
+	// initialJiffies is the value of jiffies at boot, as 32 bits (include/linux/jiffies.h
+	// INITIAL_JIFFIES).
 	initialJiffies = ^uint32(300*defaultHZ - 1)
 )
 
-// Clock is simulated time. All values are in nanoseconds. It stands still while instructions run and advances by Step
-// for each helper call ([Clock.Tick]).
+// Clock is simulated time. All values are in nanoseconds. It stands still while instructions run
+// and advances by Step for each helper call ([Clock.Tick]).
 type Clock struct {
 	boot, mono, real uint64
 	Step             uint64
 	HZ               uint64
 }
 
-// Config configures a clock; zero fields mean the defaults: boot 1 h, mono 58 min, real 1700000000 s, step 1 us, HZ
+// Config configures a clock; zero fields mean the defaults: boot 1 h, mono 58 min, real 1700000000
+// s, step 1 us, HZ
 // 250. If only Boot is set, Mono is equal to it.
 type Config struct {
 	Boot, Mono, Real, Step, HZ uint64
@@ -69,8 +72,8 @@ func (c Clock) TAI() uint64 { return c.real + taiOffset }
 // Coarse returns the monotonic time at the last timer tick (bpf_ktime_get_coarse_ns).
 func (c Clock) Coarse() uint64 { return c.mono - c.mono%c.tick() }
 
-// Jiffies returns the kernel's 64-bit tick count (bpf_jiffies64): it starts five minutes before its low
-// 32 bits wrap, see INITIAL_JIFFIES.
+// Jiffies returns the kernel's 64-bit tick count (bpf_jiffies64): it starts five minutes before its
+// low 32 bits wrap, see INITIAL_JIFFIES.
 func (c Clock) Jiffies() uint64 { return uint64(initialJiffies) + c.mono/c.tick() }
 
 func (c Clock) tick() uint64 { return max(uint64(time.Second)/max(c.HZ, 1), 1) }

@@ -19,12 +19,13 @@ type Bus struct {
 // New returns a bus without devices.
 func New(s *object.Space) *Bus { return &Bus{space: s, contexts: map[uint64]*Context{}} }
 
-// Context is what programs of a device get: a struct hid_bpf_ctx with the bytes behind it (struct hid_bpf_ctx_kern).
+// Context is what programs of a device get: a struct hid_bpf_ctx with the bytes behind it (struct
+// hid_bpf_ctx_kern).
 type Context struct {
 	Device *Device
 	Object *object.Object
-	// data is the buffer that hid_bpf_get_data hands out; nil if the context has none. own means that it belongs to the
-	// context alone.
+	// data is the buffer that hid_bpf_get_data hands out; nil if the context has none. own means
+	// that it belongs to the context alone.
 	data *mem.Region
 	own  bool
 	size uint32
@@ -113,8 +114,8 @@ func (b *Bus) describe(d *Device) {
 	}
 }
 
-// ProbeDevice parses the device's descriptor and, if programs want events, allocates what they see of a report: the longest one,
-// rounded up to 64 bytes (hid_open_report, __hid_bpf_allocate_data).
+// ProbeDevice parses the device's descriptor and, if programs want events, allocates what they see
+// of a report: the longest one, rounded up to 64 bytes (hid_open_report, __hid_bpf_allocate_data).
 func (b *Bus) ProbeDevice(d *Device) error {
 	d.Parsed, d.ParseError = Parse(d.Fixed)
 	b.describe(d)
@@ -143,7 +144,8 @@ func (b *Bus) context(d *Device, size, allocated uint32) (*Context, error) {
 	return c, nil
 }
 
-// Allocate creates a context without data, as hid_bpf_allocate_context does; nil if there is no such device.
+// Allocate creates a context without data, as hid_bpf_allocate_context does; nil if there is no
+// such device.
 func (b *Bus) Allocate(id uint32) (*Context, error) {
 	d := b.Device(id)
 	if d == nil {
@@ -164,7 +166,8 @@ func (b *Bus) Free(c *Context) {
 	}
 }
 
-// At returns the address of the context's bytes from an offset on, 0 if it has not that many (hid_bpf_get_data).
+// At returns the address of the context's bytes from an offset on, 0 if it has not that many
+// (hid_bpf_get_data).
 func (c *Context) At(off uint32, size uint64) uint64 {
 	if c.data == nil || size > uint64(c.size) || uint64(off)+size > uint64(c.size) {
 		return 0

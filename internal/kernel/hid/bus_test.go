@@ -68,7 +68,8 @@ func TestBusRestoresEveryField(t *testing.T) {
 	assert.Equal(t, make([]byte, 8), d.answer(FeatureReport, 3)[1:])
 }
 
-// TestEventsByReturnValue: negative drops, 0 keeps, a size changes it, and one beyond the buffer is refused (dispatch_hid_bpf_device_event).
+// TestEventsByReturnValue: negative drops, 0 keeps, a size changes it, and one beyond the buffer is
+// refused (dispatch_hid_bpf_device_event).
 func TestEventsByReturnValue(t *testing.T) {
 	for _, c := range []struct {
 		ret  int32

@@ -1,7 +1,8 @@
 package hid
 
-// basic is a descriptor with the reports that most programs are about: a mouse (report 1), a keyboard with lights (report 2), a
-// feature of eight bytes (report 3). mouse and minimal are shorter ones.
+// basic is a descriptor with the reports that most programs are about: a mouse (report 1), a
+// keyboard with lights (report 2), a feature of eight bytes (report 3). mouse and minimal are
+// shorter ones.
 var (
 	basic   = append(append(mouseItems(1), keyboardItems(2)...), featureItems(3)...)
 	mouse   = mouseItems(0)
@@ -44,8 +45,9 @@ func featureItems(id byte) []byte {
 	return append(b, 0x15, 0x00, 0x26, 0xff, 0x00, 0x75, 0x08, 0x95, 0x08, 0x09, 0x01, 0xb1, 0x02, 0xc0)
 }
 
-// DefaultDescriptor returns the descriptor of a device that nobody described: with a mouse, a keyboard and a feature. If size is not 0,
-// it has that many bytes: items without effect are added to the longest one that fits; nil if none does.
+// DefaultDescriptor returns the descriptor of a device that nobody described: with a mouse, a
+// keyboard and a feature. If size is not 0, it has that many bytes: items without effect are added
+// to the longest one that fits; nil if none does.
 func DefaultDescriptor(size int) []byte {
 	if size == 0 {
 		return append([]byte(nil), basic...)
@@ -72,8 +74,8 @@ func DefaultInfo() Info {
 	return Info{ID: 1, Bus: BusUSB, Group: 1, Vendor: 0x1234, Product: 0x5678, Version: 0x0110, Name: "Simulated device", Phys: "usb-0000:00:14.0-1/input0", Descriptor: DefaultDescriptor(0)}
 }
 
-// DefaultCall begins a call of a member on the first device, which is created if there is none: for programs that run alone. ok is
-// false for other members.
+// DefaultCall begins a call of a member on the first device, which is created if there is none: for
+// programs that run alone. ok is false for other members.
 func (b *Bus) DefaultCall(member string) (w *Walk, ok bool, err error) {
 	var d *Device
 	if len(b.devices) > 0 {

@@ -141,7 +141,8 @@ const (
 	localKind
 )
 
-// Parse parses a report descriptor as the kernel does (hid_open_report). The error is a [*DescriptorError].
+// Parse parses a report descriptor as the kernel does (hid_open_report). The error is a
+// [*DescriptorError].
 func Parse(desc []byte) (*Descriptor, error) {
 	p := &parser{d: &Descriptor{}}
 	if len(desc) == 0 {
@@ -340,8 +341,8 @@ func (p *parser) addUsage(u uint32, it item) error {
 	return nil
 }
 
-// Report returns the report that data is one of: by its first byte if reports of the type have ids; nil if the
-// descriptor does not declare it (hid_get_report).
+// Report returns the report that data is one of: by its first byte if reports of the type have ids;
+// nil if the descriptor does not declare it (hid_get_report).
 func (d *Descriptor) Report(t ReportType, data []byte) *Report {
 	id := uint8(0)
 	if t < reportTypes && d.numbered[t] {

@@ -60,8 +60,8 @@ type Request struct {
 type Delivery struct {
 	Type ReportType
 	In   []byte // as it arrived
-	// Out is what the input layer got; nil if the report was dropped, and Errno says why: -EPERM and so on of a program,
-	// or the kernel's reason.
+	// Out is what the input layer got; nil if the report was dropped, and Errno says why: -EPERM
+	// and so on of a program, or the kernel's reason.
 	Out   []byte
 	Errno int32
 	Why   string
@@ -73,8 +73,8 @@ type Device struct {
 	Info
 	// Object is its struct hid_device.
 	Object *object.Object
-	// Fixed is the descriptor after programs changed it, Parsed what it declares; nil if the kernel refuses it: the
-	// device has no driver then.
+	// Fixed is the descriptor after programs changed it, Parsed what it declares; nil if the kernel
+	// refuses it: the device has no driver then.
 	Fixed  []byte
 	Parsed *Descriptor
 	// ParseError is why.
@@ -121,7 +121,8 @@ func (d *Device) implements(member string) bool {
 	return slices.ContainsFunc(d.ops, func(o *Ops) bool { return o.Programs[member] != "" })
 }
 
-// SetReport makes the device answer with these bytes, which begin with the report's id if it has one.
+// SetReport makes the device answer with these bytes, which begin with the report's id if it has
+// one.
 func (d *Device) SetReport(t ReportType, id uint8, data []byte) {
 	values := map[[2]byte][]byte{}
 	for k, v := range d.values {
@@ -137,8 +138,8 @@ const (
 	SetReport = 9
 )
 
-// Ask sends a request to the device itself. It answers like one on USB (usbhid_raw_request): the first byte of buf is
-// the report's id, also where reports have none.
+// Ask sends a request to the device itself. It answers like one on USB (usbhid_raw_request): the
+// first byte of buf is the report's id, also where reports have none.
 func (d *Device) Ask(num byte, buf []byte, t ReportType, class int, bpf bool) int32 {
 	req := Request{Kind: "get", Type: t, BPF: bpf}
 	switch class {
@@ -185,8 +186,8 @@ func (d *Device) answer(t ReportType, num byte) []byte {
 	return b
 }
 
-// Send sends an output report to the device itself, over its interrupt endpoint (usbhid_output_report); devices without output
-// reports have none.
+// Send sends an output report to the device itself, over its interrupt endpoint
+// (usbhid_output_report); devices without output reports have none.
 func (d *Device) Send(buf []byte, bpf bool) int32 {
 	if d.Parsed == nil || !slices.ContainsFunc(d.Parsed.Reports, func(r *Report) bool { return r.Type == OutputReport }) {
 		return -int32(uapi.ENOSYS)

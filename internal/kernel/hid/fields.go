@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// usageNames names usages that reports often have (HID Usage Tables); all others are written 0xPPPPUUUU.
+// usageNames names usages that reports often have (HID Usage Tables); all others are written
+// 0xPPPPUUUU.
 var usageNames = map[string]uint32{
 	"x": 0x10030, "y": 0x10031, "z": 0x10032, "rx": 0x10033, "ry": 0x10034, "rz": 0x10035, "slider": 0x10036, "dial": 0x10037, "wheel": 0x10038, "hat": 0x10039,
 	"pressure": 0xd0030, "in_range": 0xd0032, "barrel": 0xd0044, "tip": 0xd0042, "eraser": 0xd0045, "invert": 0xd003c, "tilt_x": 0xd003d, "tilt_y": 0xd003e,
@@ -46,7 +47,8 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("%v report %d has no field %s", e.Report.Type, e.Report.ID, e.Name)
 }
 
-// place returns where the value of a usage is: the first bit, counted from the report's beginning, and its field.
+// place returns where the value of a usage is: the first bit, counted from the report's beginning,
+// and its field.
 func (r *Report) place(name string) (bit int, f *Field, ok bool) {
 	u, known := Usage(name)
 	if !known {

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Walk is one call of a hook: the programs that implement it, one after the other, on one context. A Walk is a value, so that a
-// run that waits for the next program can be part of a snapshot.
+// Walk is one call of a hook: the programs that implement it, one after the other, on one context.
+// A Walk is a value, so that a run that waits for the next program can be part of a snapshot.
 type Walk struct {
 	Member string
 	Ctx    *Context
@@ -46,7 +46,8 @@ func (w *Walk) Next() (o *Ops, ok bool) {
 	return nil, false
 }
 
-// Returned takes what the program returned (dispatch_hid_bpf_device_event, dispatch_hid_bpf_raw_requests).
+// Returned takes what the program returned (dispatch_hid_bpf_device_event,
+// dispatch_hid_bpf_raw_requests).
 func (w *Walk) Returned(ret int32) {
 	switch {
 	case w.Member == DeviceEvent && ret > 0:
@@ -111,8 +112,8 @@ const (
 	whyDriver  = "the device has no driver: its descriptor is refused"
 )
 
-// Input begins an input report: of the device, or of a program (hid_bpf_input_report). A nil Walk means that it ended at once, with that
-// error (__hid_input_report).
+// Input begins an input report: of the device, or of a program (hid_bpf_input_report). A nil Walk
+// means that it ended at once, with that error (__hid_input_report).
 func (b *Bus) Input(d *Device, t ReportType, data []byte, source uint64, bpf, haveLock bool) (*Walk, int32, error) {
 	drop := func(errno int32, why string) (*Walk, int32, error) {
 		d.Deliveries = append(d.Deliveries, Delivery{Type: t, In: slices.Clone(data), Errno: errno, Why: why, BPF: bpf})
@@ -170,8 +171,8 @@ func (w *Walk) EndInput() int32 {
 	return e.Errno
 }
 
-// deliver checks a report as hid-core does before the input layer gets it (hid_report_raw_event): buf holds it, and may be
-// longer.
+// deliver checks a report as hid-core does before the input layer gets it (hid_report_raw_event):
+// buf holds it, and may be longer.
 func deliver(d *Device, t ReportType, buf []byte, n int) (errno int32, why string, out []byte) {
 	if n == 0 {
 		return -1, whyEmpty, nil
@@ -190,7 +191,8 @@ func deliver(d *Device, t ReportType, buf []byte, n int) (errno int32, why strin
 	return 0, "", slices.Clone(buf[:n])
 }
 
-// Request begins a request for a report, of the kernel or of a program. A nil Walk means that it ended at once, with that error.
+// Request begins a request for a report, of the kernel or of a program. A nil Walk means that it
+// ended at once, with that error.
 func (b *Bus) Request(d *Device, num byte, buf []byte, t ReportType, class int, source uint64, bpf bool) (*Walk, int32, error) {
 	if len(buf) < 1 || len(buf) > MaxBuffer || t >= reportTypes {
 		return nil, -int32(uapi.EINVAL), nil
@@ -204,8 +206,8 @@ func (b *Bus) Request(d *Device, num byte, buf []byte, t ReportType, class int, 
 	return w, 0, nil
 }
 
-// EndRequest asks the device, if no program answered or refused, and returns the bytes of the answer
-// (__hid_hw_raw_request).
+// EndRequest asks the device, if no program answered or refused, and returns the bytes of the
+// answer (__hid_hw_raw_request).
 func (w *Walk) EndRequest() (ret int32, buf []byte) {
 	d := w.Ctx.Device
 	buf = w.bus.bytes(w.Ctx, len(w.in))
@@ -229,7 +231,8 @@ func (b *Bus) Output(d *Device, buf []byte, source uint64, bpf bool) (*Walk, int
 	return w, 0, nil
 }
 
-// EndOutput sends the report to the device, if no program sent or refused it (__hid_hw_output_report).
+// EndOutput sends the report to the device, if no program sent or refused it
+// (__hid_hw_output_report).
 func (w *Walk) EndOutput() int32 {
 	ret := w.ret
 	if ret == 0 {

@@ -10,8 +10,9 @@ import (
 // Prefixes of trace record fields whose content is stored after the record.
 var dynamicPrefixes = []string{"__data_loc_", "__rel_loc_"}
 
-// ArgNames lists the names that [ContextSpec].Args accepts for this context: the hook's arguments and "ret", the
-// arguments of the underlying system call with "call" if that can be chosen, the fields of a record or a sample.
+// ArgNames lists the names that [ContextSpec].Args accepts for this context: the hook's arguments
+// and "ret", the arguments of the underlying system call with "call" if that can be chosen, the
+// fields of a record or a sample.
 func (c *Context) ArgNames() []string {
 	var names []string
 	add := func(name string) {
@@ -48,8 +49,8 @@ func (c *Context) ArgNames() []string {
 	return names
 }
 
-// TakesArg reports whether [ContextSpec].Args accepts the name. A field of a record may also be given as a path
-// ("ent.pid").
+// TakesArg reports whether [ContextSpec].Args accepts the name. A field of a record may also be
+// given as a path ("ent.pid").
 func (c *Context) TakesArg(name string) bool {
 	return slices.Contains(c.ArgNames(), name) || c.Record != nil && c.Record.Has(name)
 }

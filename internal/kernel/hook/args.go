@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// proto finds the FUNC_PROTO of the hook: given by id, else that of the FUNC called name in vmlinux and modules. typed
-// is false if there is none.
+// proto finds the FUNC_PROTO of the hook: given by id, else that of the FUNC called name in vmlinux
+// and modules. typed is false if there is none.
 func (h *Hooks) proto(c *Context, name string) (spec *btf.Spec, p *btf.Type, ok bool) {
 	spec = c.spec.ProtoSpec
 	if spec == nil {
@@ -40,8 +40,9 @@ const taskInterruptible = 1
 // maxArgs limits the arguments of a hook (MAX_BPF_FUNC_ARGS is 12).
 const maxArgs = 12
 
-// arguments generates the values of a prototype's parameters. skip omits leading ones (the void *__data of btf_trace_
-// prototypes). hook names the function, for arguments whose meaning depends on it.
+// arguments generates the values of a prototype's parameters. skip omits leading ones (the void
+// *__data of btf_trace_ prototypes). hook names the function, for arguments whose meaning depends
+// on it.
 func (h *Hooks) arguments(c *Context, hook string, spec *btf.Spec, p *btf.Type, skip int) error {
 	for i, param := range p.Params {
 		if i < skip || len(c.Args) == maxArgs {
@@ -127,8 +128,9 @@ func (h *Hooks) override(c *Context, a *Arg) error {
 	return nil
 }
 
-// argument generates the value of one parameter. Arguments with the same name and type are the same object in every
-// hook of a kernel, so that a tool that stores a pointer at one hook finds it again at another.
+// argument generates the value of one parameter. Arguments with the same name and type are the same
+// object in every hook of a kernel, so that a tool that stores a pointer at one hook finds it again
+// at another.
 func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 	a := Arg{Name: name, Spec: spec, Type: id, slots: 1}
 	t := object.Strip(spec, id)
@@ -139,7 +141,8 @@ func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 	case btf.KindPtr:
 		a.Value, a.Object = h.pointerArgument(hook, name, spec, id)
 	case btf.KindStruct, btf.KindUnion, btf.KindArray:
-		// Up to 16 bytes are passed in registers; larger values are on the stack, which no context shows.
+		// Up to 16 bytes are passed in registers; larger values are on the stack, which no context
+		// shows.
 		n, err := spec.Sizeof(t.ID)
 		if err != nil || n > 16 {
 			return a
@@ -244,8 +247,8 @@ func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (u
 	return o.Addr(), o
 }
 
-// userArguments lists arguments of kernel functions that are user pointers, although only BTF of newer compilers marks
-// them.
+// userArguments lists arguments of kernel functions that are user pointers, although only BTF of
+// newer compilers marks them.
 var userArguments = map[string]string{
 	"vfs_read": "buf", "vfs_write": "buf", "ksys_read": "buf", "ksys_write": "buf", "__vfs_read": "buf", "__vfs_write": "buf", "ksys_pread64": "buf", "ksys_pwrite64": "buf",
 	"do_sys_open": "filename", "do_sys_openat2": "filename", "getname": "filename", "getname_flags": "filename",
@@ -316,7 +319,8 @@ func (h *Hooks) knownArgument(hook, name string) (uint64, bool) {
 	return 0, false
 }
 
-// defaultReturn returns the value of a successful hook: 0 for an int, a length for ssize_t, an object for a pointer.
+// defaultReturn returns the value of a successful hook: 0 for an int, a length for ssize_t, an
+// object for a pointer.
 func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	a := Arg{Spec: spec, Type: id, slots: 1}
 	t := object.Strip(spec, id)
@@ -357,7 +361,8 @@ func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	return a
 }
 
-// namedLike reports whether a type was declared through a typedef of that name, with or without __kernel_.
+// namedLike reports whether a type was declared through a typedef of that name, with or without
+// __kernel_.
 func namedLike(spec *btf.Spec, id btf.ID, name string) bool {
 	for range object.MaxNesting {
 		t, err := spec.Type(id)
@@ -387,7 +392,8 @@ func returnsCount(hook string) bool {
 	return false
 }
 
-// PointeeOf creates an object of the type that a pointer argument points to, for values the user describes.
+// PointeeOf creates an object of the type that a pointer argument points to, for values the user
+// describes.
 func (h *Hooks) PointeeOf(role string, a *Arg) (*object.Object, error) {
 	why := "is not the type of a pointer to a struct"
 	if a.Spec == nil {

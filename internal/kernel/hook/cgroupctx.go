@@ -13,8 +13,8 @@ import (
 
 // Contexts of cgroup programs without a packet: sockets, socket options, sysctls and devices.
 
-// cgroupSockContext creates the bpf_sock of a socket that is created, released or bound. Which fields may be read and
-// written depends on the hook (__sock_filter_check_attach_type).
+// cgroupSockContext creates the bpf_sock of a socket that is created, released or bound. Which
+// fields may be read and written depends on the hook (__sock_filter_check_attach_type).
 func (h *Hooks) cgroupSockContext(c *Context) error {
 	a := c.spec.Attach
 	spec := net.SockSpec{State: net.TCPClose}
@@ -61,10 +61,12 @@ const (
 	soKeepalive = 9
 )
 
-// leastOptval is the minimum size in bytes of the buffer for a value (__cgroup_bpf_run_filter_setsockopt).
+// leastOptval is the minimum size in bytes of the buffer for a value
+// (__cgroup_bpf_run_filter_setsockopt).
 const leastOptval = 16
 
-// sockoptContext creates a bpf_sockopt. The value is in memory of its own; programs may access a page of it.
+// sockoptContext creates a bpf_sockopt. The value is in memory of its own; programs may access a
+// page of it.
 func (h *Hooks) sockoptContext(c *Context) error {
 	row := progtype.Of(c.spec.ProgType)
 	set := slices.Contains(row.AccessOf(c.spec.Attach).Written, "optname") // the arguments of setsockopt may be changed
@@ -118,8 +120,8 @@ func (h *Hooks) sockoptContext(c *Context) error {
 	return nil
 }
 
-// OptionValue returns the value of a socket option as the program left it, with length optlen; nil if the program has
-// none or set a length that the kernel refuses.
+// OptionValue returns the value of a socket option as the program left it, with length optlen; nil
+// if the program has none or set a length that the kernel refuses.
 func (c *Context) OptionValue() []byte {
 	if c.optval == nil {
 		return nil

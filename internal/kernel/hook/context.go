@@ -20,13 +20,15 @@ type ContextSpec struct {
 	Attach   uapi.AttachType
 	// AttachTo is the function, the tracepoint as "category/name" or name, or the hook's name.
 	AttachTo string
-	// Section is the ELF section ("kretprobe/vfs_read"); it tells entry from return probes and system call wrappers.
+	// Section is the ELF section ("kretprobe/vfs_read"); it tells entry from return probes and
+	// system call wrappers.
 	Section string
-	// Proto is the FUNC or FUNC_PROTO (for raw tracepoints, the btf_trace_ typedef) of the hook in ProtoSpec; 0 = look
-	// it up by AttachTo.
+	// Proto is the FUNC or FUNC_PROTO (for raw tracepoints, the btf_trace_ typedef) of the hook in
+	// ProtoSpec; 0 = look it up by AttachTo.
 	Proto     btf.ID
 	ProtoSpec *btf.Spec // nil = vmlinux
-	// Unlisted means that the BTF is reduced and lists no hooks: hooks that it lacks are not absent, but untyped.
+	// Unlisted means that the BTF is reduced and lists no hooks: hooks that it lacks are not
+	// absent, but untyped.
 	Unlisted bool
 	// ContextType is the struct that a tracepoint program declares for its context, such as
 	// trace_event_raw_sched_switch.
@@ -35,33 +37,40 @@ type ContextSpec struct {
 	Iter *IterSpec
 	// Packet is the packet of a networking program; nil = the default one.
 	Packet []byte
-	// Bytes is the initial context of a syscall program, or the ctx_in of BPF_PROG_TEST_RUN: for flow dissectors a bpf_flow_keys, for
-	// netfilter programs an nf_hook_state, for other programs with packets and for socket lookups their context.
+	// Bytes is the initial context of a syscall program, or the ctx_in of BPF_PROG_TEST_RUN: for
+	// flow dissectors a bpf_flow_keys, for netfilter programs an nf_hook_state, for other programs
+	// with packets and for socket lookups their context.
 	Bytes []byte
 	// NetSpec is the environment of a networking program.
 	NetSpec
-	// Args overrides arguments, or fields of a tracepoint record, by name; "ret" is the return value.
+	// Args overrides arguments, or fields of a tracepoint record, by name; "ret" is the return
+	// value.
 	Args map[string]any
 	// Values overrides arguments by position; it has precedence.
 	Values []any
 	// Current is the task that the program runs in; nil = the CPU's current task.
 	Current *object.Object
-	// Passed is the call of a program's function that a tracing program sees; nil if it traces the kernel.
+	// Passed is the call of a program's function that a tracing program sees; nil if it traces the
+	// kernel.
 	Passed *Passed
-	// Nth is the number of earlier events of the hook. In default mode a repeated event is the next one: a task is
-	// switched back, an established connection is closed.
+	// Nth is the number of earlier events of the hook. In default mode a repeated event is the next
+	// one: a task is switched back, an established connection is closed.
 	Nth int
 }
 
-// NetSpec is what a networking or cgroup program gets besides its packet. The zero value gives defaults.
+// NetSpec is what a networking or cgroup program gets besides its packet. The zero value gives
+// defaults.
 type NetSpec struct {
-	// TestRun makes the context as BPF_PROG_TEST_RUN makes it, and refuses what that refuses. It matters for packets that are too short or too
-	// long, and for netfilter programs, which see an outgoing packet in a test run and else an incoming one.
+	// TestRun makes the context as BPF_PROG_TEST_RUN makes it, and refuses what that refuses. It
+	// matters for packets that are too short or too long, and for netfilter programs, which see an
+	// outgoing packet in a test run and else an incoming one.
 	TestRun bool
-	// Socket is the struct sock that a networking program runs for; nil = a default one. NoSocket: there is none.
+	// Socket is the struct sock that a networking program runs for; nil = a default one. NoSocket:
+	// there is none.
 	Socket   *object.Object
 	NoSocket bool
-	// Frags are fragments after the packet, which is then the linear part. Cloned: another sk_buff shares the bytes.
+	// Frags are fragments after the packet, which is then the linear part. Cloned: another sk_buff
+	// shares the bytes.
 	Frags  [][]byte
 	Cloned bool
 	// Ingress means that a tc program sees incoming packets.
@@ -70,7 +79,8 @@ type NetSpec struct {
 	Summed Summed
 	// Tunnel is the tunnel that a packet came through; nil = none.
 	Tunnel *Tunnel
-	// Xfrm is the metadata of the IPsec interface that a packet came through; nil = none. A packet has that of a tunnel or this.
+	// Xfrm is the metadata of the IPsec interface that a packet came through; nil = none. A packet
+	// has that of a tunnel or this.
 	Xfrm *Xfrm
 	// Received is what the network card reports about an XDP packet; nil = nothing.
 	Received *Received
@@ -84,8 +94,8 @@ type NetSpec struct {
 // Summed is skb->ip_summed.
 type Summed uint8
 
-// The values of skb->ip_summed (include/linux/skbuff.h): the card did nothing, verified a checksum, summed the whole
-// packet, or will complete the checksum of an outgoing packet.
+// The values of skb->ip_summed (include/linux/skbuff.h): the card did nothing, verified a checksum,
+// summed the whole packet, or will complete the checksum of an outgoing packet.
 const (
 	SummedNone Summed = iota
 	SummedUnnecessary
@@ -98,7 +108,8 @@ type Context struct {
 	Addr   uint64 // value of r1
 	Region *mem.Region
 	Size   int
-	// Type names the context: "pt_regs", "trace_event_raw_sched_switch", "xdp_md", "args" (u64 array).
+	// Type names the context: "pt_regs", "trace_event_raw_sched_switch", "xdp_md", "args" (u64
+	// array).
 	Type string
 	// Func is the traced function's name and FuncAddr its address; "" and 0 if there is none.
 	Func     string
@@ -107,10 +118,11 @@ type Context struct {
 	Args    []Arg
 	Ret     Arg
 	Returns bool
-	// Slots is the number of u64 slots for the arguments in a context of type "args"; the return value follows them.
+	// Slots is the number of u64 slots for the arguments in a context of type "args"; the return
+	// value follows them.
 	Slots int
-	// inner are the arguments of the system call below a hook that only gets its registers; calls means that Args
-	// "call" chooses it.
+	// inner are the arguments of the system call below a hook that only gets its registers; calls
+	// means that Args "call" chooses it.
 	inner []Arg
 	calls bool
 	// Untyped means that the hook's prototype is not in BTF: arguments are untyped numbers.
@@ -124,7 +136,8 @@ type Context struct {
 	view *net.View `snapshot:"part"`
 	spec ContextSpec
 	more []*mem.Region // further memory of the context
-	// steps are the calls of a program that is called several times; meta is the struct bpf_iter_meta of an iterator.
+	// steps are the calls of a program that is called several times; meta is the struct
+	// bpf_iter_meta of an iterator.
 	steps []step
 	meta  *object.Object
 	own   *net.Socket // created only for this context
@@ -230,7 +243,8 @@ func (h *Hooks) newView(c *Context, fields func() []net.Field, who string) *net.
 	return &net.View{Host: h.Host, Who: who, Layout: row.Context, Rules: row.AccessOf(c.spec.Attach), Fields: fields()}
 }
 
-// fieldsOf binds the fields of a program type's context to their values when they are first asked for.
+// fieldsOf binds the fields of a program type's context to their values when they are first asked
+// for.
 func fieldsOf(t uapi.ProgType, sources func() map[string]net.Source) func() []net.Field {
 	return sync.OnceValue(func() []net.Field {
 		var m map[string]net.Source
@@ -241,8 +255,8 @@ func fieldsOf(t uapi.ProgType, sources func() map[string]net.Source) func() []ne
 	})
 }
 
-// NewContext creates the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF
-// but are not, [*PathError] and [*ValueError] for Args.
+// NewContext creates the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks
+// that must be in BTF but are not, [*PathError] and [*ValueError] for Args.
 func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
 	makeContext := h.contextMaker(spec.ProgType)
 	if makeContext == nil {
@@ -277,8 +291,8 @@ func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
 	return c, nil
 }
 
-// SocketIn returns the socket whose struct bpf_sock the context is; nil for other contexts, and for other regions of
-// it.
+// SocketIn returns the socket whose struct bpf_sock the context is; nil for other contexts, and for
+// other regions of it.
 func (c *Context) SocketIn(r *mem.Region) *net.Socket {
 	if c.view == nil || c.view.Layout != progtype.Sock || c.Region != r {
 		return nil
@@ -297,8 +311,9 @@ func (c *Context) allocate(data []byte, readOnly bool) error {
 	return nil
 }
 
-// Out returns a copy of the packet as BPF_PROG_TEST_RUN returns it (data_out): from the start of the packet to its end,
-// preceded by 14 zero bytes for program types that start at the network header. It returns nil if there is no packet.
+// Out returns a copy of the packet as BPF_PROG_TEST_RUN returns it (data_out): from the start of
+// the packet to its end, preceded by 14 zero bytes for program types that start at the network
+// header. It returns nil if there is no packet.
 func (c *Context) Out() []byte {
 	switch {
 	case c.keys != nil:
@@ -333,15 +348,16 @@ func (c *Context) Arg(name string) *Arg {
 	return nil
 }
 
-// Resume begins the event that the context was created for, again after Leave: the hook's next program runs on the same context.
+// Resume begins the event that the context was created for, again after Leave: the hook's next
+// program runs on the same context.
 func (c *Context) Resume() {
 	_, hook := tracepointName(c.spec.AttachTo)
 	hook, _, _ = strings.Cut(hook, "+")
 	c.k.enter(hook, c.spec.Nth, c.spec.Current == nil)
 }
 
-// Leave ends the event that the context was created for: the CPU runs its previous task again. After a run it must be
-// called before the next context is created.
+// Leave ends the event that the context was created for: the CPU runs its previous task again.
+// After a run it must be called before the next context is created.
 func (c *Context) Leave() { c.k.leave() }
 
 // Keep adds a region to the context: it is freed with it.
@@ -386,8 +402,8 @@ func (c *Context) attach(v *net.View) error {
 	return nil
 }
 
-// Field returns the value of a field of a user ABI context by name, as the kernel sees it; ok is false if there is no
-// such field.
+// Field returns the value of a field of a user ABI context by name, as the kernel sees it; ok is
+// false if there is no such field.
 func (c *Context) Field(name string) (v uint64, ok bool) {
 	if c.view == nil || c.view.Index(name) < 0 {
 		return 0, false
@@ -395,8 +411,8 @@ func (c *Context) Field(name string) (v uint64, ok bool) {
 	return c.view.Get(name), true
 }
 
-// SetField changes a field of a user ABI context (mark, cb, hash), whatever the program may do; it reports whether
-// there is such a field with a value of its own.
+// SetField changes a field of a user ABI context (mark, cb, hash), whatever the program may do; it
+// reports whether there is such a field with a value of its own.
 func (c *Context) SetField(name string, v uint64) bool {
 	if c.view == nil {
 		return false

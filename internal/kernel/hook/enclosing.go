@@ -8,8 +8,8 @@ import (
 // place locates an object in an outer type.
 type place struct{ typ, path string }
 
-// enclosed lists the types that arguments of functions are embedded in: the function converts between them by
-// container_of, and so do programs.
+// enclosed lists the types that arguments of functions are embedded in: the function converts
+// between them by container_of, and so do programs.
 var enclosed = map[string]place{
 	"free_user_ns":             {"user_namespace", "work"},
 	"css_free_rwork_fn":        {"cgroup_subsys_state", "destroy_rwork.work"},

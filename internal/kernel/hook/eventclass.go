@@ -1,8 +1,8 @@
 package hook
 
-// eventClassTable lists, by the class of DEFINE_EVENT, the events it defines (include/trace/events of Linux 6.1 and
-// 6.12, arch/x86/include/asm/trace). An event that is not listed has a struct with its own name, or is found by its
-// prototype.
+// eventClassTable lists, by the class of DEFINE_EVENT, the events it defines (include/trace/events
+// of Linux 6.1 and 6.12, arch/x86/include/asm/trace). An event that is not listed has a struct with
+// its own name, or is found by its prototype.
 const eventClassTable = `
 alarm_class: alarmtimer_cancel alarmtimer_fired alarmtimer_start
 async_inbound_template: async_request_inbound async_response_inbound

@@ -5,10 +5,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// namedByRecord returns p with the names of the fields of the event's record, for kernels (before 5.11) whose BTF has
-// no __traceiter_ function and therefore no parameter names. A record takes its values from the parameters. The mapping
-// is certain enough only if all parameters are integers, there is a field for each, and their types agree one by one;
-// otherwise p is returned unchanged.
+// namedByRecord returns p with the names of the fields of the event's record, for kernels (before
+// 5.11) whose BTF has no __traceiter_ function and therefore no parameter names. A record takes its
+// values from the parameters. The mapping is certain enough only if all parameters are integers,
+// there is a field for each, and their types agree one by one; otherwise p is returned unchanged.
 func (h *Hooks) namedByRecord(name string, spec *btf.Spec, p *btf.Type) *btf.Type {
 	if len(p.Params) < 2 || spec != h.BTF() {
 		return p

@@ -13,8 +13,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// TestNamesByRecordAreThoseOfThePrototype: on a kernel that names parameters, the names that its records give are the same ones,
-// or others that no parameter has: never those of another parameter.
+// TestNamesByRecordAreThoseOfThePrototype: on a kernel that names parameters, the names that its
+// records give are the same ones, or others that no parameter has: never those of another
+// parameter.
 func TestNamesByRecordAreThoseOfThePrototype(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

@@ -5,14 +5,16 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// Sequences of events: a repeated event is the next one of its kind, not the same one again. A task that was switched
-// in is switched out, a connection that was established is closed. ContextSpec.Nth counts; everything follows from it
-// and from the hook's name, never from the programs.
+// Sequences of events: a repeated event is the next one of its kind, not the same one again. A task
+// that was switched in is switched out, a connection that was established is closed.
+// ContextSpec.Nth counts; everything follows from it and from the hook's name, never from the
+// programs.
 
 // Events in which a task ends. The threads of a process end before its leader.
 var exitEvents = map[string]bool{"sched_process_exit": true, "do_exit": true, "do_group_exit": true, "acct_process": true, "taskstats_exit": true, "exit_signals": true, "profile_task_exit": true}
 
-// taskOf returns the task in which the nth event of a hook happens, or nil for the CPU's current task.
+// taskOf returns the task in which the nth event of a hook happens, or nil for the CPU's current
+// task.
 func (h *Hooks) taskOf(hook string, nth int) *object.Object {
 	cur := h.Current()
 	if cur == nil || nth%2 == 0 || h.Mode() != object.ModeDefault {
@@ -29,7 +31,8 @@ func (h *Hooks) taskOf(hook string, nth int) *object.Object {
 	return nil
 }
 
-// otherTask returns the task that shares the CPU with the current one: it is woken up, switched to and switched from.
+// otherTask returns the task that shares the CPU with the current one: it is woken up, switched to
+// and switched from.
 func (h *Hooks) otherTask() *object.Object {
 	if l := h.LayoutNamed("task_struct"); l != nil {
 		return h.Shared("p", l)
@@ -55,8 +58,8 @@ type event struct {
 	call   *enteredCall   // that call, until regs are needed
 }
 
-// enter begins an event. With free, the user did not choose the task: the event's task becomes the current one until
-// leave.
+// enter begins an event. With free, the user did not choose the task: the event's task becomes the
+// current one until leave.
 func (h *Hooks) enter(hook string, nth int, free bool) {
 	h.leave()
 	h.event = event{hook: hook, nth: nth}
@@ -70,8 +73,8 @@ func (h *Hooks) enter(hook string, nth int, free bool) {
 	}
 }
 
-// prevState returns the state of the task that is switched from: it goes to sleep the first time and is preempted the
-// next.
+// prevState returns the state of the task that is switched from: it goes to sleep the first time
+// and is preempted the next.
 func (h *Hooks) prevState() uint64 {
 	if h.event.nth%2 == 0 {
 		return taskInterruptible
@@ -99,7 +102,8 @@ func (h *Hooks) leave() {
 	h.AllowLoads()
 }
 
-// tcpTransitions are the state changes of a connection, in sequence: the handshake completes, the peer resets.
+// tcpTransitions are the state changes of a connection, in sequence: the handshake completes, the
+// peer resets.
 var tcpTransitions = [...]struct{ from, to uint64 }{{net.TCPSynSent, net.TCPEstablished}, {net.TCPEstablished, net.TCPClose}}
 
 // transition returns the state change of the event.
@@ -108,7 +112,8 @@ func (h *Hooks) transition() (from, to uint64) {
 	return t.from, t.to
 }
 
-// sockStates is the state that a socket has when a function is called; for other functions it is connected.
+// sockStates is the state that a socket has when a function is called; for other functions it is
+// connected.
 var sockStates = map[string]uint64{
 	"tcp_v4_connect": net.TCPClose, "tcp_v6_connect": net.TCPClose, "__inet_stream_connect": net.TCPClose, "inet_bind": net.TCPClose, "inet6_bind": net.TCPClose,
 	"__inet_bind": net.TCPClose, "__inet6_bind": net.TCPClose, "inet_csk_get_port": net.TCPClose, "inet_csk_listen_start": net.TCPClose,

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// eventSystemTable lists the events of each system, which BTF does not record: TRACE_SYSTEM of the headers that define them. scripts/trace-systems.sh makes it.
+// eventSystemTable lists the events of each system, which BTF does not record: TRACE_SYSTEM of the
+// headers that define them. scripts/trace-systems.sh makes it.
 //
 //go:embed eventsystems.txt
 var eventSystemTable string
@@ -23,12 +24,14 @@ var eventSystems = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// EventSystems returns the systems in which kernels have an event of that name: one, or several where kernels of different architectures differ. They are none for
-// events that are not known, and for tracepoints without an event.
+// EventSystems returns the systems in which kernels have an event of that name: one, or several
+// where kernels of different architectures differ. They are none for events that are not known, and
+// for tracepoints without an event.
 func EventSystems(event string) []string { return eventSystems()[event] }
 
-// EventSystemsOf returns the systems in which the target has an event of that name: for an event that no table has, the system of the known event whose
-// name begins in the same way, else the name's first word. A tracepoint that has no event, since no record of it is described, has none.
+// EventSystemsOf returns the systems in which the target has an event of that name: for an event
+// that no table has, the system of the known event whose name begins in the same way, else the
+// name's first word. A tracepoint that has no event, since no record of it is described, has none.
 func (h *Hooks) EventSystemsOf(event string) []string {
 	if list := EventSystems(event); list != nil {
 		return list
@@ -51,7 +54,8 @@ var kprobeBlacklist string
 
 var unprobed = sync.OnceValue(func() []string { return strings.Fields(kprobeBlacklist) })
 
-// NotProbed reports whether a function is one on which kernels refuse kprobes (NOKPROBE_SYMBOL, noinstr): the list of Linux 6.1 and 6.12 on amd64.
+// NotProbed reports whether a function is one on which kernels refuse kprobes (NOKPROBE_SYMBOL,
+// noinstr): the list of Linux 6.1 and 6.12 on amd64.
 func NotProbed(function string) bool {
 	_, found := slices.BinarySearch(unprobed(), function)
 	return found

@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// FrameLimits returns the minimum and maximum length in bytes of a packet for programs of a type, Ethernet header
-// included; most is 0 for programs without packets. frags means that the program supports multi-buffer XDP packets.
+// FrameLimits returns the minimum and maximum length in bytes of a packet for programs of a type,
+// Ethernet header included; most is 0 for programs without packets. frags means that the program
+// supports multi-buffer XDP packets.
 func FrameLimits(t uapi.ProgType, frags bool) (least, most int) {
 	switch {
 	case progtype.Of(t).FragsByFlag && !frags:
@@ -18,8 +19,8 @@ func FrameLimits(t uapi.ProgType, frags bool) (least, most int) {
 	return 0, 0
 }
 
-// FrameIn returns the packet that the context was created with, starting with its Ethernet header; nil if there is
-// none.
+// FrameIn returns the packet that the context was created with, starting with its Ethernet header;
+// nil if there is none.
 func (c *Context) FrameIn() []byte {
 	if c.Packet == nil {
 		return nil
@@ -31,8 +32,8 @@ func (c *Context) FrameIn() []byte {
 	return data
 }
 
-// Frame returns the current packet, starting with its Ethernet header and without metadata; nil if there is none. It is
-// valid until the packet changes.
+// Frame returns the current packet, starting with its Ethernet header and without metadata; nil if
+// there is none. It is valid until the packet changes.
 func (c *Context) Frame() []byte {
 	if c.Packet == nil {
 		return nil
@@ -43,8 +44,8 @@ func (c *Context) Frame() []byte {
 	return c.Packet.Whole()
 }
 
-// Words lists the words of the context that always yield a value of the packet, its addresses. Entry i is for the four
-// bytes at offset 4*i; nil where the context's view decides.
+// Words lists the words of the context that always yield a value of the packet, its addresses.
+// Entry i is for the four bytes at offset 4*i; nil where the context's view decides.
 func (c *Context) Words() []*uint64 {
 	if c.view == nil || c.Packet == nil {
 		return nil
@@ -71,8 +72,8 @@ type Refill struct {
 	packet *net.Reuse
 }
 
-// Refill prepares a context that no program has used yet. It returns nil for those that must be created anew for each
-// packet.
+// Refill prepares a context that no program has used yet. It returns nil for those that must be
+// created anew for each packet.
 func (c *Context) Refill() *Refill {
 	if c.view == nil || c.Packet == nil || len(c.spec.Bytes) != 0 || len(c.more) != 0 || len(c.spec.Fields) != 0 {
 		return nil
@@ -87,9 +88,10 @@ func (c *Context) Refill() *Refill {
 	return r
 }
 
-// With replaces the context's packet, as if it were new. It returns false if that is not possible, because the program
-// moved the packet or the frame does not fit; the context must then be created anew. called means that the program may
-// have called functions, the only way to move the packet's bounds.
+// With replaces the context's packet, as if it were new. It returns false if that is not possible,
+// because the program moved the packet or the frame does not fit; the context must then be created
+// anew. called means that the program may have called functions, the only way to move the packet's
+// bounds.
 func (r *Refill) With(frame []byte, called bool) bool {
 	c := r.c
 	if !r.packet.With(frame, called) {

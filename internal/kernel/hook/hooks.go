@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// structOpsContext generates the arguments of a struct_ops member, "TYPE.member": those of the function pointer with
-// that name in the target's struct.
+// structOpsContext generates the arguments of a struct_ops member, "TYPE.member": those of the
+// function pointer with that name in the target's struct.
 func (h *Hooks) structOpsContext(c *Context) error {
 	typ, member, ok := strings.Cut(c.spec.AttachTo, ".")
 	typ = btf.EssentialName(typ)
@@ -43,7 +43,8 @@ func (h *Hooks) structOpsContext(c *Context) error {
 	return h.arrayContext(c)
 }
 
-// hidArguments returns the arguments of a program of a HID device that runs alone: those of a call on a default device.
+// hidArguments returns the arguments of a program of a HID device that runs alone: those of a call
+// on a default device.
 func (h *Hooks) hidArguments(member string) ([]any, error) {
 	w, ok, err := h.hid.DefaultCall(member)
 	if !ok || w == nil || err != nil {
@@ -52,8 +53,8 @@ func (h *Hooks) hidArguments(member string) ([]any, error) {
 	return w.Values(), nil
 }
 
-// named gives the parameters of a function pointer, which have no names in BTF, the names that functions usually use
-// for their types.
+// named gives the parameters of a function pointer, which have no names in BTF, the names that
+// functions usually use for their types.
 func named(spec *btf.Spec, p *btf.Type) *btf.Type {
 	q := *p
 	q.Params = slices.Clone(p.Params)
@@ -73,7 +74,8 @@ func named(spec *btf.Spec, p *btf.Type) *btf.Type {
 // LIRC samples: the kind in the upper byte, microseconds below (include/uapi/linux/lirc.h).
 const lircPulse = 0x01000000
 
-// lircContext creates the sample of a remote control: one u32, by default a pulse of 900 microseconds.
+// lircContext creates the sample of a remote control: one u32, by default a pulse of 900
+// microseconds.
 func (h *Hooks) lircContext(c *Context) error {
 	c.Type = "sample"
 	a := Arg{Name: "sample", Value: lircPulse | 900, slots: 1}
@@ -86,7 +88,8 @@ func (h *Hooks) lircContext(c *Context) error {
 	return c.allocate(data, true)
 }
 
-// probeSession creates the registers at the entry of a function and, for the second call, at its return.
+// probeSession creates the registers at the entry of a function and, for the second call, at its
+// return.
 func (h *Hooks) probeSession(c *Context, r *registers) error {
 	if err := c.allocate(r.data, true); err != nil {
 		return err

@@ -18,8 +18,8 @@ type IterSpec struct {
 	// Maps and Programs are those of the object, in the order they were loaded.
 	Maps     []MapInfo
 	Programs []ProgInfo
-	// Map is the map whose elements are visited; Elements are their addresses. Regions are the memory allocated for
-	// them; they become part of the context.
+	// Map is the map whose elements are visited; Elements are their addresses. Regions are the
+	// memory allocated for them; they become part of the context.
 	Map      *MapInfo
 	Elements []MapElement
 	Regions  []*mem.Region
@@ -44,7 +44,8 @@ type ProgInfo struct {
 	Insns int
 }
 
-// MapElement is one element of a map in simulated memory. Key is where its key is; of a storage map it is the address of the owner.
+// MapElement is one element of a map in simulated memory. Key is where its key is; of a storage map
+// it is the address of the owner.
 type MapElement struct{ Key, Value uint64 }
 
 // step is one call of a program that one event calls several times.
@@ -55,8 +56,8 @@ type step struct {
 	last bool   // the call of an iterator without an element
 }
 
-// Steps returns the maximum number of calls of the program: an iterator is called for each element and once more
-// without one, a session probe at the function's entry and return.
+// Steps returns the maximum number of calls of the program: an iterator is called for each element
+// and once more without one, a session probe at the function's entry and return.
 func (c *Context) Steps() int { return max(len(c.steps), 1) }
 
 // Step prepares call n, from 0: it puts the call's arguments into the context.
@@ -77,8 +78,8 @@ func (c *Context) Iterates() bool { return c.meta != nil }
 // Returning reports whether call n is the one at the function's return.
 func (c *Context) Returning(n int) bool { return n >= 0 && n < len(c.steps) && c.steps[n].ret }
 
-// iterContext creates the context of an iterator, struct bpf_iter__TARGET: the parameters of the function
-// bpf_iter_TARGET, eight bytes each (kernel/bpf/bpf_iter.c DEFINE_BPF_ITER_FUNC).
+// iterContext creates the context of an iterator, struct bpf_iter__TARGET: the parameters of the
+// function bpf_iter_TARGET, eight bytes each (kernel/bpf/bpf_iter.c DEFINE_BPF_ITER_FUNC).
 func (h *Hooks) iterContext(c *Context) error {
 	name := c.spec.AttachTo
 	c.Func = "bpf_iter_" + name
@@ -229,8 +230,8 @@ func (h *Hooks) givenElements(c *Context, given []map[string]any, spec *btf.Spec
 	return out, nil
 }
 
-// otherElements returns, for targets without a list of objects in the kernel, the objects of the type that a scenario
-// created. In default mode there is one.
+// otherElements returns, for targets without a list of objects in the kernel, the objects of the
+// type that a scenario created. In default mode there is one.
 func (h *Hooks) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArgs {
 	e := iterArgs{}
 	key := ""
@@ -287,7 +288,8 @@ func (h *Hooks) isA(o *object.Object, typ string) bool {
 	return o.Storage() != nil && (o.Storage().Name == typ || typ == "udp_sock" && o.Storage().Name == "udp6_sock" || typ == "sock_common" && strings.HasSuffix(o.Storage().Name, "_sock"))
 }
 
-// iterTasks lists the tasks by pid: in default mode the running ones, their leaders and init; in a scenario its own.
+// iterTasks lists the tasks by pid: in default mode the running ones, their leaders and init; in a
+// scenario its own.
 func (h *Hooks) iterTasks(leaders bool) []*object.Object {
 	var known []*object.Object
 	if h.Mode() == object.ModeDefault {

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/window"
 )
 
-// Hooks creates the contexts of programs: the object that r1 points to, and the event it is about. Create it with
-// [New].
+// Hooks creates the contexts of programs: the object that r1 points to, and the event it is about.
+// Create it with [New].
 type Hooks struct {
 	*object.Space   `snapshot:"fixed"`
 	*window.User    `snapshot:"fixed"`

@@ -5,8 +5,9 @@ import "github.com/bpfrun/bpfrun/internal/kernel/net"
 // bounds are fields that say where other memory is.
 var bounds = map[string]bool{"skb_data": true, "skb_data_end": true, "skb_len": true, "optval": true, "optval_end": true, "data": true, "data_end": true, "data_meta": true, "len": true, "size": true, "file_pos": true}
 
-// NameAt names what is at an offset of the context: an argument, a field of a trace record or of a user ABI context, as
-// [Context.SetArg] and [Context.SetField] know it, and the offset inside of it.
+// NameAt names what is at an offset of the context: an argument, a field of a trace record or of a
+// user ABI context, as [Context.SetArg] and [Context.SetField] know it, and the offset inside of
+// it.
 func (c *Context) NameAt(off uint64) (name string, in uint64, ok bool) {
 	if c.view != nil {
 		for i := range c.view.Fields {
@@ -24,8 +25,9 @@ func (c *Context) NameAt(off uint64) (name string, in uint64, ok bool) {
 	return "", 0, false
 }
 
-// FieldNames lists the fields of a user ABI context that the program may read and that are numbers of their own, which [Context.SetField] changes:
-// no addresses and bounds of other memory. It returns nil for other contexts.
+// FieldNames lists the fields of a user ABI context that the program may read and that are numbers
+// of their own, which [Context.SetField] changes: no addresses and bounds of other memory. It
+// returns nil for other contexts.
 func (c *Context) FieldNames() []string {
 	if c.view == nil {
 		return nil

@@ -75,10 +75,12 @@ var skbFields = fieldsOf(uapi.ProgTypeSchedCls, packetWords)
 
 const skbSize = 192
 
-// linkLayer reports whether the data of programs of that type starts at the Ethernet header, not at the network header.
+// linkLayer reports whether the data of programs of that type starts at the Ethernet header, not at
+// the network header.
 func linkLayer(t uapi.ProgType) bool { return progtype.Of(t).Layer == progtype.Link }
 
-// skbContext creates a __sk_buff as BPF_PROG_TEST_RUN does (net/bpf/test_run.c bpf_prog_test_run_skb).
+// skbContext creates a __sk_buff as BPF_PROG_TEST_RUN does (net/bpf/test_run.c
+// bpf_prog_test_run_skb).
 func (h *Hooks) skbContext(c *Context) error {
 	row := progtype.Of(c.spec.ProgType)
 	data := h.packetBytes(c)
@@ -145,8 +147,8 @@ func (h *Hooks) receive(c *Context, v *net.View, eth []byte) error {
 	return h.skbIn(v, in)
 }
 
-// etherType returns the protocol of a frame: its type or, if the field is a length, one of two constants
-// (eth_type_trans).
+// etherType returns the protocol of a frame: its type or, if the field is a length, one of two
+// constants (eth_type_trans).
 func etherType(frame []byte) uint16 {
 	const (
 		least      = 0x0600
@@ -163,7 +165,8 @@ func etherType(frame []byte) uint16 {
 	return etherLLC
 }
 
-// loopback reports whether a test run with that ctx_in uses the loopback device, which has no broadcast address.
+// loopback reports whether a test run with that ctx_in uses the loopback device, which has no
+// broadcast address.
 func loopback(in []byte, order binary.ByteOrder) bool {
 	const ifindex = 40
 	return len(in) < ifindex+4 || order.Uint32(in[ifindex:]) <= net.LoopbackIndex
@@ -217,7 +220,8 @@ func (h *Hooks) skbIn(v *net.View, in []byte) error {
 	return nil
 }
 
-// skbOut returns ctx_out (convert_skb_to___skb): ctx_in with the fields that the program may have changed.
+// skbOut returns ctx_out (convert_skb_to___skb): ctx_in with the fields that the program may have
+// changed.
 func (h *Hooks) skbOut(v *net.View, in []byte) []byte {
 	b := make([]byte, skbSize)
 	copy(b, in)
@@ -233,8 +237,8 @@ func (h *Hooks) skbOut(v *net.View, in []byte) []byte {
 	return b
 }
 
-// skbSock sets the packet's socket: that of the context, else the one that a test run creates: closed, without ports,
-// with the packet's addresses.
+// skbSock sets the packet's socket: that of the context, else the one that a test run creates:
+// closed, without ports, with the packet's addresses.
 func (h *Hooks) skbSock(c *Context, v *net.View, proto uint16) error {
 	if c.spec.NoSocket {
 		v.Field("sk").Kind = net.WideField // NULL

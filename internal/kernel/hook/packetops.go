@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// LinkHeader returns the Ethernet header before the packet's data, for program types whose data starts at the network
-// header; nil for all others.
+// LinkHeader returns the Ethernet header before the packet's data, for program types whose data
+// starts at the network header; nil for all others.
 func (c *Context) LinkHeader() []byte {
 	if c.Packet == nil || c.Packet.Lead() == 0 {
 		return nil
@@ -18,7 +18,8 @@ func (c *Context) LinkHeader() []byte {
 	return frame[:min(len(frame), c.Packet.Lead())]
 }
 
-// DeviceOf returns the index of the interface a packet belongs to: the context's ifindex or, for XDP, ingress_ifindex.
+// DeviceOf returns the index of the interface a packet belongs to: the context's ifindex or, for
+// XDP, ingress_ifindex.
 func (c *Context) DeviceOf() (net.Device, bool) {
 	for _, name := range [...]string{"ifindex", "ingress_ifindex"} {
 		if i, ok := c.Field(name); ok {
@@ -28,7 +29,8 @@ func (c *Context) DeviceOf() (net.Device, bool) {
 	return net.Device{}, false
 }
 
-// Socket returns the socket of a packet, connection or system call that a context belongs to, or nil.
+// Socket returns the socket of a packet, connection or system call that a context belongs to, or
+// nil.
 func (c *Context) Socket() *net.Socket {
 	if c.view == nil {
 		return nil
@@ -39,8 +41,8 @@ func (c *Context) Socket() *net.Socket {
 	return c.view.Socket
 }
 
-// Assign implements bpf_sk_assign for a tc program, which is allowed only at ingress and with a socket that lookups
-// find.
+// Assign implements bpf_sk_assign for a tc program, which is allowed only at ingress and with a
+// socket that lookups find.
 func (c *Context) Assign(s *net.Socket, flags uint64) uapi.Errno {
 	switch {
 	case s == nil || flags != 0:
@@ -64,14 +66,15 @@ func (c *Context) Carry(s *net.Socket) {
 	c.k.skbSockFields(c.view)
 }
 
-// Ingress reports whether the packet is incoming. Programs of the older attachment run as in a test run, which is
-// neither ingress nor egress.
+// Ingress reports whether the packet is incoming. Programs of the older attachment run as in a test
+// run, which is neither ingress nor egress.
 func (c *Context) Ingress() bool {
 	at := progtype.Of(c.spec.ProgType).Attached(c.spec.Attach)
 	return c.spec.Ingress || at != nil && at.Ingress
 }
 
-// Received is what a network card reports about a packet besides its bytes. Zero fields are not reported.
+// Received is what a network card reports about a packet besides its bytes. Zero fields are not
+// reported.
 type Received struct {
 	Timestamp      uint64
 	Hash, HashType uint32
@@ -82,8 +85,8 @@ type Received struct {
 // Received returns what the network card reports about the packet, or nil.
 func (c *Context) Received() *Received { return c.spec.Received }
 
-// Tunnel is the kernel's record of the tunnel that a packet came through; Remote is the sender. Both addresses are of
-// one family.
+// Tunnel is the kernel's record of the tunnel that a packet came through; Remote is the sender.
+// Both addresses are of one family.
 type Tunnel struct {
 	ID            uint32
 	Remote, Local netip.Addr
@@ -94,7 +97,8 @@ type Tunnel struct {
 	SourcePort, DestPort uint16
 }
 
-// Xfrm is what an XFRM interface says about a packet: the if_id of the state that it matched, and the device it came from.
+// Xfrm is what an XFRM interface says about a packet: the if_id of the state that it matched, and
+// the device it came from.
 type Xfrm struct {
 	ID   uint32
 	Link int32
@@ -109,7 +113,8 @@ func (c *Context) Tunnel() *Tunnel { return c.spec.Tunnel }
 // Summed returns the skb->ip_summed that the packet arrived with.
 func (c *Context) Summed() Summed { return c.spec.Summed }
 
-// Came returns the packet as it arrived, including fragments, without a link header that the program does not see.
+// Came returns the packet as it arrived, including fragments, without a link header that the
+// program does not see.
 func (c *Context) Came() []byte {
 	frame := c.k.packetBytes(c)
 	out := append([]byte(nil), frame[min(len(frame), c.Packet.Lead()):]...)

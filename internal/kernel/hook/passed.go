@@ -9,7 +9,8 @@ import (
 
 // Passed is a call of a function of a program, for programs that trace it (fentry, fexit).
 type Passed struct {
-	// Types has the function's type Func, a FUNC; nil or 0 means that the kernel does not rely on it, which is so for static functions.
+	// Types has the function's type Func, a FUNC; nil or 0 means that the kernel does not rely on
+	// it, which is so for static functions.
 	Types *btf.Spec
 	Func  btf.ID
 	// Name is the function's name, Addr its address in program text.
@@ -18,12 +19,14 @@ type Passed struct {
 	// Args are r1 to r5 at the call, Ret is r0 at the return.
 	Args [5]uint64
 	Ret  uint64
-	// Of is the context of the program that is traced: where its address is an argument, a tracing program sees the kernel's struct.
+	// Of is the context of the program that is traced: where its address is an argument, a tracing
+	// program sees the kernel's struct.
 	Of *Context
 }
 
-// passedContext makes the arguments of a call, and with ret what it returned, as the trampoline of the function stores them: a u64 for each
-// parameter, five for a function whose type is not relied on (kernel/bpf/btf.c btf_distill_func_proto, btf_ctx_access).
+// passedContext makes the arguments of a call, and with ret what it returned, as the trampoline of
+// the function stores them: a u64 for each parameter, five for a function whose type is not relied
+// on (kernel/bpf/btf.c btf_distill_func_proto, btf_ctx_access).
 func (h *Hooks) passedContext(c *Context, ret bool) error {
 	p := c.spec.Passed
 	c.Func, c.FuncAddr = p.Name, p.Addr
@@ -58,7 +61,8 @@ func (h *Hooks) passedContext(c *Context, ret bool) error {
 	return h.arrayContext(c)
 }
 
-// isContext reports whether a value is the address of the traced program's context, and the kernel has a struct of its own behind it.
+// isContext reports whether a value is the address of the traced program's context, and the kernel
+// has a struct of its own behind it.
 func (p *Passed) isContext(v uint64) bool {
 	if p.Of == nil || v == 0 || v != p.Of.Addr {
 		return false

@@ -89,8 +89,8 @@ func (h *Hooks) untypedArguments(c *Context, n int) {
 	}
 }
 
-// userProbe creates the registers of a process: arguments are user pointers to strings, because nothing is known about
-// them.
+// userProbe creates the registers of a process: arguments are user pointers to strings, because
+// nothing is known about them.
 func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	c.Untyped = true
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
@@ -132,8 +132,9 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	return c.allocate(r.data, !h.storesToRegs(c))
 }
 
-// storesToRegs reports whether the program may change the registers of the task that it probes. The verifier lets all probes store, but those with
-// stores cannot be attached to functions of the kernel (perf_event_set_bpf_prog).
+// storesToRegs reports whether the program may change the registers of the task that it probes. The
+// verifier lets all probes store, but those with stores cannot be attached to functions of the
+// kernel (perf_event_set_bpf_prog).
 func (h *Hooks) storesToRegs(c *Context) bool {
 	since := progtype.Of(c.spec.ProgType).AccessOf(c.spec.Attach).Writes
 	return c.spec.section().Has(progtype.User) && since != 0 && uapi.ReleaseOf(h.Version()).Has(since)
@@ -152,7 +153,8 @@ func (h *Hooks) SyscallSymbol(name string) string {
 	return "sys_" + name
 }
 
-// wrapped returns the system call that a function implements, if it takes its arguments in a second pt_regs.
+// wrapped returns the system call that a function implements, if it takes its arguments in a second
+// pt_regs.
 func (h *Hooks) wrapped(fn string) (call string, ok bool) {
 	for _, p := range [...]string{"__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__s390x_sys_", "__ia32_sys_"} {
 		if c, ok := strings.CutPrefix(fn, p); ok {
@@ -171,7 +173,8 @@ func wrapsRegs(spec *btf.Spec, p *btf.Type) bool {
 	return len(p.Params) == 1 && to.Type != nil && to.Type.Name == "pt_regs"
 }
 
-// wrapperProbe creates the registers of a system call wrapper: its only argument points to the registers of user space.
+// wrapperProbe creates the registers of a system call wrapper: its only argument points to the
+// registers of user space.
 func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool) error {
 	if err := h.syscallArguments(c, call); err != nil {
 		return err
@@ -191,8 +194,8 @@ func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool
 	return c.allocate(outer.data, true)
 }
 
-// enterCall lets the current task be in a system call: the registers on its stack are those of the call. They are made when something reads them,
-// since most programs never do.
+// enterCall lets the current task be in a system call: the registers on its stack are those of the
+// call. They are made when something reads them, since most programs never do.
 func (h *Hooks) enterCall(c *Context, call string, ret *uint64) error {
 	if h.HasStack(h.Current()) || h.LayoutNamed("pt_regs") == nil {
 		_, err := h.syscallRegs(c, call, ret)
@@ -215,8 +218,8 @@ type enteredCall struct {
 	ret  *uint64 // at the call's exit
 }
 
-// syscallRegs returns the pt_regs with a system call's arguments: those at the end of the current task's stack. ret is
-// the call's result at its exit.
+// syscallRegs returns the pt_regs with a system call's arguments: those at the end of the current
+// task's stack. ret is the call's result at its exit.
 func (h *Hooks) syscallRegs(c *Context, call string, ret *uint64) (*object.Object, error) {
 	r := h.callRegisters(callRole, c.Args, call, ret)
 	if o := h.UserRegs(h.Current()); o != nil && r.l != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// abi describes an architecture's use of registers in function calls. Registers are named by paths in struct pt_regs,
-// with alternatives separated by |.
+// abi describes an architecture's use of registers in function calls. Registers are named by paths
+// in struct pt_regs, with alternatives separated by |.
 type abi struct {
 	args    []string // of a function call
 	syscall []string // of a system call; nil = args
@@ -22,12 +22,13 @@ type abi struct {
 	number       string // of the system call
 	wrapper      string // prefix of system call wrappers: __x64_sys_
 	bare         bool   // wrappers take struct pt_regs *
-	// regs is the order of the registers in the user space ABI, for BTF without pt_regs; a number after * repeats an
-	// entry.
+	// regs is the order of the registers in the user space ABI, for BTF without pt_regs; a number
+	// after * repeats an entry.
 	regs []string
 	word int
-	// trap is the distance in bytes of a kprobe's instruction pointer past the probed instruction: the breakpoint has
-	// been executed, and ftrace-based probes imitate that (arch/x86/kernel/kprobes/ftrace.c kprobe_ftrace_handler).
+	// trap is the distance in bytes of a kprobe's instruction pointer past the probed instruction:
+	// the breakpoint has been executed, and ftrace-based probes imitate that
+	// (arch/x86/kernel/kprobes/ftrace.c kprobe_ftrace_handler).
 	trap uint64
 }
 
@@ -73,8 +74,8 @@ func numbered(name string, n int) []string {
 	return out
 }
 
-// ArgumentRegisters returns the paths in struct pt_regs of an architecture's registers for a function's arguments, and
-// for its result; none for an unknown architecture.
+// ArgumentRegisters returns the paths in struct pt_regs of an architecture's registers for a
+// function's arguments, and for its result; none for an unknown architecture.
 func ArgumentRegisters(arch string) (args []string, result string) {
 	if a := abis[arch]; a != nil {
 		return a.args, a.ret
@@ -82,7 +83,8 @@ func ArgumentRegisters(arch string) (args []string, result string) {
 	return nil, ""
 }
 
-// InferArch derives the architecture from the members of struct pt_regs: "x86", "arm64", "riscv", "arm", "s390", or "".
+// InferArch derives the architecture from the members of struct pt_regs: "x86", "arm64", "riscv",
+// "arm", "s390", or "".
 func InferArch(spec *btf.Spec) string {
 	if spec == nil {
 		return ""
@@ -115,7 +117,8 @@ type registers struct {
 	data []byte
 }
 
-// newRegisters creates registers with default contents: small numbers, a stack and an instruction pointer.
+// newRegisters creates registers with default contents: small numbers, a stack and an instruction
+// pointer.
 func (h *Hooks) newRegisters(role string, ip, sp uint64) *registers {
 	a := abis[h.Arch()]
 	if a == nil {
@@ -185,7 +188,8 @@ func (r *registers) place(paths string) (off, size int, ok bool) {
 	return 0, 0, false
 }
 
-// Register returns where a register of a user space probe is in the context, and its value. The path is that of a member of struct pt_regs.
+// Register returns where a register of a user space probe is in the context, and its value. The
+// path is that of a member of struct pt_regs.
 func (c *Context) Register(path string) (off int, v uint64, ok bool) {
 	if c.regs == nil {
 		return 0, 0, false
@@ -219,8 +223,8 @@ func alternatives(paths string) []string {
 	}
 }
 
-// stackAddr returns the kernel's stack pointer in a traced function: on the stack of the current task, some calls below
-// the user mode registers. What a function finds above it is not simulated.
+// stackAddr returns the kernel's stack pointer in a traced function: on the stack of the current
+// task, some calls below the user mode registers. What a function finds above it is not simulated.
 func (h *Hooks) stackAddr() uint64 {
 	if regs := h.UserRegs(h.Current()); regs != nil {
 		return regs.Base() - callDepth
@@ -240,8 +244,8 @@ func (h *Hooks) stackAddr() uint64 {
 // callDepth is the size of the frames between the entry of a system call and a traced function.
 const callDepth = 512
 
-// Fill sets default registers on a task's stack: those of a read in progress. It reports whether the hooks have content
-// for a type.
+// Fill sets default registers on a task's stack: those of a read in progress. It reports whether
+// the hooks have content for a type.
 func (h *Hooks) Fill(typ string, b object.Builder) bool {
 	if typ != "pt_regs" {
 		return false
@@ -268,7 +272,8 @@ func (h *Hooks) Fill(typ string, b object.Builder) bool {
 // callRole is the role of the registers of an event's system call.
 const callRole = "syscall regs"
 
-// defaultCall is the system call that a task is in by default; [kernel.Kernel.Stack] shows the same one.
+// defaultCall is the system call that a task is in by default; [kernel.Kernel.Stack] shows the same
+// one.
 const defaultCall = "read"
 
 // callRegisters returns the user mode registers in a system call, at its exit if ret is given.
@@ -307,7 +312,8 @@ type RegNames struct {
 	Ret, IP, SP string
 }
 
-// RegsByPurpose returns the registers that the calling convention of the target's architecture uses.
+// RegsByPurpose returns the registers that the calling convention of the target's architecture
+// uses.
 func (h *Hooks) RegsByPurpose() RegNames {
 	a := h.newRegisters("", 0, 0).abi
 	return RegNames{Args: a.args, Ret: a.ret, IP: a.ip, SP: a.sp}
@@ -341,7 +347,8 @@ func (h *Hooks) NewRegs(role string, s RegsSpec) (*object.Object, error) {
 	return o, nil
 }
 
-// TaskPtRegs returns the address of a task's user registers (bpf_task_pt_regs); an error if addr is not a task.
+// TaskPtRegs returns the address of a task's user registers (bpf_task_pt_regs); an error if addr is
+// not a task.
 func (h *Hooks) TaskPtRegs(task uint64) (uint64, error) {
 	t := h.ObjectAt(task)
 	if t == nil || t.TypeName() != "task_struct" {

@@ -10,8 +10,9 @@ import (
 // bytesAt is where a value is in the bytes of a context.
 type bytesAt struct{ off, size uint64 }
 
-// Bytes returns the bytes of a context that is plain memory, such as registers, arguments, or a trace record, to look at and to change; nil for the
-// contexts of the networking stack, whose fields are computed.
+// Bytes returns the bytes of a context that is plain memory, such as registers, arguments, or a
+// trace record, to look at and to change; nil for the contexts of the networking stack, whose
+// fields are computed.
 func (c *Context) Bytes() []byte {
 	if c.view != nil || c.Region == nil || c.Region.View != nil {
 		return nil
@@ -19,9 +20,10 @@ func (c *Context) Bytes() []byte {
 	return c.k.Mem().Bytes(c.Region)
 }
 
-// SetArg changes an argument of the hook by name, "ret" for the return value, or a field of its trace record by path, in a context that exists. It
-// returns false where the value is not in the context itself: in the registers of the task, for a system call's wrapper, in views, and in contexts
-// for several calls, such as those of iterators.
+// SetArg changes an argument of the hook by name, "ret" for the return value, or a field of its
+// trace record by path, in a context that exists. It returns false where the value is not in the
+// context itself: in the registers of the task, for a system call's wrapper, in views, and in
+// contexts for several calls, such as those of iterators.
 func (c *Context) SetArg(name string, v uint64) bool {
 	b := c.Bytes()
 	p, ok := c.placeOf(name)
@@ -78,7 +80,8 @@ func (c *Context) registerPlace(path string) (bytesAt, bool) {
 	return bytesAt{uint64(off), uint64(size)}, ok
 }
 
-// fieldPlace finds a field of the trace record; argument i of a system call is an element of its array.
+// fieldPlace finds a field of the trace record; argument i of a system call is an element of its
+// array.
 func (c *Context) fieldPlace(name string, i int, argument bool) (bytesAt, bool) {
 	if argument {
 		name = "args[" + strconv.Itoa(i) + "]"

@@ -15,8 +15,8 @@ var skLookupFields = fieldsOf(uapi.ProgTypeSkLookup, func() map[string]net.Sourc
 	return map[string]net.Source{"sk": {Kind: net.WideField, From: net.Selected}}
 })
 
-// skLookupContext creates a bpf_sk_lookup: from the bytes passed to a test run (bpf_prog_test_run_sk_lookup), or from
-// the default packet's addresses.
+// skLookupContext creates a bpf_sk_lookup: from the bytes passed to a test run
+// (bpf_prog_test_run_sk_lookup), or from the default packet's addresses.
 func (h *Hooks) skLookupContext(c *Context) error {
 	in := c.spec.Bytes
 	full := make([]byte, skLookupSize)

@@ -14,8 +14,8 @@ var sockAddrFields = fieldsOf(uapi.ProgTypeCgroupSockAddr, func() map[string]net
 	}
 })
 
-// sockAddrContext creates a bpf_sock_addr: the address of a bind, connect, sendmsg, recvmsg, getpeername or
-// getsockname.
+// sockAddrContext creates a bpf_sock_addr: the address of a bind, connect, sendmsg, recvmsg,
+// getpeername or getsockname.
 func (h *Hooks) sockAddrContext(c *Context) error {
 	hook := progtype.Address{Family: uapi.AFInet}
 	if at := progtype.Of(c.spec.ProgType).Attached(c.spec.Attach); at != nil && at.Address != nil {
@@ -70,8 +70,8 @@ func (h *Hooks) fieldBytes(v *net.View) []byte {
 	return b
 }
 
-// contextSocket returns the socket of a context: the one given, else a default one shared with later contexts of its
-// kind.
+// contextSocket returns the socket of a context: the one given, else a default one shared with
+// later contexts of its kind.
 func (h *Hooks) contextSocket(c *Context, spec net.SockSpec) (*net.Socket, error) {
 	if o := c.spec.Socket; o != nil {
 		return h.SocketOf(o)

@@ -57,7 +57,8 @@ func ofFullSocket(val net.Value) net.Source {
 	}}
 }
 
-// sockOpsContext creates a bpf_sock_ops. An event with a packet shows its TCP header, from the run's packet.
+// sockOpsContext creates a bpf_sock_ops. An event with a packet shows its TCP header, from the
+// run's packet.
 func (h *Hooks) sockOpsContext(c *Context) error {
 	s, err := h.contextSocket(c, net.SockSpec{})
 	if err != nil {
@@ -84,8 +85,8 @@ func (h *Hooks) sockOpsContext(c *Context) error {
 // maxTCPOptions is the maximum size in bytes of the options in a TCP header.
 const maxTCPOptions = 40
 
-// sockOpsPacket places the packet's TCP header where skb_data points. At BPF_SOCK_OPS_HDR_OPT_LEN_CB there is no packet
-// yet.
+// sockOpsPacket places the packet's TCP header where skb_data points. At
+// BPF_SOCK_OPS_HDR_OPT_LEN_CB there is no packet yet.
 func (h *Hooks) sockOpsPacket(c *Context, v *net.View, op uint64) error {
 	frame := h.packetBytes(c)
 	at, end := tcpHeader(frame)

@@ -11,7 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// skMsgFields are the bytes of a message that a socket is about to send, and the socket's addresses.
+// skMsgFields are the bytes of a message that a socket is about to send, and the socket's
+// addresses.
 var skMsgFields = fieldsOf(uapi.ProgTypeSkMsg, func() map[string]net.Source {
 	m := map[string]net.Source{
 		"data": {Kind: net.DataField}, "data_end": {Kind: net.DataEndField}, "size": {Kind: net.LenField}, "sk": {Kind: net.SocketField},
@@ -30,15 +31,16 @@ var reuseportFields = fieldsOf(uapi.ProgTypeSkReuseport, packetWords)
 
 var netfilterFields = fieldsOf(uapi.ProgTypeNetfilter, nil)
 
-// beyond creates an sk_buff for the part of the frame from a layer on. The bytes before it count as a removed link
-// header.
+// beyond creates an sk_buff for the part of the frame from a layer on. The bytes before it count as
+// a removed link header.
 func (h *Hooks) beyond(c *Context, cut int, writes bool) (*net.Packet, error) {
 	frame := h.packetBytes(c)
 	data := append(make([]byte, net.EthHeader), frame[min(cut, len(frame)):]...)
 	return h.NewSkb(data, false, !writes, c.spec.Cloned, c.spec.Frags)
 }
 
-// headers returns the offsets in bytes of the transport header and of the payload in a frame, and the protocol number.
+// headers returns the offsets in bytes of the transport header and of the payload in a frame, and
+// the protocol number.
 func headers(frame []byte) (transport, payload int, proto uint8) {
 	transport = min(net.EthHeader, len(frame))
 	ip := frame[transport:]
@@ -63,7 +65,8 @@ func headers(frame []byte) (transport, payload int, proto uint8) {
 	return transport, min(payload, len(frame)), proto
 }
 
-// streamContext creates the __sk_buff of a sockmap program: stream bytes, starting with the payload.
+// streamContext creates the __sk_buff of a sockmap program: stream bytes, starting with the
+// payload.
 func (h *Hooks) streamContext(c *Context) error {
 	_, payload, _ := headers(h.packetBytes(c))
 	p, err := h.beyond(c, payload, true)
@@ -100,8 +103,8 @@ func (h *Hooks) messageContext(c *Context) error {
 	return c.attach(v)
 }
 
-// reuseportContext creates an sk_reuseport_md: a packet, starting with its transport header, for which the program
-// chooses a socket of a group.
+// reuseportContext creates an sk_reuseport_md: a packet, starting with its transport header, for
+// which the program chooses a socket of a group.
 func (h *Hooks) reuseportContext(c *Context) error {
 	frame := h.packetBytes(c)
 	transport, _, proto := headers(frame)
@@ -137,8 +140,9 @@ const (
 	flowKeysFlags = 48
 )
 
-// dissectorContext creates the __sk_buff of a flow dissector. flow_keys contains the offset of the network header and
-// its protocol, as in a test run (net/bpf/test_run.c bpf_prog_test_run_flow_dissector).
+// dissectorContext creates the __sk_buff of a flow dissector. flow_keys contains the offset of the
+// network header and its protocol, as in a test run (net/bpf/test_run.c
+// bpf_prog_test_run_flow_dissector).
 func (h *Hooks) dissectorContext(c *Context) error {
 	frame := h.packetBytes(c)
 	p, err := h.NewSkb(frame, true, true, c.spec.Cloned, c.spec.Frags)
@@ -176,12 +180,14 @@ func (h *Hooks) dissectorContext(c *Context) error {
 	return nil
 }
 
-// NoSkb reports whether the packet is bytes without an sk_buff, as in test runs of flow dissectors: helpers do not reach it (bpf_flow_dissector_load_bytes).
+// NoSkb reports whether the packet is bytes without an sk_buff, as in test runs of flow dissectors:
+// helpers do not reach it (bpf_flow_dissector_load_bytes).
 func (c *Context) NoSkb() bool {
 	return c.spec.ProgType == uapi.ProgTypeFlowDissector && c.spec.TestRun
 }
 
-// flowOut returns the bpf_flow_keys of a test run: the kernel moves the offsets into the packet of n bytes (bpf_flow_dissect).
+// flowOut returns the bpf_flow_keys of a test run: the kernel moves the offsets into the packet of
+// n bytes (bpf_flow_dissect).
 func (c *Context) flowOut(n int) []byte {
 	keys := slices.Clone(c.k.Mem().Bytes(c.keys))
 	le := c.k.Order()
@@ -192,7 +198,8 @@ func (c *Context) flowOut(n int) []byte {
 	return keys
 }
 
-// netfilterContext creates a bpf_nf_ctx: an incoming packet before routing, or what ctx_in of a test run says.
+// netfilterContext creates a bpf_nf_ctx: an incoming packet before routing, or what ctx_in of a
+// test run says.
 func (h *Hooks) netfilterContext(c *Context) error {
 	packet, in := h.packetBytes(c), c.spec.Bytes
 	link := net.EthHeader
@@ -229,13 +236,15 @@ func (h *Hooks) netfilterContext(c *Context) error {
 	return nil
 }
 
-// outgoing reports whether the program is a netfilter program in a test run, which is for an outgoing packet and returns none.
+// outgoing reports whether the program is a netfilter program in a test run, which is for an
+// outgoing packet and returns none.
 func (c *Context) outgoing() bool {
 	return c.spec.ProgType == uapi.ProgTypeNetfilter && (c.spec.TestRun || len(c.spec.Bytes) > 0)
 }
 
-// hookState fills in the nf_hook_state of a netfilter program. A test run is for an outgoing packet whatever hook it names, and has no more than the
-// device (verify_and_copy_hook_state looks at the hook of its default).
+// hookState fills in the nf_hook_state of a netfilter program. A test run is for an outgoing packet
+// whatever hook it names, and has no more than the device (verify_and_copy_hook_state looks at the
+// hook of its default).
 func (h *Hooks) hookState(c *Context, state, skb *object.Object) {
 	b, in := object.Build(state), c.spec.Bytes
 	dev := h.LayoutNamed("net_device")
@@ -341,8 +350,9 @@ func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
 	return o, nil
 }
 
-// headerUnset is the position of a header that nobody has looked for, as in a test run (skb_transport_header_was_set); truesizeMore is about what an sk_buff and its skb_shared_info
-// add to the memory that is counted for a packet (SKB_TRUESIZE).
+// headerUnset is the position of a header that nobody has looked for, as in a test run
+// (skb_transport_header_was_set); truesizeMore is about what an sk_buff and its skb_shared_info add
+// to the memory that is counted for a packet (SKB_TRUESIZE).
 const (
 	headerUnset  = 0xffff
 	truesizeMore = 576
@@ -371,7 +381,8 @@ func (h *Hooks) deviceNumbered(index uint32) *object.Object {
 	return h.Interface(d)
 }
 
-// KernelContext returns the kernel's own struct for the declared struct of a context (bpf_cast_to_kern_ctx).
+// KernelContext returns the kernel's own struct for the declared struct of a context
+// (bpf_cast_to_kern_ctx).
 func (h *Hooks) KernelContext(c *Context) (*object.Object, error) {
 	typ := progtype.Of(c.spec.ProgType).Context.Kernel
 	if typ == "sk_buff" && c.Packet != nil {
@@ -405,7 +416,8 @@ func (h *Hooks) KernelContext(c *Context) (*object.Object, error) {
 	return o, nil
 }
 
-// ContextOfKernel returns the context whose kernel struct is at an address, or nil if there is none.
+// ContextOfKernel returns the context whose kernel struct is at an address, or nil if there is
+// none.
 func (h *Hooks) ContextOfKernel(addr uint64) *Context {
 	for i := len(h.live) - 1; i >= 0; i-- { // a program that traces another has that one's packet
 		c := h.live[i]

@@ -53,8 +53,8 @@ func parseSyscall(line string) *syscall {
 	return s
 }
 
-// syscallsParsed holds the system calls that were looked up by name: a run needs few, and the whole table takes as long
-// as loading a small object.
+// syscallsParsed holds the system calls that were looked up by name: a run needs few, and the whole
+// table takes as long as loading a small object.
 var syscallsParsed sync.Map // of string: *syscall
 
 // syscallNamed returns the system call with that name in the table, or nil.
@@ -88,7 +88,8 @@ func findSyscall(name string) *syscall {
 	return nil
 }
 
-// HasSyscallEvent reports whether the function of a name makes an event. Not those of older forms of a call, which only 32-bit programs make: sys_stat beside sys_newstat.
+// HasSyscallEvent reports whether the function of a name makes an event. Not those of older forms
+// of a call, which only 32-bit programs make: sys_stat beside sys_newstat.
 func (h *Hooks) HasSyscallEvent(name string) bool {
 	if _, ok := h.SyscallNumber(name); !ok {
 		return false
@@ -112,7 +113,8 @@ func (h *Hooks) HasSyscallEvent(name string) bool {
 	return true
 }
 
-// SyscallNumber returns the number of a system call on the target's architecture. ok is false if it has none.
+// SyscallNumber returns the number of a system call on the target's architecture. ok is false if it
+// has none.
 func (h *Hooks) SyscallNumber(name string) (nr int, ok bool) {
 	return SyscallNumberOn(h.Arch(), name)
 }
@@ -182,7 +184,8 @@ func (h *Hooks) syscallArguments(c *Context, call string) error {
 	return nil
 }
 
-// chosenCall returns the system call for an event that all of them fire: the one given by Args "call", else def.
+// chosenCall returns the system call for an event that all of them fire: the one given by Args
+// "call", else def.
 func (h *Hooks) chosenCall(c *Context, def string) (string, error) {
 	c.calls = true
 	v, ok := c.spec.Args["call"]
@@ -302,7 +305,8 @@ func (h *Hooks) syscallContext(c *Context) error {
 	return c.allocate(data, false)
 }
 
-// SyscallNumberOn returns the number of a system call on an architecture, "x86", "arm64", "riscv" or "arm". ok is false if it has none.
+// SyscallNumberOn returns the number of a system call on an architecture, "x86", "arm64", "riscv"
+// or "arm". ok is false if it has none.
 func SyscallNumberOn(arch, name string) (nr int, ok bool) {
 	s := findSyscall(name)
 	if s == nil {
@@ -311,7 +315,8 @@ func SyscallNumberOn(arch, name string) (nr int, ok bool) {
 	return s.number(arch)
 }
 
-// SyscallKinds returns the kinds of a system call's arguments, as syscallTable has them: 's' is a string, 'v' a vector of strings, 'a' a socket's address.
+// SyscallKinds returns the kinds of a system call's arguments, as syscallTable has them: 's' is a
+// string, 'v' a vector of strings, 'a' a socket's address.
 func SyscallKinds(name string) []byte {
 	s := findSyscall(name)
 	if s == nil {
@@ -324,7 +329,8 @@ func SyscallKinds(name string) []byte {
 	return out
 }
 
-// SyscallArgNames returns the names of a system call's arguments, those that [SyscallKinds] has the kinds of.
+// SyscallArgNames returns the names of a system call's arguments, those that [SyscallKinds] has the
+// kinds of.
 func SyscallArgNames(name string) []string {
 	s := findSyscall(name)
 	if s == nil {

@@ -1,10 +1,11 @@
 package hook
 
-// syscallTable has a line per system call: name, its number on x86-64, on arm64 and riscv (the generic table), on arm, then
-// its arguments as name:kind:type. Kinds: i signed and u unsigned number, s string in user memory, v vector of strings, a socket
-// address, p other user pointer. The type is what the format of the call's event says, with dots for blanks; without one,
-// neither release has the event. "-" is a call an architecture has not. Sources: asm/unistd.h, include/linux/syscalls.h, the
-// formats of the events of Linux 6.1 and 6.12 on amd64.
+// syscallTable has a line per system call: name, its number on x86-64, on arm64 and riscv (the
+// generic table), on arm, then its arguments as name:kind:type. Kinds: i signed and u unsigned
+// number, s string in user memory, v vector of strings, a socket address, p other user pointer. The
+// type is what the format of the call's event says, with dots for blanks; without one, neither
+// release has the event. "-" is a call an architecture has not. Sources: asm/unistd.h,
+// include/linux/syscalls.h, the formats of the events of Linux 6.1 and 6.12 on amd64.
 const syscallTable = `
 _sysctl 156 - 149
 accept 43 202 285 fd:i:int upeer_sockaddr:a:struct.sockaddr.* upeer_addrlen:p:int.*

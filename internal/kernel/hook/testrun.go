@@ -11,7 +11,8 @@ import (
 
 // Contexts that BPF_PROG_TEST_RUN is given (ctx_in of net/bpf/test_run.c): what it accepts.
 
-// Layout of struct nf_hook_state on 64-bit kernels: hook, pf, and five pointers (include/linux/netfilter.h).
+// Layout of struct nf_hook_state on 64-bit kernels: hook, pf, and five pointers
+// (include/linux/netfilter.h).
 const (
 	hookStateSize     = 48
 	hookStateHook     = 0
@@ -25,7 +26,8 @@ const (
 	nfIPv4, nfIPv6           = 2, 10
 )
 
-// contextInSize returns the size of the struct that ctx_in of a test run contains, or 0 if its length is the caller's choice.
+// contextInSize returns the size of the struct that ctx_in of a test run contains, or 0 if its
+// length is the caller's choice.
 func contextInSize(row *progtype.Row) int {
 	switch c := row.Context; {
 	case c == nil || c.Layout != progtype.StructLayout || !row.TestRun:
@@ -39,8 +41,8 @@ func contextInSize(row *progtype.Row) int {
 	}
 }
 
-// testRunIn checks the packet and the context of a test run. Of ctx_in it leaves the struct that it begins with (bpf_ctx_init,
-// bpf_check_uarg_tail_zero).
+// testRunIn checks the packet and the context of a test run. Of ctx_in it leaves the struct that it
+// begins with (bpf_ctx_init, bpf_check_uarg_tail_zero).
 func (h *Hooks) testRunIn(spec *ContextSpec) error {
 	row, in := progtype.Of(spec.ProgType), spec.Bytes
 	if spec.TestRun {
@@ -60,10 +62,12 @@ func (h *Hooks) testRunIn(spec *ContextSpec) error {
 	return nil
 }
 
-// MostTestPacket is the length in bytes that no packet of a test run exceeds: a page, and all fragments.
+// MostTestPacket is the length in bytes that no packet of a test run exceeds: a page, and all
+// fragments.
 const MostTestPacket = (1 + maxTestFrags) * uapi.PageSize
 
-// Parts of the page that the linear part of a packet is in: its headroom, and struct skb_shared_info behind it.
+// Parts of the page that the linear part of a packet is in: its headroom, and struct
+// skb_shared_info behind it.
 const (
 	testXDPHeadroom = 256
 	testSkbHeadroom = 64 // NET_SKB_PAD
@@ -71,8 +75,8 @@ const (
 	maxTestFrags    = 17 // MAX_SKB_FRAGS
 )
 
-// packetIn checks the lengths of a test run's packet and of a context that is plain bytes (the first checks of the functions
-// bpf_prog_test_run_*).
+// packetIn checks the lengths of a test run's packet and of a context that is plain bytes (the
+// first checks of the functions bpf_prog_test_run_*).
 func (h *Hooks) packetIn(row *progtype.Row, spec *ContextSpec) error {
 	version, packet := since.Of(h.Version()), spec.Packet
 	const any = 1 << 30
@@ -128,7 +132,8 @@ func (h *Hooks) testPacket(packet []byte) []byte {
 	return packet
 }
 
-// leastNetwork returns the size in bytes of the header that a frame's protocol requires behind the Ethernet header.
+// leastNetwork returns the size in bytes of the header that a frame's protocol requires behind the
+// Ethernet header.
 func leastNetwork(frame []byte) int {
 	switch etherType(frame) {
 	case net.EtherIPv4:
@@ -150,8 +155,9 @@ func (h *Hooks) deviceIn(index, queue uint32) error {
 	return nil
 }
 
-// xdpIn checks the xdp_md of a test run with a packet of n bytes (bpf_prog_test_run_xdp, xdp_convert_md_to_buff), and returns the length of the
-// metadata and of both it and the linear part.
+// xdpIn checks the xdp_md of a test run with a packet of n bytes (bpf_prog_test_run_xdp,
+// xdp_convert_md_to_buff), and returns the length of the metadata and of both it and the linear
+// part.
 func (h *Hooks) xdpIn(in []byte, n int) (meta, end int, err error) {
 	le := h.Order()
 	data, dataEnd, before := le.Uint32(in), le.Uint32(in[4:]), le.Uint32(in[8:])
@@ -168,8 +174,8 @@ func (h *Hooks) xdpIn(in []byte, n int) (meta, end int, err error) {
 	return int(data), int(dataEnd), err
 }
 
-// linearIn returns the length of the linear part of a test run's packet of n bytes with an Ethernet header, for all but XDP. Since 6.19, data_end
-// of ctx_in sets it.
+// linearIn returns the length of the linear part of a test run's packet of n bytes with an Ethernet
+// header, for all but XDP. Since 6.19, data_end of ctx_in sets it.
 func (h *Hooks) linearIn(row *progtype.Row, in []byte, n int) (int, error) {
 	const dataField, dataEnd, dataMeta = 76, 80, 140
 	if len(in) == 0 || !since.Of(h.Version()).Has(since.TestFrags) {
@@ -194,8 +200,8 @@ func flowIn(in []byte) error {
 	return nil
 }
 
-// hookStateIn checks the nf_hook_state of a test run with that packet, and returns how many bytes of it come before the network header
-// (bpf_prog_test_run_nf).
+// hookStateIn checks the nf_hook_state of a test run with that packet, and returns how many bytes
+// of it come before the network header (bpf_prog_test_run_nf).
 func hookStateIn(in, packet []byte) (link int, err error) {
 	refuse := func(e uapi.Errno, format string, args ...any) (int, error) {
 		return 0, fmt.Errorf("kernel: "+format+": %w", append(args, e)...)

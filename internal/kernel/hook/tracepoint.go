@@ -29,8 +29,9 @@ const maxRecordSize = 1 << 16
 
 const eventPrefix = "trace_event_raw_"
 
-// eventLayout finds the struct of an event's record: the one named after it, that of its class by the table, or that of
-// the class whose recording function has the event's prototype and the most similar name.
+// eventLayout finds the struct of an event's record: the one named after it, that of its class by
+// the table, or that of the class whose recording function has the event's prototype and the most
+// similar name.
 func (h *Hooks) eventLayout(name string) *object.Layout {
 	if l := h.LayoutNamed(eventPrefix + name); l != nil {
 		return l
@@ -116,7 +117,8 @@ type record struct {
 	data  []byte          // dynamic part, after the structure
 }
 
-// newRecord creates an object outside guest memory that collects a record's bytes. The error is a [*TypeError].
+// newRecord creates an object outside guest memory that collects a record's bytes. The error is a
+// [*TypeError].
 func (h *Hooks) newRecord(name string, l *object.Layout) (*object.Object, error) {
 	if l.Size > maxRecordSize {
 		return nil, &object.TypeError{Type: l.Name, Role: name, Why: fmt.Sprintf("has %d bytes, a trace record has at most %d", l.Size, maxRecordSize)}
@@ -178,7 +180,8 @@ func (r *record) build() error {
 	return r.c.allocate(bytes, true)
 }
 
-// given are the kernel objects among the values that the user chose: arguments of the event, from which the record's fields follow.
+// given are the kernel objects among the values that the user chose: arguments of the event, from
+// which the record's fields follow.
 func (r *record) given() map[string]any {
 	out := map[string]any{}
 	for name, v := range r.c.spec.Args {
@@ -199,7 +202,8 @@ func (r *record) common() {
 	r.b.Num("ent.pid", uint64(pid))
 }
 
-// append adds a NUL-terminated string to the dynamic part and returns its offset in the record in bytes.
+// append adds a NUL-terminated string to the dynamic part and returns its offset in the record in
+// bytes.
 func (r *record) append(text string, size uint64) uint64 {
 	at := size + uint64(len(r.data))
 	r.data = append(append(r.data, text...), 0)
@@ -209,14 +213,15 @@ func (r *record) append(text string, size uint64) uint64 {
 	return at
 }
 
-// dynamic sets a __data_loc: the length in the upper 16 bits, the offset from the start of the record in the lower 16.
+// dynamic sets a __data_loc: the length in the upper 16 bits, the offset from the start of the
+// record in the lower 16.
 func (r *record) dynamic(field, text string, size uint64) {
 	at := r.append(text, size)
 	r.b.Num(field, uint64(len(text)+1)<<16|at&0xffff)
 }
 
-// task returns the task that fields with a prefix ("prev_", "parent_", "") refer to: an argument of the event, else
-// current.
+// task returns the task that fields with a prefix ("prev_", "parent_", "") refer to: an argument of
+// the event, else current.
 func (r *record) task(prefix string) *object.Object {
 	names := []string{strings.TrimSuffix(prefix, "_")}
 	if prefix == "" {
@@ -274,7 +279,8 @@ func (r *record) taskComm(prefix string) (string, error) {
 	return r.k.Comm(), nil
 }
 
-// member sets a field of the record if a rule applies to it. The other fields get a default by name.
+// member sets a field of the record if a rule applies to it. The other fields get a default by
+// name.
 func (r *record) member(m *btf.Member) {
 	k, b, name := r.k, r.b, m.Name
 	for _, prefix := range [...]string{"prev_", "next_", "parent_", "child_", ""} {
@@ -333,8 +339,8 @@ func (r *record) member(m *btf.Member) {
 	}
 }
 
-// network fills in the fields of socket and packet events from the event's objects, so that they agree with what a
-// program reads from those.
+// network fills in the fields of socket and packet events from the event's objects, so that they
+// agree with what a program reads from those.
 func (r *record) network(name string) bool {
 	b := r.b
 	sk, skb := r.object("sock"), r.object("sk_buff")

@@ -25,9 +25,10 @@ func tracepointName(s string) (category, name string) {
 	return "", s
 }
 
-// eventProto finds the prototype of a tracepoint, whose first parameter is not the event's: that of the function
-// __traceiter_NAME, which names the parameters, else of typedef void (*btf_trace_NAME)(void *, ...), which does not:
-// names come from the event's record then, where they can.
+// eventProto finds the prototype of a tracepoint, whose first parameter is not the event's: that of
+// the function __traceiter_NAME, which names the parameters, else of typedef void
+// (*btf_trace_NAME)(void *, ...), which does not: names come from the event's record then, where
+// they can.
 func (h *Hooks) eventProto(name string) (*btf.Spec, *btf.Type) {
 	spec, p, named := h.eventPrototype(name)
 	if p != nil && !named {
@@ -104,7 +105,8 @@ func (h *Hooks) eventContext(c *Context, name string) error {
 	return h.arrayContext(c)
 }
 
-// sysEventArguments are those of sys_enter (regs, id) and sys_exit (regs, ret), of the call openat unless chosen by Args "call".
+// sysEventArguments are those of sys_enter (regs, id) and sys_exit (regs, ret), of the call openat
+// unless chosen by Args "call".
 func (h *Hooks) sysEventArguments(c *Context, name string, spec *btf.Spec, p *btf.Type) error {
 	call, err := h.chosenCall(c, "openat")
 	if err != nil {
@@ -193,7 +195,8 @@ func (h *Hooks) tracingContext(c *Context) error {
 	return h.functionContext(c, c.spec.AttachTo, ret)
 }
 
-// functionContext makes the arguments of a traced function, and with ret its return value after them.
+// functionContext makes the arguments of a traced function, and with ret its return value after
+// them.
 func (h *Hooks) functionContext(c *Context, name string, ret bool) error {
 	c.Func = name
 	spec, p, ok := h.proto(c, name)
@@ -243,7 +246,8 @@ func (h *Hooks) functionContext(c *Context, name string, ret bool) error {
 	return h.arrayContext(c)
 }
 
-// lsmContext makes the arguments of an LSM hook: those of bpf_lsm_HOOK, then the value earlier programs returned.
+// lsmContext makes the arguments of an LSM hook: those of bpf_lsm_HOOK, then the value earlier
+// programs returned.
 func (h *Hooks) lsmContext(c *Context) error {
 	name := strings.TrimPrefix(c.spec.AttachTo, "bpf_lsm_")
 	c.Func = "bpf_lsm_" + name

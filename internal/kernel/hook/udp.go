@@ -9,14 +9,14 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// udpWords maps the words that the kernel puts into the names of its UDP functions to the family of their sockets. A
-// program that casts sk to struct udp_sock in such a hook is right.
+// udpWords maps the words that the kernel puts into the names of its UDP functions to the family of
+// their sockets. A program that casts sk to struct udp_sock in such a hook is right.
 var udpWords = map[string]uint16{
 	"udp": uapi.AFInet, "udp4": uapi.AFInet, "udplite": uapi.AFInet, "udpv6": uapi.AFInet6, "udp6": uapi.AFInet6, "udplitev6": uapi.AFInet6,
 }
 
-// datagramSocket describes the socket that callers pass to a UDP function as struct sock, and that such a function
-// returns: a connected one, so that programs find both addresses.
+// datagramSocket describes the socket that callers pass to a UDP function as struct sock, and that
+// such a function returns: a connected one, so that programs find both addresses.
 func datagramSocket(hook string, to object.Pointee) (net.SockSpec, bool) {
 	if to.Type == nil || to.Type.Kind != btf.KindStruct || to.Type.Name != "sock" {
 		return net.SockSpec{}, false

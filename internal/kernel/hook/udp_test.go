@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 )
 
-// TestSocketsHaveTheProtocolOfTheirHooks: a function of UDP is called with, and returns, a UDP socket; other functions share a TCP socket.
+// TestSocketsHaveTheProtocolOfTheirHooks: a function of UDP is called with, and returns, a UDP
+// socket; other functions share a TCP socket.
 func TestSocketsHaveTheProtocolOfTheirHooks(t *testing.T) {
 	types, err := embedded.Spec()
 	require.NoError(t, err)

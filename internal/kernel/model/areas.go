@@ -62,8 +62,8 @@ func setArea(b object.Builder, mm *object.Object, a AreaSpec) {
 	b.Ptr("vm_file", a.File)
 }
 
-// linkAreas makes an address space lead to its areas, in order: by a list and a tree before 6.1, by a maple tree since then. It counts them and their pages
-// (vm_stat_account of mm/mmap.c).
+// linkAreas makes an address space lead to its areas, in order: by a list and a tree before 6.1, by
+// a maple tree since then. It counts them and their pages (vm_stat_account of mm/mmap.c).
 func (m *Model) linkAreas(b object.Builder, areas []*object.Object) {
 	var total, exec, data, stack uint64
 	for i, vma := range areas {
@@ -127,8 +127,8 @@ func (m *Model) exeFile(b object.Builder) *object.Object {
 	return exe
 }
 
-// defaultAreas returns the areas of a small process, in the order of their addresses: its program's text and data, the
-// heap, a library and the stack. They are consistent with mm_struct.
+// defaultAreas returns the areas of a small process, in the order of their addresses: its program's
+// text and data, the heap, a library and the stack. They are consistent with mm_struct.
 func (m *Model) defaultAreas(b object.Builder) []*object.Object {
 	num := func(f string) uint64 { return b.Object.Num(f) }
 	library := num("mmap_base") - 0x200000 - b.Hash("library")%0x1000<<12
@@ -161,8 +161,9 @@ func (m *Model) defaultAreas(b object.Builder) []*object.Object {
 	return list
 }
 
-// VMAAt returns the memory area of an address space that contains addr, or nil. An address space with explicit areas
-// has only those; any other has a one-page area for each mapped page of user memory.
+// VMAAt returns the memory area of an address space that contains addr, or nil. An address space
+// with explicit areas has only those; any other has a one-page area for each mapped page of user
+// memory.
 func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
 	addr = m.Mem().Truncate(addr)
 	if list, given := m.areas.Lookup(mm); given {
@@ -199,7 +200,8 @@ func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
 	return o, nil
 }
 
-// VMAs lists the memory areas of an address space: those set explicitly or, in default mode, those of a small process.
+// VMAs lists the memory areas of an address space: those set explicitly or, in default mode, those
+// of a small process.
 func (m *Model) VMAs(mm *object.Object) []*object.Object {
 	if list, ok := m.areas.Lookup(mm); ok || m.Mode() != object.ModeDefault {
 		return list

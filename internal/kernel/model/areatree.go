@@ -6,11 +6,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// stackGuardGap is the distance in bytes that is kept free below areas that grow down (stack_guard_gap of mm/mmap.c).
+// stackGuardGap is the distance in bytes that is kept free below areas that grow down
+// (stack_guard_gap of mm/mmap.c).
 const stackGuardGap = 256 << 12
 
-// fillAreaTree links areas in the red-black tree mm_rb, which kernels before 6.1 have, and in which each area knows the largest gap before any area
-// of its subtree (vma_compute_gap of mm/mmap.c).
+// fillAreaTree links areas in the red-black tree mm_rb, which kernels before 6.1 have, and in which
+// each area knows the largest gap before any area of its subtree (vma_compute_gap of mm/mmap.c).
 func (m *Model) fillAreaTree(b object.Builder, areas []*object.Object) {
 	f, ok := b.Field("mm_rb.rb_node")
 	if !ok || b.Taken(f) || len(areas) == 0 {
@@ -32,7 +33,8 @@ func (m *Model) fillAreaTree(b object.Builder, areas []*object.Object) {
 	setGaps(nodes, gaps)
 }
 
-// setGaps sets the largest gap of each subtree of a tree as linkTree builds it, and returns that of the root.
+// setGaps sets the largest gap of each subtree of a tree as linkTree builds it, and returns that of
+// the root.
 func setGaps(nodes []treeNode, gaps []uint64) uint64 {
 	if len(nodes) == 0 {
 		return 0

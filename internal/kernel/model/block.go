@@ -95,7 +95,8 @@ func (m *Model) fillDisk(b object.Builder) {
 	b.Null("private_data")
 }
 
-// fillBlockDevice makes a block device the whole disk or its partition, which the file system holds. It is allocated with its inode (bdev_alloc).
+// fillBlockDevice makes a block device the whole disk or its partition, which the file system
+// holds. It is allocated with its inode (bdev_alloc).
 func (m *Model) fillBlockDevice(b object.Builder) {
 	b = b.As("block_device")
 	number, name := uint64(diskMinor), "sda1"

@@ -39,8 +39,8 @@ func (m *Model) NewMM(role string, s MMSpec) (*object.Object, error) {
 	return o, m.Err()
 }
 
-// NewCgroup builds the cgroup for an absolute path in the default hierarchy, and its missing ancestors. An id of 0 is
-// replaced by one derived from the path; the id is also the inode number.
+// NewCgroup builds the cgroup for an absolute path in the default hierarchy, and its missing
+// ancestors. An id of 0 is replaced by one derived from the path; the id is also the inode number.
 func (m *Model) NewCgroup(role, path string, id uint64) (*object.Object, error) {
 	at, parent := "", (*object.Object)(nil)
 	names := append([]string{""}, slices.Collect(splitPath(path))...)
@@ -155,7 +155,8 @@ func (m *Model) Cgroups() []*object.Object {
 	for p := range m.cgroupByPath.All() {
 		paths = append(paths, p)
 	}
-	// A slash sorts before all other characters of a name, so descendants directly follow their ancestor.
+	// A slash sorts before all other characters of a name, so descendants directly follow their
+	// ancestor.
 	slices.SortFunc(paths, func(a, b string) int {
 		return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 	})

@@ -32,7 +32,8 @@ func (m *Model) cgroupAt(level int) *object.Object {
 	return m.Builtin(fmt.Sprintf("cgroup /%s", cgroupNames[level]), "cgroup")
 }
 
-// rootCgroup returns the root of the default hierarchy, which is part of its cgroup_root (cgrp_dfl_root).
+// rootCgroup returns the root of the default hierarchy, which is part of its cgroup_root
+// (cgrp_dfl_root).
 func (m *Model) rootCgroup() *object.Object {
 	const role = "cgroup /"
 	if o := m.Kept(role); o != nil || m.LayoutNamed("cgroup") == nil {
@@ -81,7 +82,8 @@ func (m *Model) levelOf(o *object.Object, at func(int) *object.Object) int {
 	return cgroupLevel
 }
 
-// fillCSSSet makes the set of a task's controllers those of its cgroup; the idle task is in the root.
+// fillCSSSet makes the set of a task's controllers those of its cgroup; the idle task is in the
+// root.
 func (m *Model) fillCSSSet(b object.Builder) {
 	level := cgroupLevel
 	if t := b.Object.Parent(); t != nil && t.Role() == "init_task" {
@@ -228,8 +230,8 @@ func (m *Model) CgroupID() uint64 {
 	return m.cgroupID(cgroupLevel)
 }
 
-// AncestorCgroupID returns the id of the current cgroup's ancestor at a level, 0 below the cgroup itself; the root is
-// level 0.
+// AncestorCgroupID returns the id of the current cgroup's ancestor at a level, 0 below the cgroup
+// itself; the root is level 0.
 func (m *Model) AncestorCgroupID(level int) uint64 {
 	if level < 0 {
 		return 0

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// stateTypes are the types that contain a controller's cgroup_subsys_state as css, their first member, by the controller's name; others have no more than the state.
+// stateTypes are the types that contain a controller's cgroup_subsys_state as css, their first
+// member, by the controller's name; others have no more than the state.
 var stateTypes = map[string]string{
 	"cpuset": "cpuset", "cpu": "task_group", "cpuacct": "cpuacct", "io": "blkcg", memory: "mem_cgroup", "devices": "dev_cgroup", "freezer": "freezer",
 	"net_cls": "cgroup_cls_state", "perf_event": "perf_cgroup", "hugetlb": "hugetlb_cgroup", "pids": "pids_cgroup", "rdma": "rdma_cgroup", "misc": "misc_cg",
@@ -25,7 +26,8 @@ const (
 // plainControllers have no type of their own.
 var plainControllers = []string{"net_prio", "debug"}
 
-// controllers returns the numbers of the controllers that the target was built with (enum cgroup_subsys_id).
+// controllers returns the numbers of the controllers that the target was built with (enum
+// cgroup_subsys_id).
 func (m *Model) controllers() map[string]uint64 {
 	if m.subsystems == nil {
 		m.subsystems = make(map[string]uint64)
@@ -38,10 +40,12 @@ func (m *Model) controllers() map[string]uint64 {
 	return m.subsystems
 }
 
-// RootMemcg returns the memory cgroup of the root of the default hierarchy; nil if the kernel has none.
+// RootMemcg returns the memory cgroup of the root of the default hierarchy; nil if the kernel has
+// none.
 func (m *Model) RootMemcg() *object.Object { return m.MemcgOf(m.cgroupAt(0)) }
 
-// MemcgOf returns the memory cgroup of a cgroup: the object whose css.cgroup was set to it, else one with default values.
+// MemcgOf returns the memory cgroup of a cgroup: the object whose css.cgroup was set to it, else
+// one with default values.
 func (m *Model) MemcgOf(cg *object.Object) *object.Object {
 	if cg == nil || m.LayoutNamed("mem_cgroup") == nil {
 		return nil
@@ -82,7 +86,8 @@ func (m *Model) stateOf(controller string, cg *object.Object) *object.Object {
 
 const stateType = "cgroup_subsys_state"
 
-// stateAt returns the address of a controller's cgroup_subsys_state of a cgroup, 0 if there is none.
+// stateAt returns the address of a controller's cgroup_subsys_state of a cgroup, 0 if there is
+// none.
 func (m *Model) stateAt(controller string, cg *object.Object) uint64 {
 	var o *object.Object
 	if controller == memory {
@@ -160,7 +165,8 @@ func (m *Model) parentOf(cg *object.Object) *object.Object {
 	return m.ObjectAt(cg.Num("self.parent"))
 }
 
-// linkStates makes a cgroup, or the css_set of tasks in it, lead to the states of all controllers, which are enabled in all cgroups.
+// linkStates makes a cgroup, or the css_set of tasks in it, lead to the states of all controllers,
+// which are enabled in all cgroups.
 func (m *Model) linkStates(b object.Builder, cg *object.Object) {
 	if cg == nil {
 		return

@@ -11,8 +11,10 @@ const (
 	pidShift = 12 // of the first node of the tree of ids, which has all below PID_MAX_DEFAULT
 )
 
-// adopt appends a process to the list of its parent's children and to that of all processes, which contain the leaders of processes only (copy_process). It gives neither task
-// any other content. Init is the first process of the list, whichever task a program reads first. Lists that the user set stay as they are.
+// adopt appends a process to the list of its parent's children and to that of all processes, which
+// contain the leaders of processes only (copy_process). It gives neither task any other content.
+// Init is the first process of the list, whichever task a program reads first. Lists that the user
+// set stay as they are.
 func (m *Model) adopt(parent, child *object.Object) {
 	if parent == nil || parent == child {
 		return
@@ -25,8 +27,8 @@ func (m *Model) adopt(parent, child *object.Object) {
 	}
 }
 
-// joinProcess makes a task one of the threads of its process: it is in the lists of its signal_struct and, before 6.7, of its leader. A
-// leader comes first.
+// joinProcess makes a task one of the threads of its process: it is in the lists of its
+// signal_struct and, before 6.7, of its leader. A leader comes first.
 func (m *Model) joinProcess(b object.Builder, signal, leader *object.Object) {
 	if signal == nil || leader == nil {
 		return
@@ -55,7 +57,8 @@ func countThread(s object.Builder, n uint64) {
 	s.Num("sigcnt.refs.counter|sigcnt.counter", n)
 }
 
-// nameTask makes a struct pid that of a task; the leader of a process leads its group and session as well (init_task_pid).
+// nameTask makes a struct pid that of a task; the leader of a process leads its group and session
+// as well (init_task_pid).
 func (m *Model) nameTask(b object.Builder, pid *object.Object, leads bool) {
 	if pid == nil {
 		return

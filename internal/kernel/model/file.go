@@ -74,8 +74,8 @@ func (m *Model) NewFile(role string, s FileSpec) (*object.Object, error) {
 	return o, m.Err()
 }
 
-// NewDentry builds the dentries of an absolute path and returns the last one; the chain of d_parent ends at the root, which
-// is its own parent.
+// NewDentry builds the dentries of an absolute path and returns the last one; the chain of d_parent
+// ends at the root, which is its own parent.
 func (m *Model) NewDentry(role, path string) (*object.Object, error) {
 	var parts []string
 	for p := range splitPath(path) {
@@ -163,15 +163,15 @@ func (m *Model) fillFs(b object.Builder) {
 	b.Num("users", 1)
 }
 
-// fdSlots is the size of the first file table of a process (NR_OPEN_DEFAULT); openFirst is how many of the lowest
-// descriptors are open.
+// fdSlots is the size of the first file table of a process (NR_OPEN_DEFAULT); openFirst is how many
+// of the lowest descriptors are open.
 const (
 	fdSlots   = 64
 	openFirst = 12
 )
 
-// openFiles returns the open descriptors of a process as the bits of open_fds: the first ones, and those used in system
-// calls.
+// openFiles returns the open descriptors of a process as the bits of open_fds: the first ones, and
+// those used in system calls.
 func (m *Model) openFiles() uint64 {
 	open := uint64(1<<openFirst - 1)
 	for _, role := range [...]string{"fd", "sys.fd"} {
@@ -218,8 +218,8 @@ func (m *Model) closeFiles(o *object.Object, off, size uint64) {
 	}
 }
 
-// fillFilesStruct gives a process the file table that is part of files_struct (alloc_files, dup_fd of fs/file.c), or one of its own where that has fewer entries, as on 32-bit
-// kernels.
+// fillFilesStruct gives a process the file table that is part of files_struct (alloc_files, dup_fd
+// of fs/file.c), or one of its own where that has fewer entries, as on 32-bit kernels.
 func (m *Model) fillFilesStruct(b object.Builder) {
 	b.Num("count.counter", 1)
 	b.Num("next_fd", openFirst)
@@ -306,7 +306,8 @@ func (m *Model) fillDentry(b object.Builder) {
 	b.Null("d_op d_fsdata")
 }
 
-// nameInode makes a dentry one of the names of its inode, whichever of the two a program reads first (__d_instantiate of fs/dcache.c).
+// nameInode makes a dentry one of the names of its inode, whichever of the two a program reads
+// first (__d_instantiate of fs/dcache.c).
 func nameInode(b object.Builder, d *object.Object) { b.Push("i_dentry", d, "d_u.d_alias|d_alias") }
 
 // isDirectory reports whether an inode's dentry is a directory of a path, not its last component.

@@ -2,8 +2,8 @@ package model
 
 import "github.com/bpfrun/bpfrun/internal/kernel/object"
 
-// fillers initialise objects of well-known types, by type name. They run when a field that was not set is read for the
-// first time, and never change fields set by the user.
+// fillers initialise objects of well-known types, by type name. They run when a field that was not
+// set is read for the first time, and never change fields set by the user.
 var fillers = map[string]func(*Model, object.Builder){
 	"task_struct":    (*Model).fillTask,
 	"cred":           (*Model).fillCred,

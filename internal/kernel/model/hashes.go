@@ -16,7 +16,8 @@ const (
 	setTable    = "css_set_table"
 )
 
-// hashed puts a member into one of the chains of a table, as its first (hlist_add_head, hlist_bl_add_head), if that is nowhere yet.
+// hashed puts a member into one of the chains of a table, as its first (hlist_add_head,
+// hlist_bl_add_head), if that is nowhere yet.
 func (m *Model) hashed(table string, member object.Builder, path string) {
 	t := m.Kept(table)
 	if t == nil {

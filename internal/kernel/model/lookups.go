@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// TaskByPID returns the task with that pid, or nil, among those that the machine knows: running tasks, init, and every
-// task_struct created so far.
+// TaskByPID returns the task with that pid, or nil, among those that the machine knows: running
+// tasks, init, and every task_struct created so far.
 func (m *Model) TaskByPID(pid uint32) *object.Object {
 	if pid == 0 { // idle tasks have no struct pid of that number
 		return nil
@@ -39,8 +39,8 @@ func (m *Model) CgroupByID(id uint64) *object.Object {
 	return nil
 }
 
-// Tasks returns the tasks that the machine knows, by pid: those that [Model.TaskByPID] finds, without the idle task.
-// leaders excludes threads that are not thread group leaders.
+// Tasks returns the tasks that the machine knows, by pid: those that [Model.TaskByPID] finds,
+// without the idle task. leaders excludes threads that are not thread group leaders.
 func (m *Model) Tasks(leaders bool) []*object.Object {
 	known := []*object.Object{m.InitTask()}
 	for cpu := range m.CPUs() {
@@ -69,7 +69,8 @@ func (m *Model) Tasks(leaders bool) []*object.Object {
 	return out
 }
 
-// CgroupStates returns the addresses of the cgroup_subsys_state of the default hierarchy's cgroups, the root's first.
+// CgroupStates returns the addresses of the cgroup_subsys_state of the default hierarchy's cgroups,
+// the root's first.
 func (m *Model) CgroupStates() []uint64 {
 	var out []uint64
 	for level := range cgroupNames {

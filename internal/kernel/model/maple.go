@@ -17,13 +17,15 @@ const (
 	mapleRoot      = 2   // MAPLE_ROOT_NODE: ma_root is a node, not an entry
 	mapleTopmost   = 1   // MA_ROOT_PARENT: the parent is the tree
 	mapleBelow     = 6   // MAPLE_PARENT_RANGE64: the parent is a node, the slot is in the bits from mapleTypeShift on
-	// mapleFlags are MM_MT_FLAGS of include/linux/mm_types.h: MT_FLAGS_ALLOC_RANGE, MT_FLAGS_USE_RCU, MT_FLAGS_LOCK_EXTERN. The height starts at
-	// bit mapleHeight (MT_FLAGS_HEIGHT_OFFSET).
+	// mapleFlags are MM_MT_FLAGS of include/linux/mm_types.h: MT_FLAGS_ALLOC_RANGE,
+	// MT_FLAGS_USE_RCU, MT_FLAGS_LOCK_EXTERN. The height starts at bit mapleHeight
+	// (MT_FLAGS_HEIGHT_OFFSET).
 	mapleFlags  = 0x303
 	mapleHeight = 2
 )
 
-// mapleEntry is a range of a maple tree, up to and including last, and what it contains: an entry, or a node.
+// mapleEntry is a range of a maple tree, up to and including last, and what it contains: an entry,
+// or a node.
 type mapleEntry struct {
 	last, slot uint64
 	gap        uint64 // most addresses in a row without an entry
@@ -36,8 +38,9 @@ type mapleNode struct {
 	slots []mapleEntry
 }
 
-// fillMapleTree makes mm_mt the tree of an address space's areas, as vma_iter_store leaves it: leaves of ranges, gaps included, below inner nodes
-// with the largest gap of each child. Kernels before 6.1 have no such tree.
+// fillMapleTree makes mm_mt the tree of an address space's areas, as vma_iter_store leaves it:
+// leaves of ranges, gaps included, below inner nodes with the largest gap of each child. Kernels
+// before 6.1 have no such tree.
 func (m *Model) fillMapleTree(b object.Builder, areas []*object.Object) {
 	root, ok := b.Field("mm_mt.ma_root")
 	leaf := m.LayoutNamed("maple_range_64")
@@ -122,8 +125,8 @@ func (m *Model) mapleLevel(role string, l *object.Layout, entries []mapleEntry, 
 	return out
 }
 
-// fill writes pivots, slots, gaps and where they end. The last slot's end is implied where a node has no room for its pivot, and where the node
-// is full its metadata is part of the last slot.
+// fill writes pivots, slots, gaps and where they end. The last slot's end is implied where a node
+// has no room for its pivot, and where the node is full its metadata is part of the last slot.
 func (n *mapleNode) fill(room int) {
 	b := object.Fill(n.o)
 	b.All(make([]byte, n.o.Size()))

@@ -4,7 +4,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// fillMM gives a process its address space: arguments and environment in user memory, text, heap and stack.
+// fillMM gives a process its address space: arguments and environment in user memory, text, heap
+// and stack.
 func (m *Model) fillMM(b object.Builder) {
 	heap, limit := m.UserHeap(), m.UserEnd()
 	name := m.taskName(b.Object.Role())
@@ -37,10 +38,12 @@ func (m *Model) fillMM(b object.Builder) {
 	m.fillAreas(b)
 }
 
-// belowHeap is how far below the heap a program starts at the least: its text and data end before the heap begins (the heap follows data at a random distance, arch_randomize_brk).
+// belowHeap is how far below the heap a program starts at the least: its text and data end before
+// the heap begins (the heap follows data at a random distance, arch_randomize_brk).
 const belowHeap = 0x100000
 
-// startRoom is the distance from the start of a stack to the arguments: their number and pointers, and the auxiliary vector (create_elf_tables).
+// startRoom is the distance from the start of a stack to the arguments: their number and pointers,
+// and the auxiliary vector (create_elf_tables).
 const startRoom = 0x200
 
 // fillVMA gives a mapping of a file its range.

@@ -8,9 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/undo"
 )
 
-// Model is the content of the simulated kernel: tasks with their credentials, address spaces, files and cgroups, and
-// the disk. It initialises objects of well-known types and builds those that a user describes. Create it with
-// [NewModel].
+// Model is the content of the simulated kernel: tasks with their credentials, address spaces, files
+// and cgroups, and the disk. It initialises objects of well-known types and builds those that a
+// user describes. Create it with [NewModel].
 type Model struct {
 	*object.Space `snapshot:"fixed"`
 	*window.User  `snapshot:"fixed"`
@@ -30,7 +30,8 @@ func NewModel(s *object.Space, u *window.User) *Model {
 	return &Model{Space: s, User: u, current: make([]*object.Object, s.CPUs())}
 }
 
-// ModelSnapshot is the state of a [Model] at one point in time, without its objects, which the [Space] keeps.
+// ModelSnapshot is the state of a [Model] at one point in time, without its objects, which the
+// [Space] keeps.
 type ModelSnapshot struct {
 	cpu          int
 	current      []*object.Object

@@ -16,8 +16,8 @@ type mountSpec struct {
 	point            string // directory in the root of that mount; "" = the root
 }
 
-// mounts are the mounts of a small system (init_mount_tree of fs/namespace.c, prepare_namespace of init/do_mounts.c): what the kernel booted with, the
-// disk mounted over it, and /proc.
+// mounts are the mounts of a small system (init_mount_tree of fs/namespace.c, prepare_namespace of
+// init/do_mounts.c): what the kernel booted with, the disk mounted over it, and /proc.
 var mounts = [...]mountSpec{
 	{name: "rootfs", fs: "rootfs", device: "none", magic: 0x01021994, dev: 2}, // TMPFS_MAGIC
 	{name: "root", fs: "ext4", device: "/dev/sda1", magic: ext4Magic, dev: KernelDev(DiskMajor, diskMinor), on: "rootfs"},
@@ -39,7 +39,8 @@ func (s *mountSpec) root() string  { return s.name + " dentry" }
 func (s *mountSpec) super() string { return s.name + " super_block" }
 func (s *mountSpec) role() string  { return s.name + " vfsmount" }
 
-// mountOf returns the default mount to which an object belongs by the role that it has there; others belong to the disk's.
+// mountOf returns the default mount to which an object belongs by the role that it has there;
+// others belong to the disk's.
 func mountOf(o *object.Object, role func(*mountSpec) string) (s *mountSpec, own bool) {
 	for i := range mounts {
 		if role(&mounts[i]) == o.Role() {
@@ -181,7 +182,8 @@ func (m *Model) linkSuper(b, sb object.Builder) {
 	}
 }
 
-// fillMountNamespace gives a mount namespace its mounts: a list before 6.8, a tree by their ids since then.
+// fillMountNamespace gives a mount namespace its mounts: a list before 6.8, a tree by their ids
+// since then.
 func (m *Model) fillMountNamespace(b object.Builder) {
 	top := m.mountAt(&mounts[0])
 	if top == nil || m.LayoutNamed("mount") == nil {

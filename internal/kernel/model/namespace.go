@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// namespaceInode returns the inode number of a namespace: those that the kernel itself creates start at 4026531834.
+// namespaceInode returns the inode number of a namespace: those that the kernel itself creates
+// start at 4026531834.
 func (m *Model) namespaceInode(typ string) uint64 {
 	switch typ {
 	case "ipc_namespace":
@@ -26,7 +27,8 @@ func (m *Model) namespaceInode(typ string) uint64 {
 	return 0xf0000000 + m.Hash(typ, "inum")%4096
 }
 
-// fillNsproxy sets the namespaces of a process: network, pid and user namespaces are the initial ones.
+// fillNsproxy sets the namespaces of a process: network, pid and user namespaces are the initial
+// ones.
 func (m *Model) fillNsproxy(b object.Builder) {
 	for _, f := range [...]string{"uts_ns", "ipc_ns", "mnt_ns", "pid_ns_for_children", "net_ns", "cgroup_ns", "time_ns"} {
 		b.Child(f)
@@ -36,7 +38,8 @@ func (m *Model) fillNsproxy(b object.Builder) {
 	}
 }
 
-// SetRelease sets the release that uname(2) gives, before anything asks for it; else it is made of the version's numbers.
+// SetRelease sets the release that uname(2) gives, before anything asks for it; else it is made of
+// the version's numbers.
 func (m *Model) SetRelease(release string) { m.release = release }
 
 // fillNamespace sets the number of a namespace, and the names in a UTS namespace.

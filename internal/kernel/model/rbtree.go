@@ -19,8 +19,9 @@ func (n treeNode) addr() uint64 {
 	return n.in.Object.Base() + f.Off
 }
 
-// linkTree links nodes, in their order, to a red-black tree below parent that is at most level deep, and returns the address of its root. The deepest
-// level, which may be incomplete, is red and all others black, so that all paths have the same number of black nodes.
+// linkTree links nodes, in their order, to a red-black tree below parent that is at most level
+// deep, and returns the address of its root. The deepest level, which may be incomplete, is red and
+// all others black, so that all paths have the same number of black nodes.
 func linkTree(nodes []treeNode, parent uint64, level int) uint64 {
 	if len(nodes) == 0 {
 		return 0

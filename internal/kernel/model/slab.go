@@ -2,7 +2,8 @@ package model
 
 import "github.com/bpfrun/bpfrun/internal/kernel/object"
 
-// slabCaches lists caches that every kernel has, with the type of their objects, and those for objects of no type by size.
+// slabCaches lists caches that every kernel has, with the type of their objects, and those for
+// objects of no type by size.
 var slabCaches = []struct {
 	name, typ string
 	size      uint64
@@ -13,7 +14,8 @@ var slabCaches = []struct {
 	{"kmalloc-128", "", 128}, {"kmalloc-64", "", 64}, {"kmalloc-32", "", 32}, {"kmalloc-16", "", 16}, {"kmalloc-8", "", 8},
 }
 
-// SlabCaches returns the slab caches: the objects of the type that exist, else those that every kernel has.
+// SlabCaches returns the slab caches: the objects of the type that exist, else those that every
+// kernel has.
 func (m *Model) SlabCaches() []*object.Object {
 	var out []*object.Object
 	for _, o := range m.Objects() {
@@ -54,7 +56,8 @@ func (m *Model) slabCache(i int) *object.Object {
 	return o
 }
 
-// SlabCacheOf returns the cache that an object comes from, by its type or its size; nil for what is too large for any.
+// SlabCacheOf returns the cache that an object comes from, by its type or its size; nil for what is
+// too large for any.
 func (m *Model) SlabCacheOf(o *object.Object) *object.Object {
 	best := -1
 	for i, c := range slabCaches {

@@ -25,7 +25,8 @@ const (
 	socketMode = 0o140777 // S_IFSOCK
 )
 
-// socketFiles are the descriptors of a process that are sockets: a listening one, a connection and one of UDP.
+// socketFiles are the descriptors of a process that are sockets: a listening one, a connection and
+// one of UDP.
 var socketFiles = map[uint64]socketFile{
 	8:  {"TCP", unconnected, stream, "inet_stream_ops"},
 	9:  {"TCP", connected, stream, "inet_stream_ops"},
@@ -46,7 +47,8 @@ func socketFileOf(file *object.Object) (s socketFile, ok bool) {
 	return s, ok
 }
 
-// fillSocketFile makes a file a socket's, which is allocated with its inode (sock_alloc_file, sock_alloc of net/socket.c).
+// fillSocketFile makes a file a socket's, which is allocated with its inode (sock_alloc_file,
+// sock_alloc of net/socket.c).
 func (m *Model) fillSocketFile(b object.Builder, s socketFile) {
 	l := m.LayoutNamed("socket")
 	if l == nil || l.Size == 0 || b.Object.Chain("file") > 1 {
@@ -91,7 +93,8 @@ func (m *Model) fillSocketInode(b object.Builder) {
 	m.fillAllocatedInode(b, socketMode, b.Within("ino", 1000, 1<<20), "sockfs")
 }
 
-// fillAllocatedInode fills an inode that is allocated together with what it is the inode of, in a file system that no process sees.
+// fillAllocatedInode fills an inode that is allocated together with what it is the inode of, in a
+// file system that no process sees.
 func (m *Model) fillAllocatedInode(b object.Builder, mode, number uint64, fs string) {
 	b.Num("vfs_inode.i_mode", mode)
 	b.Num("vfs_inode.i_ino", number)

@@ -7,11 +7,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// stackEndMagic is the word at the end of every kernel stack (STACK_END_MAGIC of include/uapi/linux/magic.h).
+// stackEndMagic is the word at the end of every kernel stack (STACK_END_MAGIC of
+// include/uapi/linux/magic.h).
 const stackEndMagic = 0x57AC6E9D
 
-// stackShape is the layout of a task's kernel stack on an architecture (THREAD_SIZE of asm/thread_info.h and
-// asm/page_64_types.h, task_pt_regs of asm/processor.h).
+// stackShape is the layout of a task's kernel stack on an architecture (THREAD_SIZE of
+// asm/thread_info.h and asm/page_64_types.h, task_pt_regs of asm/processor.h).
 type stackShape struct {
 	size  uint64 // THREAD_SIZE without KASAN, which doubles it
 	top   uint64 // bytes between the registers of user mode and the end
@@ -23,8 +24,8 @@ var stackShapes = map[string]stackShape{
 	"arm": {size: 8 << 10, top: 8, align: 1}, "s390": {size: 16 << 10, align: 1},
 }
 
-// fredFrame is a struct that is used only in kernels built with CONFIG_X86_FRED, which keep 16 bytes free above the
-// registers (TOP_OF_KERNEL_STACK_PADDING).
+// fredFrame is a struct that is used only in kernels built with CONFIG_X86_FRED, which keep 16
+// bytes free above the registers (TOP_OF_KERNEL_STACK_PADDING).
 const fredFrame = "fred_frame"
 
 func (m *Model) stackShape() stackShape {
@@ -38,8 +39,8 @@ func (m *Model) stackShape() stackShape {
 	return s
 }
 
-// fillStack sets up a task's kernel stack: the user mode registers at one end; at the other end thread_info, where it
-// is not part of task_struct, and the magic word.
+// fillStack sets up a task's kernel stack: the user mode registers at one end; at the other end
+// thread_info, where it is not part of task_struct, and the magic word.
 func (m *Model) fillStack(b object.Builder) {
 	f, ok := b.Field("stack")
 	if !ok || b.Taken(f) {
@@ -97,8 +98,8 @@ func (m *Model) HasStack(task *object.Object) bool {
 	return !ok || task.Stored(f) != 0
 }
 
-// UserRegs returns the user mode registers at the end of a task's kernel stack, or nil if the target's types lack stack
-// or registers, or if the stack was set by the user.
+// UserRegs returns the user mode registers at the end of a task's kernel stack, or nil if the
+// target's types lack stack or registers, or if the stack was set by the user.
 func (m *Model) UserRegs(task *object.Object) *object.Object {
 	if task == nil {
 		return nil

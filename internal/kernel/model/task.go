@@ -69,8 +69,8 @@ func (m *Model) idleTask() *object.Object {
 	return m.Builtin("init_task", "task_struct")
 }
 
-// taskIDs returns pid and tgid of a task by its role. Default tasks are thread group leaders, because tools that only
-// look at processes would otherwise see none.
+// taskIDs returns pid and tgid of a task by its role. Default tasks are thread group leaders,
+// because tools that only look at processes would otherwise see none.
 func (m *Model) taskIDs(role string) (pid, tgid uint64) {
 	switch role {
 	case "init":
@@ -225,7 +225,8 @@ func (m *Model) fillScheduling(b object.Builder) {
 	b.Null("se.parent se.my_q rt.parent rt.my_q")
 }
 
-// shareProcess gives the leader of a process the same content as one of its threads: only their ids differ.
+// shareProcess gives the leader of a process the same content as one of its threads: only their ids
+// differ.
 func (m *Model) shareProcess(b object.Builder, thread *object.Object) {
 	for _, f := range [...]string{"real_parent", "parent", "cred", "real_cred", "mm", "active_mm", "fs", "files", "nsproxy", "signal", "sighand", "cgroups"} {
 		if o, err := thread.Pointee(f); err == nil {
@@ -363,7 +364,8 @@ func (m *Model) Comm() string {
 	return m.taskName("current")
 }
 
-// PidNamespace returns device and inode of the current task's pid namespace, as stat of /proc/self/ns/pid shows them.
+// PidNamespace returns device and inode of the current task's pid namespace, as stat of
+// /proc/self/ns/pid shows them.
 func (m *Model) PidNamespace() (dev, ino uint64) {
 	const nsfsDevice = 4 // an anonymous device
 	if o := m.Current(); o != nil && o.Has("nsproxy.pid_ns_for_children.ns.inum") {

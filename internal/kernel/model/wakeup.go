@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// WakeupSources returns the head of the list of wakeup sources: the objects of the type that exist when it is first needed, else one with
-// default values.
+// WakeupSources returns the head of the list of wakeup sources: the objects of the type that exist
+// when it is first needed, else one with default values.
 func (m *Model) WakeupSources() (*object.Object, error) {
 	if head := m.Kept("wakeup_sources"); head != nil {
 		return head, nil

@@ -12,7 +12,8 @@ func (m *Model) Xattr(k XattrKey) (value string, ok bool) {
 	return value, ok
 }
 
-// SetXattr sets an attribute. It returns false, and changes nothing, if the file has no room for it.
+// SetXattr sets an attribute. It returns false, and changes nothing, if the file has no room for
+// it.
 func (m *Model) SetXattr(k XattrKey, value string) bool {
 	used := len(k.Name) + len(value)
 	for other, v := range m.xattrs.All() {

@@ -6,16 +6,17 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// Connection is a struct tcp_sock as the kernel's congestion control sees it: its fields, and those of an algorithm's
-// own struct in the area that the connection reserves for it (icsk_ca_priv). The first missing field is recorded in
-// Err; reads then return 0, and writes have no effect.
+// Connection is a struct tcp_sock as the kernel's congestion control sees it: its fields, and those
+// of an algorithm's own struct in the area that the connection reserves for it (icsk_ca_priv). The
+// first missing field is recorded in Err; reads then return 0, and writes have no effect.
 type Connection struct {
 	obj  *object.Object
 	priv string // the algorithm's struct
 	Err  error
 }
 
-// ConnectionAt returns the connection at the address of a struct sock or tcp_sock; priv names the algorithm's struct.
+// ConnectionAt returns the connection at the address of a struct sock or tcp_sock; priv names the
+// algorithm's struct.
 func (h *Host) ConnectionAt(addr uint64, priv string) (*Connection, error) {
 	o := h.ObjectAt(addr)
 	if o == nil || o.Addr() != h.Mem().Truncate(addr) {

@@ -17,7 +17,8 @@ const (
 	ConnConfirmed    = 1 << 3
 	ConnDying        = 1 << 9
 	ConnFixedTimeout = 1 << 10
-	// ConnUnchangeable are the bits that ctnetlink and programs cannot change (IPS_UNCHANGEABLE_MASK).
+	// ConnUnchangeable are the bits that ctnetlink and programs cannot change
+	// (IPS_UNCHANGEABLE_MASK).
 	ConnUnchangeable = ConnExpected | ConnConfirmed | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | ConnDying | 1<<11 | 1<<12 | 1<<14 | 1<<15
 	connEstablished  = ConnSeenReply | ConnAssured | ConnConfirmed
 )
@@ -49,7 +50,8 @@ func (t ConnTuple) Reply() ConnTuple {
 	return t
 }
 
-// ConnZone is a struct nf_conntrack_zone: an id and the directions to which it applies (bit 0 original, bit 1 reply).
+// ConnZone is a struct nf_conntrack_zone: an id and the directions to which it applies (bit 0
+// original, bit 1 reply).
 type ConnZone struct {
 	ID  uint16
 	Dir uint8
@@ -70,7 +72,8 @@ type connKey struct {
 	zone uint16
 }
 
-// AllocConnection makes a connection for a program (nf_conntrack_alloc); the error is [ErrTableFull] or a type's. timeout is in ticks.
+// AllocConnection makes a connection for a program (nf_conntrack_alloc); the error is
+// [ErrTableFull] or a type's. timeout is in ticks.
 func (h *Host) AllocConnection(t ConnTuple, z ConnZone, timeout uint32) (o *object.Object, err error) {
 	if h.conns.Len() >= 2*maxConnections {
 		return nil, ErrTableFull
@@ -83,8 +86,8 @@ func (h *Host) AllocConnection(t ConnTuple, z ConnZone, timeout uint32) (o *obje
 	return o, h.describe(o, t, z, timeout)
 }
 
-// NewConnection makes a connection that has seen packets in both directions; expires is the tick at which its time is over.
-// Lookups find it after [Host.OpenConnection].
+// NewConnection makes a connection that has seen packets in both directions; expires is the tick at
+// which its time is over. Lookups find it after [Host.OpenConnection].
 func (h *Host) NewConnection(role string, t ConnTuple, z ConnZone, expires uint32) (*object.Object, error) {
 	o, err := h.NewObjectNamed(role, "nf_conn")
 	if err != nil {
@@ -135,8 +138,9 @@ var ErrTranslated = errors.New("the connection's address of that side is transla
 // ErrPortInUse means that another connection of the table has the port that a translation keeps.
 var ErrPortInUse = errors.New("a connection of the table has the port, and no other is chosen")
 
-// Translate changes the source or the destination of a connection that is not yet in the table, as packets leave with it: the tuple of the reply
-// is the reverse of that (nf_nat_setup_info). Port 0 keeps the port. Connections of the table stay as they are.
+// Translate changes the source or the destination of a connection that is not yet in the table, as
+// packets leave with it: the tuple of the reply is the reverse of that (nf_nat_setup_info). Port 0
+// keeps the port. Connections of the table stay as they are.
 func (h *Host) Translate(o *object.Object, addr netip.Addr, port uint16, dest bool, now uint32) error {
 	const sourceNAT, destNAT, sourceDone, destDone = 1 << 4, 1 << 5, 1 << 7, 1 << 8
 	status := o.Num("status")
@@ -229,8 +233,9 @@ func keysOf(o *object.Object) (keys [2]connKey, err error) {
 	return keys, nil
 }
 
-// OpenConnection enters a connection into the table, which then holds a reference to it, unless one with the same tuples is there
-// ([ErrTracked]): nf_conntrack_hash_check_insert. now is the kernel's tick count.
+// OpenConnection enters a connection into the table, which then holds a reference to it, unless one
+// with the same tuples is there ([ErrTracked]): nf_conntrack_hash_check_insert. now is the kernel's
+// tick count.
 func (h *Host) OpenConnection(o *object.Object, now uint32) error {
 	if l := o.Storage(); l == nil || l.Name != "nf_conn" {
 		return &object.TypeError{Type: o.TypeName(), Role: o.Role(), Why: "is not a tracked connection"}
@@ -252,8 +257,8 @@ func (h *Host) OpenConnection(o *object.Object, now uint32) error {
 	return nil
 }
 
-// Tracked returns the connection of the table with a tuple, and which direction of it the tuple is; nil if there is none
-// (nf_conntrack_find_get). Connections whose time is over leave the table.
+// Tracked returns the connection of the table with a tuple, and which direction of it the tuple is;
+// nil if there is none (nf_conntrack_find_get). Connections whose time is over leave the table.
 func (h *Host) Tracked(t ConnTuple, z ConnZone, now uint32) (o *object.Object, dir uint8) {
 	for dir := range uint8(2) {
 		k := connKey{ConnTuple: t, dir: dir, zone: z.in(dir)}

@@ -7,7 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
-// Numbers of interfaces (include/uapi/linux/if.h, include/uapi/linux/if_arp.h, include/linux/netdevice.h).
+// Numbers of interfaces (include/uapi/linux/if.h, include/uapi/linux/if_arp.h,
+// include/linux/netdevice.h).
 const (
 	loopbackFlags = 0x49   // IFF_UP, IFF_LOOPBACK, IFF_RUNNING
 	ethernetFlags = 0x1043 // IFF_UP, IFF_BROADCAST, IFF_RUNNING, IFF_MULTICAST
@@ -19,7 +20,8 @@ const (
 	operUp        = 6      // IF_OPER_UP
 )
 
-// fillNet links the interfaces of a network namespace, the loopback device first, in the list and in the hash by index.
+// fillNet links the interfaces of a network namespace, the loopback device first, in the list and
+// in the hash by index.
 func (h *Host) fillNet(b object.Builder) {
 	if _, ok := b.Field("dev_base_head.next"); !ok || h.Mode() != object.ModeDefault {
 		return
@@ -58,8 +60,8 @@ func (h *Host) fillNet(b object.Builder) {
 	b.Num("passive.refs.counter|passive.counter", 1)
 }
 
-// Interface returns the net_device of an interface: that of the network namespace's list, or one of its own for an interface that only the user's network has. It is nil if the
-// BTF lacks the type.
+// Interface returns the net_device of an interface: that of the network namespace's list, or one of
+// its own for an interface that only the user's network has. It is nil if the BTF lacks the type.
 func (h *Host) Interface(d Device) *object.Object {
 	l := h.LayoutNamed("net_device")
 	if l == nil {

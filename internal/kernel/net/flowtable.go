@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// FlowTuple is one direction of a flow of a flow table: a struct flow_offload_tuple as far as lookups compare it.
+// FlowTuple is one direction of a flow of a flow table: a struct flow_offload_tuple as far as
+// lookups compare it.
 type FlowTuple struct {
 	ConnTuple
 	Index  uint32 // of the interface at which packets arrive
@@ -19,12 +20,13 @@ type FlowTuple struct {
 // connOffloaded is IPS_OFFLOAD.
 const connOffloaded = 1 << 14
 
-// flowTimeout is how long a flow lives without a packet, in seconds (NF_FLOW_TIMEOUT; the sysctls nf_flowtable_tcp_timeout and
-// nf_flowtable_udp_timeout have the same default).
+// flowTimeout is how long a flow lives without a packet, in seconds (NF_FLOW_TIMEOUT; the sysctls
+// nf_flowtable_tcp_timeout and nf_flowtable_udp_timeout have the same default).
 const flowTimeout = 30
 
-// NewFlow makes a struct flow_offload with its tracked connection (flow_offload_alloc). in and out are the interfaces at which packets of
-// the two directions arrive; expires is the tick at which its time is over. Lookups find it after [Host.OpenFlow].
+// NewFlow makes a struct flow_offload with its tracked connection (flow_offload_alloc). in and out
+// are the interfaces at which packets of the two directions arrive; expires is the tick at which
+// its time is over. Lookups find it after [Host.OpenFlow].
 func (h *Host) NewFlow(role string, t ConnTuple, in, out, expires uint32) (*object.Object, error) {
 	o, err := h.NewObjectNamed(role, "flow_offload")
 	if err != nil {
@@ -60,8 +62,9 @@ func (h *Host) NewFlow(role string, t ConnTuple, in, out, expires uint32) (*obje
 	return o, h.Err()
 }
 
-// OpenFlow enters a flow into the flow table, and its connection into the table of connections (flow_offload_add). There is one flow table,
-// of the interfaces at which packets of its flows arrive.
+// OpenFlow enters a flow into the flow table, and its connection into the table of connections
+// (flow_offload_add). There is one flow table, of the interfaces at which packets of its flows
+// arrive.
 func (h *Host) OpenFlow(o *object.Object, now uint32) error {
 	if l := o.Storage(); l == nil || l.Name != "flow_offload" {
 		return &object.TypeError{Type: o.TypeName(), Role: o.Role(), Why: "is not a flow"}
@@ -75,7 +78,8 @@ func (h *Host) OpenFlow(o *object.Object, now uint32) error {
 	return nil
 }
 
-// flowKey returns what lookups compare: the bytes of a struct flow_offload_tuple before __hash (flow_offload_hash_cmp).
+// flowKey returns what lookups compare: the bytes of a struct flow_offload_tuple before __hash
+// (flow_offload_hash_cmp).
 func (h *Host) flowKey(t FlowTuple) ([]byte, error) {
 	l := h.LayoutNamed("flow_offload_tuple")
 	if l == nil {
@@ -107,8 +111,9 @@ func (h *Host) flowKey(t FlowTuple) ([]byte, error) {
 	return key, err
 }
 
-// Flow returns the address of the struct flow_offload_tuple_rhash of a flow that the table of an interface has with a tuple, or 0; its time
-// begins anew (nf_flowtable_by_dev, flow_offload_lookup, flow_offload_refresh). Flows whose time is over leave the table.
+// Flow returns the address of the struct flow_offload_tuple_rhash of a flow that the table of an
+// interface has with a tuple, or 0; its time begins anew (nf_flowtable_by_dev, flow_offload_lookup,
+// flow_offload_refresh). Flows whose time is over leave the table.
 func (h *Host) Flow(t FlowTuple, device, now, hz uint32) (addr uint64, err error) {
 	if len(h.flows) == 0 {
 		return 0, nil

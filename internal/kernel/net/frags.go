@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// A packet in several pieces: programs see the linear part directly; the rest is in fragments of at most a page. Only
-// bpf_dynptr_slice sees the addresses of fragments.
+// A packet in several pieces: programs see the linear part directly; the rest is in fragments of at
+// most a page. Only bpf_dynptr_slice sees the addresses of fragments.
 
 // maxFrags is MAX_SKB_FRAGS.
 const maxFrags = 17
@@ -104,7 +104,8 @@ func (p *Packet) Whole() []byte {
 	return b
 }
 
-// Pointer returns the address of a range within one piece; ok is false if it spans several (bpf_xdp_pointer).
+// Pointer returns the address of a range within one piece; ok is false if it spans several
+// (bpf_xdp_pointer).
 func (p *Packet) Pointer(off, n int) (addr uint64, ok bool) {
 	if off < p.Linear() || len(p.frags) == 0 {
 		return p.data + uint64(off), off+n <= p.Linear()
@@ -119,8 +120,8 @@ func (p *Packet) Pointer(off, n int) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// Pull makes the first n bytes linear, as skb_ensure_writable does: -ENOMEM if there are fewer. A shared packet is
-// copied. If the packet moves, old pointers are dangling.
+// Pull makes the first n bytes linear, as skb_ensure_writable does: -ENOMEM if there are fewer. A
+// shared packet is copied. If the packet moves, old pointers are dangling.
 func (p *Packet) Pull(n int) uapi.Errno {
 	have := p.Linear()
 	switch {
@@ -167,8 +168,9 @@ func (p *Packet) drop(n int) {
 	}
 }
 
-// PullXDP implements bpf_xdp_pull_data: the first n bytes become linear, for which the linear part grows at its end and
-// then, with metadata, moves toward its start. -EINVAL if there are fewer bytes or the page has no room.
+// PullXDP implements bpf_xdp_pull_data: the first n bytes become linear, for which the linear part
+// grows at its end and then, with metadata, moves toward its start. -EINVAL if there are fewer
+// bytes or the page has no room.
 func (p *Packet) PullXDP(n int) uapi.Errno {
 	delta := n - p.Linear()
 	if delta <= 0 {
@@ -191,8 +193,8 @@ func (p *Packet) PullXDP(n int) uapi.Errno {
 	return p.rebound()
 }
 
-// adjustFragsTail implements bpf_xdp_adjust_tail for a packet with fragments: it grows in the last page, and shrinks
-// fragment by fragment.
+// adjustFragsTail implements bpf_xdp_adjust_tail for a packet with fragments: it grows in the last
+// page, and shrinks fragment by fragment.
 func (p *Packet) adjustFragsTail(delta int) uapi.Errno {
 	if delta >= 0 {
 		f := &p.frags[len(p.frags)-1]

@@ -6,14 +6,16 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Lengths of packets in bytes, Ethernet header included (net/bpf/test_run.c bpf_test_init, bpf_prog_test_run_xdp).
+// Lengths of packets in bytes, Ethernet header included (net/bpf/test_run.c bpf_test_init,
+// bpf_prog_test_run_xdp).
 const (
 	LeastFrame = EthHeader
 	MostXDP    = XDPFrame - xdpHeadroom - xdpTailroom // of the linear part
 )
 
-// NewXDP places a frame as BPF_PROG_TEST_RUN does for XDP: in a page with 256 bytes of headroom. Its first meta bytes
-// are metadata. What does not fit into the page becomes fragments, followed by rest and frags.
+// NewXDP places a frame as BPF_PROG_TEST_RUN does for XDP: in a page with 256 bytes of headroom.
+// Its first meta bytes are metadata. What does not fit into the page becomes fragments, followed by
+// rest and frags.
 func (h *Host) NewXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Packet, error) {
 	if most := MostXDP + meta; len(data) > most {
 		data, rest = data[:most], append(data[most:len(data):len(data)], rest...)
@@ -33,8 +35,8 @@ func (h *Host) NewXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Pack
 	return p, p.extend(rest, frags)
 }
 
-// NewSkb places the packet of an sk_buff. If l2 is false, the Ethernet header counts as already removed, and Out puts
-// zeros in its place.
+// NewSkb places the packet of an sk_buff. If l2 is false, the Ethernet header counts as already
+// removed, and Out puts zeros in its place.
 func (h *Host) NewSkb(data []byte, l2, readOnly, cloned bool, frags [][]byte) (*Packet, error) {
 	lead := 0
 	if !l2 {
@@ -70,7 +72,8 @@ func (p *Packet) extend(rest []byte, frags [][]byte) error {
 // XDP reports whether the packet is that of an XDP program.
 func (p *Packet) XDP() bool { return p.xdp }
 
-// Lead returns the length in bytes of the link header before the data, 0 if the data begins with it.
+// Lead returns the length in bytes of the link header before the data, 0 if the data begins with
+// it.
 func (p *Packet) Lead() int { return p.lead }
 
 // Word returns the storage of a packet address field, nil for other fields.
@@ -96,7 +99,8 @@ type Reuse struct {
 	tail  uint64 // bytes after the data of an sk_buff, whatever its length
 }
 
-// Reuse prepares a packet that no program has changed yet. It returns nil for packets with fragments.
+// Reuse prepares a packet that no program has changed yet. It returns nil for packets with
+// fragments.
 func (p *Packet) Reuse() *Reuse {
 	if len(p.frags) != 0 {
 		return nil
@@ -109,9 +113,10 @@ func (p *Packet) Reuse() *Reuse {
 	return r
 }
 
-// With replaces the packet's frame, as if it were new. It returns false if that is not possible, because the program
-// moved the packet or the frame does not fit; the packet must then be created anew. called means that the program may
-// have called functions, the only way to move the packet's bounds.
+// With replaces the packet's frame, as if it were new. It returns false if that is not possible,
+// because the program moved the packet or the frame does not fit; the packet must then be created
+// anew. called means that the program may have called functions, the only way to move the packet's
+// bounds.
 func (r *Reuse) With(frame []byte, called bool) bool {
 	p := r.p
 	if len(frame) < LeastFrame {
@@ -139,8 +144,8 @@ func (r *Reuse) With(frame []byte, called bool) bool {
 	return true
 }
 
-// FlowSocket creates the socket that a test run gives a packet: closed, without ports, with the packet's addresses. ip
-// is the packet starting with its network header, proto its protocol.
+// FlowSocket creates the socket that a test run gives a packet: closed, without ports, with the
+// packet's addresses. ip is the packet starting with its network header, proto its protocol.
 func (h *Host) FlowSocket(proto uint16, ip []byte) *Socket {
 	s := h.newSocket("skb.sk")
 	s.vals[SockState], s.vals[sockRxQueue] = TCPClose, 0xffffffff

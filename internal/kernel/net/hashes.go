@@ -17,7 +17,8 @@ const (
 // socketHash is the table of TCP's sockets.
 func (h *Host) socketHash() *object.Object { return h.Builtin(hashinfoRole, "inet_hashinfo") }
 
-// fillHashinfo makes a table of connections by their addresses and of listening sockets, whose chains end with their numbers (INIT_HLIST_NULLS_HEAD).
+// fillHashinfo makes a table of connections by their addresses and of listening sockets, whose
+// chains end with their numbers (INIT_HLIST_NULLS_HEAD).
 func (h *Host) fillHashinfo(b object.Builder) {
 	if b.Object.Role() != hashinfoRole {
 		return

@@ -7,11 +7,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/undo"
 )
 
-// Host is the machine from the network's point of view: interfaces, routes and neighbours, sockets, tracked connections, flows,
-// and the packets of contexts. Create it with [New].
+// Host is the machine from the network's point of view: interfaces, routes and neighbours, sockets,
+// tracked connections, flows, and the packets of contexts. Create it with [New].
 type Host struct {
 	*object.Space `snapshot:"fixed"`
-	// OnSocketFree is called when a socket ends that was created for one context and has data stored under its key.
+	// OnSocketFree is called when a socket ends that was created for one context and has data
+	// stored under its key.
 	OnSocketFree func(key uint64) `snapshot:"fixed"`
 
 	network  Network

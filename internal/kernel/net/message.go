@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// The message of an sk_msg program (struct sk_msg) is a list of pieces. Programs see the bytes of the first one, or those they asked
-// for. The pieces are contiguous here: no program can tell.
+// The message of an sk_msg program (struct sk_msg) is a list of pieces. Programs see the bytes of
+// the first one, or those they asked for. The pieces are contiguous here: no program can tell.
 
 // mostPieces is MAX_MSG_FRAGS.
 const mostPieces = 17
@@ -31,7 +31,8 @@ func (p *Packet) lengths() ([]int, uapi.Errno) {
 	return slices.Clone(p.pieces), 0
 }
 
-// pieceAt returns the piece that contains an offset, and where it starts; the number of pieces and the message's length if none does.
+// pieceAt returns the piece that contains an offset, and where it starts; the number of pieces and
+// the message's length if none does.
 func pieceAt(pieces []int, at int) (i, offset int) {
 	for i, n := range pieces {
 		if at < offset+n {
@@ -80,7 +81,8 @@ func (p *Packet) PullMessage(start, end int) uapi.Errno {
 	return p.show(start, end)
 }
 
-// PushMessage implements bpf_msg_push_data: n bytes are inserted at an offset. They are zero here; a kernel leaves what was in them.
+// PushMessage implements bpf_msg_push_data: n bytes are inserted at an offset. They are zero here;
+// a kernel leaves what was in them.
 func (p *Packet) PushMessage(start, n int) uapi.Errno {
 	if n == 0 {
 		return 0

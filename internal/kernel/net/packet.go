@@ -43,7 +43,8 @@ const (
 	TCPNewSynRecv  = 12
 )
 
-// Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); headroom and tailroom surround it.
+// Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); headroom and
+// tailroom surround it.
 type Packet struct {
 	k      *Host `snapshot:"fixed"`
 	region *mem.Region
@@ -57,7 +58,8 @@ type Packet struct {
 	ro     bool
 	lead   int // bytes that Out puts before the data
 	frags  []fragment
-	// A message of a socket: bytes before and after those that the program sees, and the lengths of its pieces (nil: one).
+	// A message of a socket: bytes before and after those that the program sees, and the lengths of
+	// its pieces (nil: one).
 	before, after int
 	pieces        []int
 
@@ -66,8 +68,8 @@ type Packet struct {
 	place  int           // index of the current one
 }
 
-// DefaultPacket returns a valid Ethernet frame of 64 bytes: IPv4 and TCP (SYN and ACK) from 192.0.2.1:12345 to
-// 198.51.100.2:80, with correct checksums and the payload "0123456789".
+// DefaultPacket returns a valid Ethernet frame of 64 bytes: IPv4 and TCP (SYN and ACK) from
+// 192.0.2.1:12345 to 198.51.100.2:80, with correct checksums and the payload "0123456789".
 func DefaultPacket() []byte {
 	p := make([]byte, 64)
 	copy(p[0:], []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0}) // to, from, IPv4
@@ -194,8 +196,8 @@ func (p *Packet) ReadOnly() bool { return p.ro }
 // Region returns the packet's memory.
 func (p *Packet) Region() *mem.Region { return p.region }
 
-// Bytes returns the bytes of the packet's linear part for the simulation itself, valid until the packet is moved or
-// copied.
+// Bytes returns the bytes of the packet's linear part for the simulation itself, valid until the
+// packet is moved or copied.
 func (p *Packet) Bytes() []byte { return p.window(p.data, p.end) }
 
 func (p *Packet) window(lo, hi uint64) []byte {
@@ -215,8 +217,9 @@ func (p *Packet) Out() []byte {
 	return out
 }
 
-// AdjustHead implements bpf_xdp_adjust_head: data moves by delta bytes, and metadata with it. -EINVAL if less than an
-// Ethernet header would remain, or if the headroom (down to the 40 bytes of struct xdp_frame) is exceeded.
+// AdjustHead implements bpf_xdp_adjust_head: data moves by delta bytes, and metadata with it.
+// -EINVAL if less than an Ethernet header would remain, or if the headroom (down to the 40 bytes of
+// struct xdp_frame) is exceeded.
 func (p *Packet) AdjustHead(delta int32) uapi.Errno {
 	metalen := p.data - p.meta
 	data := p.data + uint64(int64(delta))
@@ -231,8 +234,8 @@ func (p *Packet) AdjustHead(delta int32) uapi.Errno {
 	return p.rebound()
 }
 
-// AdjustTail implements bpf_xdp_adjust_tail: the end moves by delta bytes, new bytes are zero. -EINVAL if less than an
-// Ethernet header would remain, or if the frame is exceeded.
+// AdjustTail implements bpf_xdp_adjust_tail: the end moves by delta bytes, new bytes are zero.
+// -EINVAL if less than an Ethernet header would remain, or if the frame is exceeded.
 func (p *Packet) AdjustTail(delta int32) uapi.Errno {
 	if len(p.frags) > 0 {
 		return p.adjustFragsTail(int(delta))
@@ -248,8 +251,8 @@ func (p *Packet) AdjustTail(delta int32) uapi.Errno {
 	return p.rebound()
 }
 
-// AdjustMeta implements bpf_xdp_adjust_meta: the start of metadata moves by delta bytes. -EINVAL outside the headroom,
-// -EACCES for a length that is not a multiple of 4 or over [Host.MostMeta].
+// AdjustMeta implements bpf_xdp_adjust_meta: the start of metadata moves by delta bytes. -EINVAL
+// outside the headroom, -EACCES for a length that is not a multiple of 4 or over [Host.MostMeta].
 func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 	meta := p.meta + uint64(int64(delta))
 	if int64(meta-(p.min+xdpFrameHead)) < 0 || int64(p.data-meta) < 0 {
@@ -262,7 +265,8 @@ func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 	return p.rebound()
 }
 
-// MostMeta returns the limit in bytes of the metadata before an XDP packet (xdp_metalen_invalid): 32, and 252 from 6.6 on.
+// MostMeta returns the limit in bytes of the metadata before an XDP packet (xdp_metalen_invalid):
+// 32, and 252 from 6.6 on.
 func (h *Host) MostMeta() uint64 {
 	if since.Of(h.Version()).Has(since.MetaWide) {
 		return 252
@@ -270,7 +274,8 @@ func (h *Host) MostMeta() uint64 {
 	return 32
 }
 
-// MostMetaIn returns the limit of the metadata that a test run gives to an XDP packet: the headroom also has a struct xdp_frame.
+// MostMetaIn returns the limit of the metadata that a test run gives to an XDP packet: the headroom
+// also has a struct xdp_frame.
 func (h *Host) MostMetaIn() uint64 { return min(h.MostMeta(), xdpHeadroom-xdpFrameHead) }
 
 func (p *Packet) rebound() uapi.Errno {
@@ -281,9 +286,10 @@ func (p *Packet) rebound() uapi.Errno {
 	return 0
 }
 
-// Resize changes the packet as sk_buff operations do: it inserts (n > 0, zeroed) or removes (n < 0) bytes at an offset
-// from Data, between 0 and the length. If there is not enough room, the packet is copied to a new place and old
-// pointers are dangling, as in the kernel. Metadata is dropped. -EINVAL for a range outside the packet, -ENOMEM.
+// Resize changes the packet as sk_buff operations do: it inserts (n > 0, zeroed) or removes (n < 0)
+// bytes at an offset from Data, between 0 and the length. If there is not enough room, the packet
+// is copied to a new place and old pointers are dangling, as in the kernel. Metadata is dropped.
+// -EINVAL for a range outside the packet, -ENOMEM.
 func (p *Packet) Resize(at, n int) uapi.Errno {
 	length := p.Len()
 	if at < 0 || at > length || n < 0 && -n > length-at || n > MaxPacket-length {
@@ -326,8 +332,8 @@ func (p *Packet) Resize(at, n int) uapi.Errno {
 	return p.rebound()
 }
 
-// Unclone gives the packet a place of its own with at least that much headroom and tailroom, as pskb_expand_head does:
-// afterwards old pointers are dangling.
+// Unclone gives the packet a place of its own with at least that much headroom and tailroom, as
+// pskb_expand_head does: afterwards old pointers are dangling.
 func (p *Packet) Unclone(head, tail int) uapi.Errno {
 	data, region := append([]byte(nil), p.Bytes()...), p.region
 	if err := p.placeAt(region.Name, data, uint64(max(head, p.Headroom())), uint64(max(tail, p.Tailroom()))); err != nil {

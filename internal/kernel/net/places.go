@@ -6,14 +6,14 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
-// mostPlaces is the maximum number of places of a packet; after as many moves in one run, the first address is valid
-// again.
+// mostPlaces is the maximum number of places of a packet; after as many moves in one run, the first
+// address is valid again.
 const mostPlaces = 64
 
-// Move moves the packet to another place with the same room around it; its bytes do not change. Earlier addresses are
-// then dangling, and a fault at one of them says why: helpers that may change the packet invalidate them, whatever they
-// did (kernel/bpf/verifier.c clear_all_pkt_pointers). Places are kept, because programs call such helpers for every
-// packet.
+// Move moves the packet to another place with the same room around it; its bytes do not change.
+// Earlier addresses are then dangling, and a fault at one of them says why: helpers that may change
+// the packet invalidate them, whatever they did (kernel/bpf/verifier.c clear_all_pkt_pointers).
+// Places are kept, because programs call such helpers for every packet.
 func (p *Packet) Move(why string) error {
 	if p.places == nil {
 		p.places = []*mem.Region{p.region}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Network describes where a packet can be sent: interfaces, routes and neighbours. The zero value has the two default
-// interfaces and no routes.
+// Network describes where a packet can be sent: interfaces, routes and neighbours. The zero value
+// has the two default interfaces and no routes.
 type Network struct {
 	Devices    []Device
 	Routes     []Route
@@ -59,8 +59,8 @@ func (h *Host) SetNetwork(n Network) {
 // Devices returns the interfaces.
 func (h *Host) Devices() []Device { return h.network.Devices }
 
-// Route returns the route to an address: the one with the longest prefix, and among those the lowest metric. Table 0 is
-// the main one.
+// Route returns the route to an address: the one with the longest prefix, and among those the
+// lowest metric. Table 0 is the main one.
 func (h *Host) Route(to netip.Addr, table uint32) (Route, bool) {
 	if table == 0 {
 		table = mainTable
@@ -105,8 +105,9 @@ func (d Device) MAC() [6]byte {
 // LoopbackIndex is the interface on which packets of a test run arrive.
 const LoopbackIndex = 1
 
-// FlowHash returns the hash of a packet's flow, computed from addresses, protocol and ports if it has them; p starts
-// with the network header. It is never 0. The kernel's hash depends on a random key, this one on the seed.
+// FlowHash returns the hash of a packet's flow, computed from addresses, protocol and ports if it
+// has them; p starts with the network header. It is never 0. The kernel's hash depends on a random
+// key, this one on the seed.
 func (h *Host) FlowHash(p []byte) uint32 {
 	const ports = 4
 	var flow []byte

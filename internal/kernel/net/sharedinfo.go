@@ -24,8 +24,8 @@ func (p *Packet) buffer() []byte {
 	return b[:uint64(len(b))-p.room]
 }
 
-// ShareInfo puts the packet's skb_shared_info after its buffer, or brings it up to date. It does nothing for a packet
-// without room for one, and for BTF that lacks the type.
+// ShareInfo puts the packet's skb_shared_info after its buffer, or brings it up to date. It does
+// nothing for a packet without room for one, and for BTF that lacks the type.
 func (p *Packet) ShareInfo(g GSO) error {
 	l := p.k.LayoutNamed("skb_shared_info")
 	if l == nil || l.Size > p.room {
@@ -54,7 +54,8 @@ func (p *Packet) ShareInfo(g GSO) error {
 	return nil
 }
 
-// shareFrags lists the fragments. A fragment is a bio_vec or, from 6.10 on, an skb_frag of the same three values.
+// shareFrags lists the fragments. A fragment is a bio_vec or, from 6.10 on, an skb_frag of the same
+// three values.
 func (p *Packet) shareFrags(b object.Builder) error {
 	b.Num("nr_frags", uint64(len(p.frags)))
 	for i, f := range p.frags {

@@ -16,7 +16,8 @@ const (
 	ethernetIndex = 2 // interface of the default network device
 )
 
-// SockSpec describes a TCP or UDP socket to build. Addresses are in network byte order; zero fields get default values.
+// SockSpec describes a TCP or UDP socket to build. Addresses are in network byte order; zero fields
+// get default values.
 type SockSpec struct {
 	Family               uint16 // 2 IPv4 (default), 10 IPv6
 	Protocol             uint16 // 6 TCP (default), 17 UDP
@@ -38,7 +39,8 @@ func (s *SockSpec) storage() string {
 	return name + "_sock"
 }
 
-// NewSock builds a struct sock within the tcp_sock, udp_sock, tcp6_sock or udp6_sock that contains it.
+// NewSock builds a struct sock within the tcp_sock, udp_sock, tcp6_sock or udp6_sock that contains
+// it.
 func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
 	o, err := h.NewIn(role, "sock", s.storage(), "")
 	if err != nil {
@@ -166,7 +168,8 @@ func (h *Host) emptyQueues(b object.Builder) {
 
 const defaultRoom = 212992 // of net.core.rmem_default and wmem_default
 
-// operations lets the sockets of one protocol and family have the same operations, which have the protocol's name.
+// operations lets the sockets of one protocol and family have the same operations, which have the
+// protocol's name.
 func (h *Host) operations(b object.Builder) {
 	name := "TCP"
 	if b.Object.Num("sk_protocol") == ProtoUDP {
@@ -185,7 +188,8 @@ func (h *Host) operations(b object.Builder) {
 	}
 }
 
-// fitSocket makes a sock what its socket is: a connection, a listening socket or one of UDP that is bound to a port.
+// fitSocket makes a sock what its socket is: a connection, a listening socket or one of UDP that is
+// bound to a port.
 func (h *Host) fitSocket(b object.Builder, socket *object.Object) {
 	datagram := socket.Num("type") == SockDgram
 	if !datagram && socket.Num("state") == socketOpen {
@@ -299,7 +303,8 @@ func (h *Host) fillSocket(b object.Builder) {
 	}
 }
 
-// fillSkb sets up the default packet of a sk_buff: data points to the IP header, as most functions see it.
+// fillSkb sets up the default packet of a sk_buff: data points to the IP header, as most functions
+// see it.
 func (h *Host) fillSkb(b object.Builder) {
 	const head, shared = 64, 512
 	frame := DefaultPacket()

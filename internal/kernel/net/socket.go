@@ -13,10 +13,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// A Socket is a socket as seen by networking programs: through pointers to struct bpf_sock and struct bpf_tcp_sock,
-// whose accesses the verifier rewrites. It is backed by a struct sock of the target's BTF, created on demand, which
-// receives every change. The three kinds of pointers are three addresses, because an address has only one meaning in
-// simulated memory: a socket of __sk_buff shows less than the result of bpf_sk_fullsock.
+// A Socket is a socket as seen by networking programs: through pointers to struct bpf_sock and
+// struct bpf_tcp_sock, whose accesses the verifier rewrites. It is backed by a struct sock of the
+// target's BTF, created on demand, which receives every change. The three kinds of pointers are
+// three addresses, because an address has only one meaning in simulated memory: a socket of
+// __sk_buff shows less than the result of bpf_sk_fullsock.
 type Socket struct {
 	k    *Host  `snapshot:"fixed"`
 	role string `snapshot:"fixed"`
@@ -72,7 +73,8 @@ func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
 	return s
 }
 
-// SocketOf returns the socket of a struct sock, inet_sock or tcp_sock. The error names the type it has instead.
+// SocketOf returns the socket of a struct sock, inet_sock or tcp_sock. The error names the type it
+// has instead.
 func (h *Host) SocketOf(o *object.Object) (*Socket, error) {
 	if l := o.Storage(); l == nil || !socketTypes[l.Name] {
 		return nil, &object.TypeError{Type: o.TypeName(), Role: o.Role(), Why: "is not a socket"}
@@ -102,8 +104,8 @@ type socketContext interface {
 	SocketIn(r *mem.Region) *Socket
 }
 
-// SocketAt returns the socket at an address used by a program, that of a struct bpf_sock or bpf_tcp_sock or of the
-// struct sock itself, or nil.
+// SocketAt returns the socket at an address used by a program, that of a struct bpf_sock or
+// bpf_tcp_sock or of the struct sock itself, or nil.
 func (h *Host) SocketAt(addr uint64) *Socket {
 	r := h.Mem().Find(addr)
 	if r == nil {
@@ -128,7 +130,8 @@ func (h *Host) SocketAt(addr uint64) *Socket {
 	return nil
 }
 
-// SocketView returns the socket whose struct bpf_sock or bpf_tcp_sock is at addr, nil when there is none.
+// SocketView returns the socket whose struct bpf_sock or bpf_tcp_sock is at addr, nil when there is
+// none.
 func (h *Host) SocketView(addr uint64) *Socket {
 	r := h.Mem().Find(addr)
 	if r == nil || r.Base != h.Mem().Truncate(addr) {
@@ -245,8 +248,8 @@ func (s *Socket) TCPAddr() uint64 {
 	return s.view(&s.tcp, progtype.TCPSock, tcpSockFields(), progtype.FullTCPSock)
 }
 
-// Object returns the struct sock, which is created if necessary. The error means that the target's BTF has no such
-// type.
+// Object returns the struct sock, which is created if necessary. The error means that the target's
+// BTF has no such type.
 func (s *Socket) Object() (*object.Object, error) {
 	if s.obj != nil {
 		return s.obj, nil
@@ -279,7 +282,8 @@ func (s *Socket) State() uint8 { return uint8(s.vals[SockState]) }
 // Full reports whether it is a full socket: neither a time-wait nor a request socket (sk_fullsock).
 func (s *Socket) Full() bool { return s.State() != TCPTimeWait && s.State() != TCPNewSynRecv }
 
-// RCUFree reports whether the socket is used without a reference: listening TCP and UDP sockets (SOCK_RCU_FREE).
+// RCUFree reports whether the socket is used without a reference: listening TCP and UDP sockets
+// (SOCK_RCU_FREE).
 func (s *Socket) RCUFree() bool { return s.State() == TCPListen || s.Protocol() == ProtoUDP }
 
 // Refcounted reports whether a pointer to the socket counts as a reference (sk_is_refcounted).
@@ -288,12 +292,14 @@ func (s *Socket) Refcounted() bool { return !s.Full() || !s.RCUFree() }
 // Reuseport reports whether the socket shares its address with others.
 func (s *Socket) Reuseport() bool { return s.vals[sockReuseport] != 0 }
 
-// Grouped reports whether the socket is in a group that shares an address: it has SO_REUSEPORT, and listens or is a bound UDP socket.
+// Grouped reports whether the socket is in a group that shares an address: it has SO_REUSEPORT, and
+// listens or is a bound UDP socket.
 func (s *Socket) Grouped() bool {
 	return s.Reuseport() && s.RCUFree() && s.vals[SockSrcPort] != 0
 }
 
-// SharesPort reports whether two sockets are in one group (reuseport_add_sock): same protocol, family, local address and port.
+// SharesPort reports whether two sockets are in one group (reuseport_add_sock): same protocol,
+// family, local address and port.
 func (s *Socket) SharesPort(o *Socket) bool {
 	if s == o {
 		return s.Grouped()
@@ -322,15 +328,15 @@ func (s *Socket) CallbackFlags() uint32 { return uint32(s.vals[SockCBFlags]) }
 // SetCallbackFlags sets the events.
 func (s *Socket) SetCallbackFlags(flags uint32) { s.Set(SockCBFlags, uint64(flags)) }
 
-// SavedSYN returns the SYN that the connection began with, starting with its network header, or nil if it was not
-// saved.
+// SavedSYN returns the SYN that the connection began with, starting with its network header, or nil
+// if it was not saved.
 func (s *Socket) SavedSYN() []byte { return s.syn }
 
 // Role returns the socket's name in messages.
 func (s *Socket) Role() string { return s.role }
 
-// Bind sets the socket's local address, 4 or 16 bytes, and port (__inet_bind): -EINVAL for a socket that has a port or
-// is connected, and for an address of another family.
+// Bind sets the socket's local address, 4 or 16 bytes, and port (__inet_bind): -EINVAL for a socket
+// that has a port or is connected, and for an address of another family.
 func (s *Socket) Bind(addr []byte, port uint16) uapi.Errno {
 	if s.vals[SockSrcPort] != 0 || s.State() != TCPClose && s.State() != TCPEstablished {
 		return uapi.EINVAL
@@ -381,9 +387,10 @@ func (s *Socket) Free() {
 	s.k.sockets = slices.DeleteFunc(s.k.sockets, func(o *Socket) bool { return o == s })
 }
 
-// LookupSocket finds the open socket for a packet with these addresses, as the kernel's tables do: a connection by all
-// of its addresses, else the listening or unconnected socket with the most specific binding. Addresses are 4 or 16
-// bytes; from is the sender's; ports are in host byte order.
+// LookupSocket finds the open socket for a packet with these addresses, as the kernel's tables do:
+// a connection by all of its addresses, else the listening or unconnected socket with the most
+// specific binding. Addresses are 4 or 16 bytes; from is the sender's; ports are in host byte
+// order.
 func (h *Host) LookupSocket(protocol uint16, from []byte, fromPort uint16, to []byte, toPort uint16, device uint32) *Socket {
 	var best *Socket
 	most := -1
@@ -398,8 +405,8 @@ func (h *Host) LookupSocket(protocol uint16, from []byte, fromPort uint16, to []
 	return best
 }
 
-// score rates how well a socket matches a packet for its port, -1 if it does not (compute_score in net/ipv4/udp.c and
-// inet_hashtables.c).
+// score rates how well a socket matches a packet for its port, -1 if it does not (compute_score in
+// net/ipv4/udp.c and inet_hashtables.c).
 func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) int {
 	n := 0
 	if s.Family() == uapi.AFInet {
@@ -441,9 +448,9 @@ func (h *Host) netPort(v uint64) uint16 {
 	return uint16(b[0])<<8 | uint16(b[1])
 }
 
-// address returns an address of the socket in network byte order, as IPv4 or IPv6. ok is false if it has none of that
-// family. An IPv6 socket that is not restricted to IPv6 also has the IPv4 address that its own embeds, and any IPv4
-// address if its own is any.
+// address returns an address of the socket in network byte order, as IPv4 or IPv6. ok is false if
+// it has none of that family. An IPv6 socket that is not restricted to IPv6 also has the IPv4
+// address that its own embeds, and any IPv4 address if its own is any.
 func (s *Socket) address(v6 bool, four, six Value) (addr []byte, ok bool) {
 	words := s.vals[four : four+1]
 	if s.Family() == uapi.AFInet6 {
@@ -478,8 +485,8 @@ func (s *Socket) SetOption(o SockOption, value []byte) {
 	s.opts[o] = slices.Clone(value)
 }
 
-// Number returns a value of a socket by its name in struct bpf_sock ("mark") or bpf_tcp_sock ("snd_cwnd"). ok is false
-// for an unknown name.
+// Number returns a value of a socket by its name in struct bpf_sock ("mark") or bpf_tcp_sock
+// ("snd_cwnd"). ok is false for an unknown name.
 func (s *Socket) Number(name string) (v uint64, ok bool) {
 	if i, ok := sockNames()[name]; ok {
 		return s.vals[i], true
@@ -506,7 +513,8 @@ var sockNames = sync.OnceValue(func() map[string]Value {
 	return m
 })
 
-// PortWord returns a port in network byte order in the upper half of a number, as in __sk_buff and bpf_sock_ops.
+// PortWord returns a port in network byte order in the upper half of a number, as in __sk_buff and
+// bpf_sock_ops.
 func (h *Host) PortWord(v uint64) uint64 {
 	if h.BigEndian() {
 		return v

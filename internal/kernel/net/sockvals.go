@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Value identifies a value of a socket. Programs read them as fields of struct bpf_sock, bpf_tcp_sock, bpf_sock_ops and
-// __sk_buff; the kernel stores them in struct sock and the structs that contain it.
+// Value identifies a value of a socket. Programs read them as fields of struct bpf_sock,
+// bpf_tcp_sock, bpf_sock_ops and __sk_buff; the kernel stores them in struct sock and the structs
+// that contain it.
 type Value uint8
 
 const (
@@ -140,7 +141,8 @@ type tcpNumber struct {
 	Val  Value
 }
 
-// TCPNumbers are the counters of a connection that struct bpf_tcp_sock and struct bpf_sock_ops have.
+// TCPNumbers are the counters of a connection that struct bpf_tcp_sock and struct bpf_sock_ops
+// have.
 var TCPNumbers = [...]tcpNumber{
 	{"snd_cwnd", tcpSndCwnd}, {"srtt_us", tcpSrtt}, {"rtt_min", tcpRttMin}, {"snd_ssthresh", tcpSsthresh}, {"rcv_nxt", tcpRcvNxt},
 	{"snd_nxt", tcpSndNxt}, {"snd_una", tcpSndUna}, {"mss_cache", tcpMSS}, {"ecn_flags", tcpECN}, {"rate_delivered", tcpRateDelivered},

@@ -5,9 +5,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Table returns the sockets of a small system as visited by an iterator: for "tcp" a listener, connections over IPv4
-// and IPv6, a time-wait socket and a request socket; for "udp" a bound socket of each family. It returns nil for other
-// names.
+// Table returns the sockets of a small system as visited by an iterator: for "tcp" a listener,
+// connections over IPv4 and IPv6, a time-wait socket and a request socket; for "udp" a bound socket
+// of each family. It returns nil for other names.
 func (h *Host) Table(protocol string) []*object.Object {
 	var out []*object.Object
 	add := func(role string, build func(role string) (*object.Object, error)) *object.Object {

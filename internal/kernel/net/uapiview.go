@@ -56,8 +56,8 @@ func Bind(c *progtype.Context, sources map[string]Source) []Field {
 	return out
 }
 
-// View is a context whose accesses the verifier rewrites (convert_ctx_access): loads and stores access values of the
-// simulated kernel instead of bytes.
+// View is a context whose accesses the verifier rewrites (convert_ctx_access): loads and stores
+// access values of the simulated kernel instead of bytes.
 type View struct {
 	Host   *Host             `snapshot:"fixed"`
 	Layout *progtype.Context `snapshot:"fixed"`
@@ -250,7 +250,8 @@ func (v *View) Store(off uint64, size int, x uint64) *mem.Fault {
 	return nil
 }
 
-// noQueue is NO_QUEUE_MAPPING: a store of it or more to queue_mapping changes nothing (bpf_convert_ctx_access).
+// noQueue is NO_QUEUE_MAPPING: a store of it or more to queue_mapping changes nothing
+// (bpf_convert_ctx_access).
 const noQueue = 0xffff
 
 // Read implements [mem.View]: helpers cannot read a context as memory.

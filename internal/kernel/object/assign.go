@@ -73,7 +73,8 @@ func (o *Object) putField(f Field, v any, how byteState) error {
 	if f.BitSize != 0 {
 		width = f.BitSize
 	}
-	// Both interpretations of a width are accepted: -1 in an unsigned field and 0xffffffff in a signed one.
+	// Both interpretations of a width are accepted: -1 in an unsigned field and 0xffffffff in a
+	// signed one.
 	if s := int64(u); width < 64 && u>>width != 0 && (s >= 0 || s < -(1<<(width-1))) {
 		return o.valueError(f, v, fmt.Sprintf("out of range of %d bits", width))
 	}
@@ -204,7 +205,8 @@ func (o *Object) putMembers(f Field, t *btf.Type, members map[string]any, how by
 	return nil
 }
 
-// Enumerator finds an enumerator by name: for an enum among its own, for an integer among all in the BTF.
+// Enumerator finds an enumerator by name: for an enum among its own, for an integer among all in
+// the BTF.
 func Enumerator(spec *btf.Spec, t *btf.Type, name string) (uint64, bool) {
 	for _, v := range t.Values {
 		if v.Name == name {

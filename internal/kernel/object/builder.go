@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Builder sets the fields of an object for code that knows its type. Paths are alternatives separated by |, of which
-// the first existing one is used; if the BTF has none of them, the call has no effect.
+// Builder sets the fields of an object for code that knows its type. Paths are alternatives
+// separated by |, of which the first existing one is used; if the BTF has none of them, the call
+// has no effect.
 type Builder struct {
 	Object *Object
 	how    byteState // Made: only fields that were not set
@@ -120,7 +121,8 @@ func (b Builder) Null(fields string) {
 	}
 }
 
-// Child creates an object for a pointer field and links it, or returns the one that is linked already; it returns nil if the BTF lacks the field or its type.
+// Child creates an object for a pointer field and links it, or returns the one that is linked
+// already; it returns nil if the BTF lacks the field or its type.
 func (b Builder) Child(paths string) *Object {
 	f, ok := b.Field(paths)
 	if !ok {
@@ -154,7 +156,8 @@ func (b Builder) Child(paths string) *Object {
 	return o
 }
 
-// linked returns the object to which a pointer field leads already, because something that refers to this object was filled before it.
+// linked returns the object to which a pointer field leads already, because something that refers
+// to this object was filled before it.
 func (b Builder) linked(f Field) *Object {
 	if f.Size != uint64(b.Object.k.mem.PointerSize()) {
 		return nil
@@ -187,7 +190,8 @@ func (b Builder) Array(paths string, n uint64) *Object {
 
 func (b Builder) Role(path string) string { return b.Object.role + dotted2(b.Object.role, path) }
 
-// Hash derives a value for one of the object's own keys, independent of field names on different kernels.
+// Hash derives a value for one of the object's own keys, independent of field names on different
+// kernels.
 func (b Builder) Hash(key string) uint64 { return b.Object.k.Hash(b.Object.role, key) }
 
 // Within chooses a number in a range: base + hash % n.

@@ -38,7 +38,8 @@ func dotted2(role, path string) string {
 	return Dotted(path)
 }
 
-// LastName returns the last member name of a path without indices: "val" of "cred.uid.val", "comm" of "comm[3]".
+// LastName returns the last member name of a path without indices: "val" of "cred.uid.val", "comm"
+// of "comm[3]".
 func LastName(path string) string {
 	path = path[strings.LastIndexByte(path, '.')+1:]
 	if i := strings.IndexByte(path, '['); i >= 0 {
@@ -47,7 +48,8 @@ func LastName(path string) string {
 	return path
 }
 
-// zeroTypes are types for which all zeros is a valid idle state: unlocked locks, empty trees and lists.
+// zeroTypes are types for which all zeros is a valid idle state: unlocked locks, empty trees and
+// lists.
 var zeroTypes = map[string]bool{
 	"spinlock": true, "raw_spinlock": true, "mutex": true, "rt_mutex": true, "rt_mutex_base": true, "rw_semaphore": true, "semaphore": true,
 	"rwbase_rt": true, "percpu_rw_semaphore": true, "seqcount": true, "seqcount_spinlock": true, "seqlock_t": true,
@@ -139,7 +141,8 @@ var nameRanges = map[string]valueRange{
 	"msec": {1, 1000}, "usec": {1, 1000}, "nsec": {1, 1000000},
 }
 
-// NamedDefault chooses a value by h for a number whose name implies a range; ok is false for other names.
+// NamedDefault chooses a value by h for a number whose name implies a range; ok is false for other
+// names.
 func NamedDefault(name string, h uint64) (v uint64, ok bool) {
 	r, ok := nameRanges[name]
 	if !ok {

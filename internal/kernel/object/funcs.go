@@ -46,8 +46,8 @@ func (ts *Types) WithProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID 
 	return ts.protos[typeKey{spec, proto}]
 }
 
-// Signature returns the parameters of an event's functions as a key. It includes names, because all functions of an
-// event class are declared by one macro argument.
+// Signature returns the parameters of an event's functions as a key. It includes names, because all
+// functions of an event class are declared by one macro argument.
 func Signature(p *btf.Type) string {
 	var b strings.Builder
 	for i, param := range p.Params {
@@ -61,7 +61,8 @@ func Signature(p *btf.Type) string {
 	return b.String()
 }
 
-// Classes returns the event classes whose recording functions have a signature, except those with a single event.
+// Classes returns the event classes whose recording functions have a signature, except those with a
+// single event.
 func (ts *Types) Classes(spec *btf.Spec, funcs []btf.ID, sig string) []string {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

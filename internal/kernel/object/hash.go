@@ -1,7 +1,7 @@
 package object
 
-// Hash mixes the seed with strings into 64 well-distributed bits: FNV-1a, then the finalizer of splitmix64. A zero
-// byte separates the strings.
+// Hash mixes the seed with strings into 64 well-distributed bits: FNV-1a, then the finalizer of
+// splitmix64. A zero byte separates the strings.
 func Hash(seed uint64, parts ...string) uint64 {
 	h := 0xcbf29ce484222325 ^ Mix(seed)
 	for _, s := range parts {

@@ -6,8 +6,10 @@ const (
 	chunk     = 1 << chunkBits
 )
 
-// Index makes an array of pointers (struct xarray; struct radix_tree_root is the same) lead from an index to an address, as default content (xas_create, xas_store). An empty
-// array gets a first node of the shift, which is that of the largest index it will have; an array without nodes has index 0 alone. What the user set stays.
+// Index makes an array of pointers (struct xarray; struct radix_tree_root is the same) lead from an
+// index to an address, as default content (xas_create, xas_store). An empty array gets a first node
+// of the shift, which is that of the largest index it will have; an array without nodes has index 0
+// alone. What the user set stays.
 func (b Builder) Index(path string, shift, index, addr uint64) {
 	head, ok := b.Field(path + ".xa_head")
 	if !ok || b.Taken(head) || addr == 0 {

@@ -6,9 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// NewDefault creates an object of a struct by name, with the default content that its type has in a default run, in
-// every [Mode]: a sk_buff with a packet, a linux_binprm with a file. Types without a builder are the same as from
-// NewObjectNamed.
+// NewDefault creates an object of a struct by name, with the default content that its type has in a
+// default run, in every [Mode]: a sk_buff with a packet, a linux_binprm with a file. Types without
+// a builder are the same as from NewObjectNamed.
 func (s *Space) NewDefault(role, typ string) (*Object, error) {
 	o, err := s.NewObjectNamed(role, typ)
 	if err == nil {
@@ -17,8 +17,8 @@ func (s *Space) NewDefault(role, typ string) (*Object, error) {
 	return o, err
 }
 
-// Peek returns a field and a copy of its bytes without logging; offsets in the Field are relative to these bytes. The
-// bytes are nil if a pointer on the path is NULL.
+// Peek returns a field and a copy of its bytes without logging; offsets in the Field are relative
+// to these bytes. The bytes are nil if a pointer on the path is NULL.
 func (o *Object) Peek(path string) (Field, []byte, error) {
 	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
@@ -30,7 +30,8 @@ func (o *Object) Peek(path string) (Field, []byte, error) {
 	return f, data, nil
 }
 
-// PeekStorage is Peek for a path of the storage that the object is a part of, without pointers on the way; false if there is no such field.
+// PeekStorage is Peek for a path of the storage that the object is a part of, without pointers on
+// the way; false if there is no such field.
 func (o *Object) PeekStorage(path string) (Field, []byte, bool) {
 	if o.layout == nil {
 		return Field{}, nil, false
@@ -55,7 +56,8 @@ func (o *Object) LeadsToText(path string) bool {
 	return to.Type != nil && isChar(f.Spec, to.Type.ID)
 }
 
-// LeadsToBytes reports whether a field is a pointer to integers of one byte, which may be characters.
+// LeadsToBytes reports whether a field is a pointer to integers of one byte, which may be
+// characters.
 func (o *Object) LeadsToBytes(path string) bool {
 	f, _, err := o.Peek(path)
 	if err != nil || f.Spec == nil {
@@ -65,7 +67,8 @@ func (o *Object) LeadsToBytes(path string) bool {
 	return to.Type != nil && to.Type.Kind == btf.KindInt && to.Type.Size == 1
 }
 
-// FieldAddr returns the address of a field, creating objects for pointers on the path that are not set.
+// FieldAddr returns the address of a field, creating objects for pointers on the path that are not
+// set.
 func (o *Object) FieldAddr(path string) (uint64, error) {
 	at, f, err := o.find(path, true, Given)
 	if err != nil {

@@ -2,7 +2,8 @@ package object
 
 import "slices"
 
-// Lazy is something that the kernel makes only when it is read: the content of an object (size 0), or fields of it.
+// Lazy is something that the kernel makes only when it is read: the content of an object (size 0),
+// or fields of it.
 type Lazy struct {
 	object    int // its index
 	role      string
@@ -31,7 +32,8 @@ func (s *Space) lazily(o *Object, off, size uint64) (end func()) {
 	return func() { s.lazy.deep-- }
 }
 
-// RecordLazy begins to record what is made; the function it returns ends that, and returns the list.
+// RecordLazy begins to record what is made; the function it returns ends that, and returns the
+// list.
 func (s *Space) RecordLazy() (end func() []Lazy) {
 	s.lazy = lazy{on: true}
 	return func() []Lazy {
@@ -41,7 +43,8 @@ func (s *Space) RecordLazy() (end func() []Lazy) {
 	}
 }
 
-// MakeAgain makes what a list has, in its order, as reads would: with the same values, whatever the addresses.
+// MakeAgain makes what a list has, in its order, as reads would: with the same values, whatever the
+// addresses.
 func (s *Space) MakeAgain(list []Lazy) {
 	for _, m := range list {
 		var o *Object

@@ -14,8 +14,8 @@ func (s *Space) EmptyList(o *Object, path string) {
 	}
 }
 
-// Link appends a member of one object to the list whose head is a field of another. A head that was not set is an empty
-// list.
+// Link appends a member of one object to the list whose head is a field of another. A head that was
+// not set is an empty list.
 func (s *Space) Link(head *Object, headPath string, o *Object, path string) error {
 	at, err := head.FieldAddr(headPath)
 	if err != nil {
@@ -43,8 +43,9 @@ func (s *Space) Link(head *Object, headPath string, o *Object, path string) erro
 	return errors.Join(o.SetUint(path+".next", at), o.SetUint(path+".prev", prev), head.SetUint(headPath+".prev", own))
 }
 
-// Append appends the list_head at paths of o to the list whose head is the builder's field, as default content that gives neither object any other.
-// Lists that were set, and members of another list, stay as they are. It reports whether o was appended.
+// Append appends the list_head at paths of o to the list whose head is the builder's field, as
+// default content that gives neither object any other. Lists that were set, and members of another
+// list, stay as they are. It reports whether o was appended.
 func (b Builder) Append(headPaths string, o *Object, paths string) bool {
 	return o != nil && b.AppendTo(headPaths, Fill(o), paths)
 }
@@ -77,7 +78,8 @@ func (b Builder) AppendTo(headPaths string, member Builder, paths string) bool {
 	return true
 }
 
-// Push is Append for hash lists: it inserts the hlist_node at paths of o as the first of the list (hlist_add_head).
+// Push is Append for hash lists: it inserts the hlist_node at paths of o as the first of the list
+// (hlist_add_head).
 func (b Builder) Push(headPaths string, o *Object, paths string) {
 	if o == nil {
 		return

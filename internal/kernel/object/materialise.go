@@ -36,8 +36,8 @@ func (o *Object) Populate() {
 	}
 }
 
-// materialiseAt fills the field that contains storage byte b and returns the next byte to process. off and size are
-// those of the access, which selects between the members of a union.
+// materialiseAt fills the field that contains storage byte b and returns the next byte to process.
+// off and size are those of the access, which selects between the members of a union.
 func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 	l, base := o.element(b)
 	if l == nil {
@@ -109,8 +109,8 @@ func (o *Object) fillUntyped(b uint64) {
 	o.Poke(b, []byte{byte(v)}, Made)
 }
 
-// fillBits sets all bitfields in one byte, bit by bit, so that fields over several bytes get the same value whichever
-// byte is read first.
+// fillBits sets all bitfields in one byte, bit by bit, so that fields over several bytes get the
+// same value whichever byte is read first.
 func (o *Object) fillBits(l *Layout, base, b uint64) {
 	var out byte
 	for _, f := range l.bitfields(b - base) {
@@ -122,8 +122,8 @@ func (o *Object) fillBits(l *Layout, base, b uint64) {
 	o.Poke(b, []byte{out}, Made)
 }
 
-// fillText fills the array of characters that contains element f with a word derived from its name. It reports whether
-// f was such an element and no part of the array had been set.
+// fillText fills the array of characters that contains element f with a word derived from its name.
+// It reports whether f was such an element and no part of the array had been set.
 func (o *Object) fillText(l *Layout, base uint64, f Field) bool {
 	if f.Size != 1 || !strings.HasSuffix(f.Path, "]") {
 		return false
@@ -150,7 +150,8 @@ func (o *Object) fillText(l *Layout, base uint64, f Field) bool {
 	return true
 }
 
-// isChar reports whether a type is char as text: an INT of one byte called char, whatever its sign, not u8.
+// isChar reports whether a type is char as text: an INT of one byte called char, whatever its sign,
+// not u8.
 func isChar(spec *btf.Spec, id btf.ID) bool {
 	t := Strip(spec, id)
 	return t != nil && t.Kind == btf.KindInt && t.Size == 1 && (t.Name == "char" || t.Int.Encoding&btf.IntChar != 0)

@@ -20,12 +20,12 @@ const (
 	zeroed                  // known to be zero (padding, cleared memory), which counts as set
 )
 
-// Object is kernel memory of one type, or an array of it. It implements [mem.View]: offsets of the View are relative to
-// the start of its storage.
+// Object is kernel memory of one type, or an array of it. It implements [mem.View]: offsets of the
+// View are relative to the start of its storage.
 //
-// An object may be stored inside a larger one whose type the kernel reaches by container_of or by a cast: a struct sock
-// is the first part of a struct tcp_sock. Type and Addr are those of the object itself, the face; memory outside it is
-// named in terms of the storage.
+// An object may be stored inside a larger one whose type the kernel reaches by container_of or by a
+// cast: a struct sock is the first part of a struct tcp_sock. Type and Addr are those of the object
+// itself, the face; memory outside it is named in terms of the storage.
 type Object struct {
 	k      *Space
 	role   string
@@ -59,7 +59,8 @@ type state struct {
 	shared    bool `snapshot:"fixed"` // with a snapshot
 }
 
-// NewObject creates an object of a type in the vmlinux BTF. The error is a [*TypeError] or an allocation's.
+// NewObject creates an object of a type in the vmlinux BTF. The error is a [*TypeError] or an
+// allocation's.
 func (s *Space) NewObject(role string, typ btf.ID) (*Object, error) {
 	return s.NewObjectOf(s.btf, role, typ)
 }
@@ -77,7 +78,8 @@ func (s *Space) NewObjectOf(spec *btf.Spec, role string, typ btf.ID) (*Object, e
 	return s.Make(role, l, 1, nil)
 }
 
-// NewObjectNamed is [Space.NewObject] for a struct, union or typedef by name, in vmlinux and then in modules.
+// NewObjectNamed is [Space.NewObject] for a struct, union or typedef by name, in vmlinux and then
+// in modules.
 func (s *Space) NewObjectNamed(role, typ string) (*Object, error) {
 	l := s.LayoutNamed(typ)
 	if l == nil || l.Size == 0 {
@@ -131,9 +133,9 @@ func (s *Space) Make(role string, l *Layout, count uint64, parent *Object) (*Obj
 	return o, s.place(o)
 }
 
-// NewIn creates an object of a type that is part of an outer type, at a path in it ("" for its start): a struct sock in
-// a udp_sock, the work_struct of a user_namespace. If the target's BTF lacks the outer type, it is the same as
-// NewObjectNamed.
+// NewIn creates an object of a type that is part of an outer type, at a path in it ("" for its
+// start): a struct sock in a udp_sock, the work_struct of a user_namespace. If the target's BTF
+// lacks the outer type, it is the same as NewObjectNamed.
 func (s *Space) NewIn(role, typ, outer, path string) (*Object, error) {
 	l, c := s.LayoutNamed(typ), s.LayoutNamed(outer)
 	off := uint64(0)
@@ -154,13 +156,14 @@ func (s *Space) NewIn(role, typ, outer, path string) (*Object, error) {
 	return o, s.place(o)
 }
 
-// Detached creates an object outside guest memory, to assemble bytes by the type's fields. It has no default content.
+// Detached creates an object outside guest memory, to assemble bytes by the type's fields. It has
+// no default content.
 func (s *Space) Detached(role string, l *Layout) *Object {
 	return &Object{k: s, role: role, layout: l, count: 1, size: l.Size, frozen: true, st: &state{}}
 }
 
-// MakeAt creates an object of size bytes within an existing region, at base. If l is nil or larger than size, the
-// memory is untyped.
+// MakeAt creates an object of size bytes within an existing region, at base. If l is nil or larger
+// than size, the memory is untyped.
 func (s *Space) MakeAt(role string, l *Layout, size uint64, region *mem.Region, base uint64) *Object {
 	o := &Object{k: s, role: role, layout: l, count: 1, size: size, base: base, region: region, st: &state{}}
 	if l != nil && l.Size > 0 && size > l.Size {
@@ -184,8 +187,8 @@ func (s *Space) Discard(o *Object) {
 	}
 }
 
-// Elements creates an array of n elements of the pointee type of the pointer field at path, with the contents data. The
-// field itself is not changed.
+// Elements creates an array of n elements of the pointee type of the pointer field at path, with
+// the contents data. The field itself is not changed.
 func (o *Object) Elements(path string, n uint64, fill func(i uint64, size uint64) []byte) (*Object, error) {
 	at, f, err := o.find(path, true, Given)
 	if err != nil {
@@ -256,7 +259,8 @@ func (o *Object) Spec() *btf.Spec {
 	return nil
 }
 
-// Type returns the type of the object (or element), without modifiers and typedefs; 0 for untyped memory.
+// Type returns the type of the object (or element), without modifiers and typedefs; 0 for untyped
+// memory.
 func (o *Object) Type() btf.ID {
 	if l := o.Layout(); l != nil {
 		return l.Type.ID
@@ -264,7 +268,8 @@ func (o *Object) Type() btf.ID {
 	return 0
 }
 
-// TypeName returns the name of the type: "task_struct", "void" for untyped memory, "char" for a string.
+// TypeName returns the name of the type: "task_struct", "void" for untyped memory, "char" for a
+// string.
 func (o *Object) TypeName() string {
 	switch l := o.Layout(); {
 	case l != nil:
@@ -284,13 +289,15 @@ func (o *Object) Base() uint64 { return o.base }
 // StorageSize returns the size of the storage in bytes.
 func (o *Object) StorageSize() uint64 { return o.size }
 
-// Parent returns the object whose pointer first led to this one, nil for an object created on its own.
+// Parent returns the object whose pointer first led to this one, nil for an object created on its
+// own.
 func (o *Object) Parent() *Object { return o.parent }
 
 // Below records that a pointer of parent leads to the object.
 func (o *Object) Below(parent *Object) { o.parent, o.depth = parent, parent.depth+1 }
 
-// MarkBuiltin marks the object as one of the kernel's own, which has the default content of its type in every [Mode].
+// MarkBuiltin marks the object as one of the kernel's own, which has the default content of its
+// type in every [Mode].
 func (o *Object) MarkBuiltin() { o.builtin = true }
 
 // IsBuiltin reports whether MarkBuiltin was called.
@@ -316,8 +323,8 @@ func (o *Object) Layout() *Layout {
 	return o.layout
 }
 
-// terms returns the layout in whose terms storage bytes [off, off+size) are named, and the offset from its start; for
-// an array, from the start of the first element.
+// terms returns the layout in whose terms storage bytes [off, off+size) are named, and the offset
+// from its start; for an array, from the start of the first element.
 func (o *Object) terms(off, size uint64) (*Layout, uint64) {
 	if o.face != nil && off >= o.faceOff && off+size <= o.faceOff+o.face.Size {
 		return o.face, off - o.faceOff
@@ -362,7 +369,8 @@ func (o *Object) touch() *state {
 	return o.st
 }
 
-// status summarises the bytes [off, off+size): never if any of them was never set, else made if any has a default.
+// status summarises the bytes [off, off+size): never if any of them was never set, else made if any
+// has a default.
 func (o *Object) status(off, size uint64) byteState {
 	if o.st.flags == nil {
 		return never
@@ -379,7 +387,8 @@ func (o *Object) status(off, size uint64) byteState {
 	return s
 }
 
-// read makes [off, off+size) readable according to the mode, and returns the bytes and their previous state.
+// read makes [off, off+size) readable according to the mode, and returns the bytes and their
+// previous state.
 func (o *Object) read(off, size uint64) ([]byte, byteState, *mem.Fault) {
 	was := o.status(off, size)
 	if was == never && o.like != nil {

@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
-// Embed creates an object of a type at an offset of untyped memory, which then becomes visible there: the registers on
-// a kernel stack. With a nil layout it is size untyped bytes. Parts must not overlap.
+// Embed creates an object of a type at an offset of untyped memory, which then becomes visible
+// there: the registers on a kernel stack. With a nil layout it is size untyped bytes. Parts must
+// not overlap.
 func (o *Object) Embed(role string, l *Layout, off, size uint64) (*Object, error) {
 	if l != nil {
 		size = l.Size
@@ -26,8 +27,8 @@ func (o *Object) Embed(role string, l *Layout, off, size uint64) (*Object, error
 	return p, nil
 }
 
-// part returns the part that contains storage byte off, and the end of the range for which the result is valid: the end
-// of the part, or the start of the next one.
+// part returns the part that contains storage byte off, and the end of the range for which the
+// result is valid: the end of the part, or the start of the next one.
 func (o *Object) part(off uint64) (p *Object, end uint64) {
 	end = o.size
 	for _, q := range o.parts {
@@ -42,8 +43,8 @@ func (o *Object) part(off uint64) (p *Object, end uint64) {
 	return nil, end
 }
 
-// eachPart calls do for the pieces of [off, off+size) by owner, the object itself or one of its parts, with the offset
-// there.
+// eachPart calls do for the pieces of [off, off+size) by owner, the object itself or one of its
+// parts, with the offset there.
 func (o *Object) eachPart(off, size uint64, do func(p *Object, off, from, to uint64) *mem.Fault) *mem.Fault {
 	for done := uint64(0); done < size; {
 		p, end := o.part(off + done)

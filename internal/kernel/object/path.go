@@ -37,7 +37,8 @@ func (e *PathError) Error() string {
 // Unwrap returns Err.
 func (e *PathError) Unwrap() error { return e.Err }
 
-// cutIndex cuts an index, and the separator after it, off the start of a path, for an object that is one of several.
+// cutIndex cuts an index, and the separator after it, off the start of a path, for an object that
+// is one of several.
 func cutIndex(path string) (index uint64, rest string, ok bool) {
 	digits, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
 	if !ok || !strings.HasPrefix(path, "[") {
@@ -50,7 +51,8 @@ func cutIndex(path string) (index uint64, rest string, ok bool) {
 	return index, strings.TrimPrefix(rest, "."), err == nil
 }
 
-// Place resolves a path inside the type, up to and including the first pointer that has steps after it.
+// Place resolves a path inside the type, up to and including the first pointer that has steps after
+// it.
 func (l *Layout) Place(path string) (Field, string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -53,8 +53,8 @@ func Target(spec *btf.Spec, ptr btf.ID) Pointee {
 // IsText reports whether a pointer may point to a string: it points to characters, or to void.
 func (p Pointee) IsText(spec *btf.Spec) bool { return p.Type == nil || isChar(spec, p.Type.ID) }
 
-// containers lists the types inside which the kernel allocates a type, because its code converts between them by
-// container_of or a cast. Path is the first existing alternative.
+// containers lists the types inside which the kernel allocates a type, because its code converts
+// between them by container_of or a cast. Path is the first existing alternative.
 var containers = map[string][]struct{ typ, path string }{
 	"sock":                 {{"tcp_sock", "inet_conn.icsk_inet.sk"}},
 	"sock_common":          {{"tcp_sock", "inet_conn.icsk_inet.sk.__sk_common"}},
@@ -105,7 +105,8 @@ func (s *Space) defaultPointer(o *Object, role string, spec *btf.Spec, ptr btf.I
 	return p.Addr()
 }
 
-// newPointee creates the pointee; it returns nil to end a chain of pointers, or if memory is exhausted.
+// newPointee creates the pointee; it returns nil to end a chain of pointers, or if memory is
+// exhausted.
 func (s *Space) newPointee(role string, spec *btf.Spec, to Pointee, from *Object) *Object {
 	var o *Object
 	var err error
@@ -194,7 +195,8 @@ func (o *Object) Chain(name string) int {
 	return n
 }
 
-// isName reports whether a pointer of a role is to a name, which ends at its NUL: what is after it belongs to somebody else. Others may be buffers.
+// isName reports whether a pointer of a role is to a name, which ends at its NUL: what is after it
+// belongs to somebody else. Others may be buffers.
 func isName(role string) bool {
 	if i := strings.LastIndexByte(role, '.'); i >= 0 {
 		role = role[i+1:]

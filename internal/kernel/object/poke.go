@@ -1,7 +1,8 @@
 package object
 
-// Poke writes bytes into the object that contains addr, whatever the running program may write. It is for code that
-// drives the simulation from outside, and logs nothing. ok is false if [addr, addr+len(p)) is not within one object.
+// Poke writes bytes into the object that contains addr, whatever the running program may write. It
+// is for code that drives the simulation from outside, and logs nothing. ok is false if [addr,
+// addr+len(p)) is not within one object.
 func (s *Space) Poke(addr uint64, p []byte) (ok bool) {
 	o, off, ok := s.storage(addr, uint64(len(p)))
 	if ok {
@@ -10,8 +11,8 @@ func (s *Space) Poke(addr uint64, p []byte) (ok bool) {
 	return ok
 }
 
-// Known reports whether all of [addr, addr+size) of a kernel object has a value, and whether any of it is a default. It
-// reads nothing, so that fields that were never read stay unset.
+// Known reports whether all of [addr, addr+size) of a kernel object has a value, and whether any of
+// it is a default. It reads nothing, so that fields that were never read stay unset.
 func (s *Space) Known(addr, size uint64) (known, byDefault bool) {
 	o, off, ok := s.storage(addr, size)
 	if !ok {
@@ -21,8 +22,8 @@ func (s *Space) Known(addr, size uint64) (known, byDefault bool) {
 	return st != never, st == Made
 }
 
-// AnyKnown reports whether any byte of [addr, addr+size) within a kernel object has a value. A type may be larger than
-// its object.
+// AnyKnown reports whether any byte of [addr, addr+size) within a kernel object has a value. A type
+// may be larger than its object.
 func (s *Space) AnyKnown(addr, size uint64) bool {
 	o, off, ok := s.storage(addr, 0)
 	if !ok || o.st.flags == nil {

@@ -31,13 +31,15 @@ func (e *ValueError) Unwrap() error { return ErrValue }
 // Pointer is an address as a value for [Object.Set].
 type Pointer uint64
 
-// Set sets the field at path. A path consists of members (including those of anonymous structs), indices and pointers:
-// "cred.uid.val", "comm[3]", "real_parent->tgid". A pointer on the path that is not set yet gets a new object.
+// Set sets the field at path. A path consists of members (including those of anonymous structs),
+// indices and pointers: "cred.uid.val", "comm[3]", "real_parent->tgid". A pointer on the path that
+// is not set yet gets a new object.
 //
-// Values: integers and bool (refused if out of the field's range), an enumerator's name for enums, string and []byte
-// for arrays of characters and bytes (the rest is zeroed), a string for char * (a new string object); *Object, Pointer
-// or nil for pointers; []any for arrays; map[string]any for structs and, through a new object, for pointers to structs.
-// The errors are [*PathError] and [*ValueError].
+// Values: integers and bool (refused if out of the field's range), an enumerator's name for enums,
+// string and []byte for arrays of characters and bytes (the rest is zeroed), a string for char * (a
+// new string object); *Object, Pointer or nil for pointers; []any for arrays; map[string]any for
+// structs and, through a new object, for pointers to structs. The errors are [*PathError] and
+// [*ValueError].
 func (o *Object) Set(path string, v any) error { return o.put(path, v, Given) }
 
 // SetUint sets an integer, enum or pointer field, truncating the value to its width.
@@ -87,8 +89,8 @@ func (o *Object) Has(path string) bool {
 	return o.k.types.has(l, path)
 }
 
-// HasField reports whether a path exists in a type of the vmlinux BTF, following pointers; the error names what is
-// missing and similar names.
+// HasField reports whether a path exists in a type of the vmlinux BTF, following pointers; the
+// error names what is missing and similar names.
 func (s *Space) HasField(typ btf.ID, path string) error {
 	l := s.types.Of(s.btf, typ)
 	if l == nil {
@@ -124,8 +126,9 @@ func (ts *Types) check(l *Layout, path string) error {
 	return &PathError{Type: l.Name, Path: whole, Name: path, Err: ErrBadPath}
 }
 
-// Uint returns the value of an integer, enum, bitfield or pointer field, zero-extended, without logging. A field that
-// was not set gets its value according to the mode, as for the guest, but reads as 0 in strict mode.
+// Uint returns the value of an integer, enum, bitfield or pointer field, zero-extended, without
+// logging. A field that was not set gets its value according to the mode, as for the guest, but
+// reads as 0 in strict mode.
 func (o *Object) Uint(path string) (uint64, error) {
 	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
@@ -134,7 +137,8 @@ func (o *Object) Uint(path string) (uint64, error) {
 	return at.LoadField(f), nil
 }
 
-// Num is Uint for builders and the kernel itself: 0 if there is no such field. Paths are alternatives separated by |.
+// Num is Uint for builders and the kernel itself: 0 if there is no such field. Paths are
+// alternatives separated by |.
 func (o *Object) Num(paths string) uint64 {
 	if o == nil {
 		return 0
@@ -147,7 +151,8 @@ func (o *Object) Num(paths string) uint64 {
 	return 0
 }
 
-// GetBytes returns a copy of the bytes of a field, never-set ones according to the mode, without logging.
+// GetBytes returns a copy of the bytes of a field, never-set ones according to the mode, without
+// logging.
 func (o *Object) GetBytes(path string) ([]byte, error) {
 	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
@@ -157,7 +162,8 @@ func (o *Object) GetBytes(path string) ([]byte, error) {
 	return slices.Clone(b), nil
 }
 
-// String returns the text of a character array, or that a char pointer points to, up to the first NUL.
+// String returns the text of a character array, or that a char pointer points to, up to the first
+// NUL.
 func (o *Object) String(path string) (string, error) {
 	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
@@ -181,7 +187,8 @@ func (o *Object) String(path string) (string, error) {
 	return string(b), nil
 }
 
-// Pointee returns the object that a pointer field points to; nil for NULL and for addresses without an object.
+// Pointee returns the object that a pointer field points to; nil for NULL and for addresses without
+// an object.
 func (o *Object) Pointee(path string) (*Object, error) {
 	v, err := o.Uint(path)
 	if err != nil {
@@ -212,8 +219,9 @@ func (o *Object) Present(off, size uint64) []byte {
 	return o.st.data[off : off+size]
 }
 
-// find resolves a path. The Field's offset is relative to the storage of the returned object. With create it creates
-// objects for pointers that are not set; otherwise such a pointer ends the walk with a nil object.
+// find resolves a path. The Field's offset is relative to the storage of the returned object. With
+// create it creates objects for pointers that are not set; otherwise such a pointer ends the walk
+// with a nil object.
 func (o *Object) find(path string, create bool, how byteState) (*Object, Field, error) {
 	whole, at := path, o
 	outer, inner := (*Layout)(nil), uint64(0) // what the last pointer points to, if not the object itself, and where
@@ -288,8 +296,9 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 	return nil, Field{}, &PathError{Type: o.TypeName(), Path: whole, Name: path, Err: ErrBadPath}
 }
 
-// inside returns what a pointer to a type leads to if not to the object itself, and its offset in the storage: the storage, of which the object is a
-// part, or a part of it that has the type. Otherwise the layout is nil.
+// inside returns what a pointer to a type leads to if not to the object itself, and its offset in
+// the storage: the storage, of which the object is a part, or a part of it that has the type.
+// Otherwise the layout is nil.
 func (o *Object) inside(addr uint64, l *Layout) (*Layout, uint64) {
 	off := o.k.mem.Truncate(addr) - o.base
 	switch {
@@ -316,7 +325,8 @@ func (o *Object) LoadField(f Field) uint64 {
 	return endian.Bits(o.k.Order(), b, f.BitOff-8*f.Off, min(f.BitSize, 64))
 }
 
-// Stored is LoadField for a number of whole bytes, without giving the object any content: 0 if the field never had a value.
+// Stored is LoadField for a number of whole bytes, without giving the object any content: 0 if the
+// field never had a value.
 func (o *Object) Stored(f Field) uint64 {
 	if f.BitSize != 0 || o.status(f.Off, f.Size) == never {
 		return 0

@@ -18,8 +18,9 @@ func (s *Space) Shared(name string, l *Layout) *Object {
 	return o
 }
 
-// usualNames lists the usual names of a kernel function's only argument of a type, besides the type's own name. All of
-// them denote the same object; other names ("newsk", "old_dentry") denote others.
+// usualNames lists the usual names of a kernel function's only argument of a type, besides the
+// type's own name. All of them denote the same object; other names ("newsk", "old_dentry") denote
+// others.
 var usualNames = map[string]string{
 	"sock": "sk skaddr", "sk_buff": "skb skbaddr", "request": "rq req", "request_queue": "q", "net_device": "dev", "block_device": "bdev",
 	"super_block": "sb", "mm_struct": "mm", "vm_area_struct": "vma", "linux_binprm": "bprm", "kmem_cache": "s", "cgroup": "cgrp",
@@ -52,8 +53,8 @@ func OneName(typ, name string) string {
 	return name
 }
 
-// Singleton returns the object of a type of which only one matters in a kernel, such as the initial network namespace;
-// nil for all other types.
+// Singleton returns the object of a type of which only one matters in a kernel, such as the initial
+// network namespace; nil for all other types.
 func (s *Space) Singleton(typ string) *Object {
 	switch typ {
 	case "net":
@@ -66,7 +67,8 @@ func (s *Space) Singleton(typ string) *Object {
 	return nil
 }
 
-// Kept returns the object stored under a key, or nil: a singleton by its role, an argument by its name and type.
+// Kept returns the object stored under a key, or nil: a singleton by its role, an argument by its
+// name and type.
 func (s *Space) Kept(key string) *Object { return s.byRole.Get(key) }
 
 // Keep stores o under key for [Space.Kept].
@@ -84,7 +86,8 @@ func (s *Space) Builtin(name, typ string) *Object {
 	return o
 }
 
-// Named returns the object of a global variable, created on first use; nil if the BTF lacks the type.
+// Named returns the object of a global variable, created on first use; nil if the BTF lacks the
+// type.
 func (s *Space) Named(name, typ string) *Object {
 	if o := s.byRole.Get(name); o != nil {
 		return o

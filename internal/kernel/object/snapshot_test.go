@@ -47,7 +47,8 @@ func TestObjectsRestoreEveryField(t *testing.T) {
 	s := newSpace(t)
 	o, err := s.MakeBytes("object", 8, nil)
 	require.NoError(t, err)
-	// Every row goes through touch, as all code that changes an object does: a snapshot shares the state until then.
+	// Every row goes through touch, as all code that changes an object does: a snapshot shares the
+	// state until then.
 	row := func(set func(n int, st *state), get func() any) snaptest.Field {
 		return snaptest.Field{Set: func(n int) { set(n, o.touch()) }, Get: get}
 	}

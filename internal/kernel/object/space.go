@@ -78,8 +78,9 @@ type Space struct {
 	lazy    lazy                      `snapshot:"fixed"`
 }
 
-// Surroundings provides what objects need from the rest of the kernel: the default content of well-known types, and the
-// targets of pointers to other kinds of memory. An address of 0 makes the pointer NULL.
+// Surroundings provides what objects need from the rest of the kernel: the default content of
+// well-known types, and the targets of pointers to other kinds of memory. An address of 0 makes the
+// pointer NULL.
 type Surroundings interface {
 	// Populate sets the default content of an object's type.
 	Populate(o *Object)
@@ -187,7 +188,8 @@ func (s *Space) SetMode(m Mode) { s.mode = m }
 // CPUs returns the number of CPUs.
 func (s *Space) CPUs() int { return s.cpus }
 
-// Err returns the first failure to create an object or string for a pointer field; such a field reads as NULL.
+// Err returns the first failure to create an object or string for a pointer field; such a field
+// reads as NULL.
 func (s *Space) Err() error { return s.failed }
 
 func (s *Space) Fail(err error) {

@@ -2,8 +2,9 @@ package object
 
 import "github.com/bpfrun/bpfrun/internal/endian"
 
-// Twin creates an object like another one, with an address of its own: what it has in its fields, and what it points to, is the same. What the other one
-// gets only when it is read, the twin gets from it. Addresses inside the other one are those inside the twin.
+// Twin creates an object like another one, with an address of its own: what it has in its fields,
+// and what it points to, is the same. What the other one gets only when it is read, the twin gets
+// from it. Addresses inside the other one are those inside the twin.
 func (s *Space) Twin(o *Object) (*Object, error) {
 	t := &Object{
 		k: s, role: o.role, layout: o.layout, count: o.count, size: o.size, face: o.face, faceOff: o.faceOff,
@@ -22,7 +23,8 @@ func (s *Space) Twin(o *Object) (*Object, error) {
 	return t, nil
 }
 
-// inherit gives a twin the bytes [off, off+size) as far as it has none. In strict mode there may be none.
+// inherit gives a twin the bytes [off, off+size) as far as it has none. In strict mode there may be
+// none.
 func (o *Object) inherit(off, size uint64) {
 	if _, _, f := o.like.read(off, size); f == nil && o.like.st.data != nil {
 		o.adopt(off, size)

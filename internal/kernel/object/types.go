@@ -11,8 +11,8 @@ import (
 // MaxNesting limits the depth of walks into nested types, so that they end for malformed BTF.
 const MaxNesting = 48
 
-// Types looks up offsets and paths in the types of one target, and caches the results. It is safe for concurrent use,
-// so that many kernels for one target can share it ([Config.Types]).
+// Types looks up offsets and paths in the types of one target, and caches the results. It is safe
+// for concurrent use, so that many kernels for one target can share it ([Config.Types]).
 type Types struct {
 	mu      sync.Mutex
 	layouts map[typeKey]*Layout
@@ -36,8 +36,8 @@ type Field struct {
 	Type btf.ID    // as declared, with typedefs and modifiers
 	Off  uint64    // bytes from the start of the object; for a bitfield, of its first byte
 	Size uint64    // bytes; for a bitfield, those that it touches
-	// BitOff and BitSize describe a bitfield: bits from the start of the object in BTF's counting, and width. BitSize is
-	// 0 for anything else.
+	// BitOff and BitSize describe a bitfield: bits from the start of the object in BTF's counting,
+	// and width. BitSize is 0 for anything else.
 	BitOff  uint64
 	BitSize uint32
 }
@@ -85,7 +85,8 @@ func Strip(spec *btf.Spec, id btf.ID) *btf.Type {
 	return t
 }
 
-// Of returns the layout of a type, or nil for types without a size (void, function, forward declaration).
+// Of returns the layout of a type, or nil for types without a size (void, function, forward
+// declaration).
 func (ts *Types) Of(spec *btf.Spec, id btf.ID) *Layout {
 	if spec == nil {
 		return nil
@@ -156,8 +157,8 @@ func (l *Layout) flexible() uint64 {
 	return 0
 }
 
-// FieldAt returns the innermost field that contains [off, off+size), as [btf.Spec.FieldAt] does. For a range of at most
-// eight bytes that holds several bitfields, Path lists all of them.
+// FieldAt returns the innermost field that contains [off, off+size), as [btf.Spec.FieldAt] does.
+// For a range of at most eight bytes that holds several bitfields, Path lists all of them.
 func (l *Layout) FieldAt(off, size uint64) Field {
 	key := fieldKey{off, size}
 	l.mu.Lock()
@@ -196,7 +197,8 @@ func (l *Layout) search(off, size uint64) Field {
 	return Field{Path: strings.Join(names, ","), Spec: l.Spec, Type: unit, Off: off, Size: size}
 }
 
-// bitfields returns the bitfields that touch the byte at off; for a union, those of the first member that has any.
+// bitfields returns the bitfields that touch the byte at off; for a union, those of the first
+// member that has any.
 func (l *Layout) bitfields(off uint64) []Field {
 	l.mu.Lock()
 	defer l.mu.Unlock()

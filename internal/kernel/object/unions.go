@@ -8,7 +8,8 @@ type member struct {
 	off, size uint64 // in the object's storage
 }
 
-// remember records a field that was set. Structs whose members were set by name are recorded member by member.
+// remember records a field that was set. Structs whose members were set by name are recorded member
+// by member.
 func (o *Object) remember(f Field, v any) {
 	if _, byName := v.(map[string]any); byName && f.Size > 0 {
 		if t := Strip(f.Spec, f.Type); t != nil && t.Kind.IsComposite() {
@@ -23,8 +24,8 @@ func (o *Object) remember(f Field, v any) {
 	s.members = append(s.members, member{f.Path, f.Off, f.Size})
 }
 
-// OtherMember returns the path of the union member that was set, if the access reads a different one, else "". meant is
-// the path of the relocation's field in terms of the object's type, or "".
+// OtherMember returns the path of the union member that was set, if the access reads a different
+// one, else "". meant is the path of the relocation's field in terms of the object's type, or "".
 func (a *Access) OtherMember(meant string) string {
 	other := ""
 	path := a.Path

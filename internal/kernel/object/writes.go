@@ -8,8 +8,9 @@ import (
 )
 
 // writable lists the fields of kernel types that struct_ops programs may store to, by type and path
-// (net/ipv4/bpf_tcp_ca.c bpf_tcp_ca_btf_struct_access, kernel/sched/ext.c bpf_scx_btf_struct_access,
-// net/bpf/bpf_dummy_struct_ops.c bpf_dummy_ops_btf_struct_access, net/sched/bpf_qdisc.c bpf_qdisc_btf_struct_access, drivers/hid/bpf
+// (net/ipv4/bpf_tcp_ca.c bpf_tcp_ca_btf_struct_access, kernel/sched/ext.c
+// bpf_scx_btf_struct_access, net/bpf/bpf_dummy_struct_ops.c bpf_dummy_ops_btf_struct_access,
+// net/sched/bpf_qdisc.c bpf_qdisc_btf_struct_access, drivers/hid/bpf
 // hid_bpf_ops_btf_struct_access).
 var writable = map[string][]string{
 	"task_struct":          {"scx.slice", "scx.dsq_vtime", "scx.disallow"},
@@ -23,14 +24,16 @@ var writable = map[string][]string{
 	"hid_device":           {"name", "uniq", "phys"},
 }
 
-// SetProgType sets the type of the running program, which determines the kernel fields that stores may change.
+// SetProgType sets the type of the running program, which determines the kernel fields that stores
+// may change.
 func (s *Space) SetProgType(t uapi.ProgType) { s.prog = t }
 
 // ProgType returns the type of the program that runs.
 func (s *Space) ProgType() uapi.ProgType { return s.prog }
 
-// ForbidLoads makes direct loads from kernel memory fault until the event of the most recent context ends: its program
-// has no pointer that the verifier would accept. Helpers that copy memory are not affected.
+// ForbidLoads makes direct loads from kernel memory fault until the event of the most recent
+// context ends: its program has no pointer that the verifier would accept. Helpers that copy memory
+// are not affected.
 func (s *Space) ForbidLoads() { s.noLoads = true }
 
 // AllowLoads reverts ForbidLoads.
@@ -50,7 +53,8 @@ func (s *Space) mayWrite(o *Object, off, size uint64) bool {
 		if l == nil {
 			continue
 		}
-		// Each type here is the first part of its container, so offsets from the storage's start are the same.
+		// Each type here is the first part of its container, so offsets from the storage's start
+		// are the same.
 		if o.layout != l && (o.face != l) && !(o.layout != nil && strings.HasSuffix(o.layout.Name, "_sock") && strings.HasSuffix(typ, "sock")) {
 			continue
 		}
@@ -64,8 +68,9 @@ func (s *Space) mayWrite(o *Object, off, size uint64) bool {
 	return false
 }
 
-// marksConnection reports whether [off, off+size) is in the mark of a tracked connection, which programs of tc and XDP may set
-// (net/netfilter/nf_conntrack_bpf.c _nf_conntrack_btf_struct_access).
+// marksConnection reports whether [off, off+size) is in the mark of a tracked connection, which
+// programs of tc and XDP may set (net/netfilter/nf_conntrack_bpf.c
+// _nf_conntrack_btf_struct_access).
 func (o *Object) marksConnection(off, size uint64) bool {
 	if o.layout == nil || o.layout.Name != "nf_conn" || o.count != 1 {
 		return false

@@ -22,7 +22,8 @@ const (
 	sendBudget    = 64      // net.core.dev_weight, the packets that one bulk takes
 )
 
-// LinkHeader is the length of an Ethernet header in bytes, LeastSize that of the smallest packet: the header, IPv4, UDP.
+// LinkHeader is the length of an Ethernet header in bytes, LeastSize that of the smallest packet:
+// the header, IPv4, UDP.
 const (
 	LinkHeader = 14
 	LeastSize  = LinkHeader + 20 + 8
@@ -38,15 +39,17 @@ const (
 // Flow describes packets of one connection, which arrive in bursts at regular times.
 type Flow struct {
 	Name string
-	// Sizes are the lengths of the packets in bytes, with the Ethernet header; the flow goes through them again and again.
+	// Sizes are the lengths of the packets in bytes, with the Ethernet header; the flow goes
+	// through them again and again.
 	Sizes []int
-	// Start is when the first burst arrives, Interval the time between bursts, Burst the packets of one, Count all packets.
+	// Start is when the first burst arrives, Interval the time between bursts, Burst the packets of
+	// one, Count all packets.
 	Start, Interval time.Duration
 	Burst, Count    int
 	// Priority and Mark are skb->priority and skb->mark.
 	Priority, Mark uint32
-	// Depart is how long after its arrival a packet may leave at the earliest (skb->tstamp); 0 means that it has no such
-	// time.
+	// Depart is how long after its arrival a packet may leave at the earliest (skb->tstamp); 0
+	// means that it has no such time.
 	Depart time.Duration
 	// Frame is a frame for all packets, from the Ethernet header on; nil lets [Ops] make one.
 	Frame []byte
@@ -60,22 +63,24 @@ type Config struct {
 	MTU int
 	// Ring is how many packets the device takes before it stops its queue.
 	Ring int
-	// Bulk is the limit in bytes of what is queued to the device (BQL): up to it, several packets are taken at once. 0 means
-	// a driver without such limits, to which the kernel gives one packet at a time.
+	// Bulk is the limit in bytes of what is queued to the device (BQL): up to it, several packets
+	// are taken at once. 0 means a driver without such limits, to which the kernel gives one packet
+	// at a time.
 	Bulk int
 	// Duration is the simulated time after which user space deletes the discipline, at the latest.
 	Duration time.Duration
 	// Events limits the events of the simulation; 0 means five million.
 	Events int
-	// ResetTwice is true for releases that reset a discipline also before they destroy it (before 7.2).
+	// ResetTwice is true for releases that reset a discipline also before they destroy it (before
+	// 7.2).
 	ResetTwice bool
 	// Base is the monotonic time at the start, in nanoseconds.
 	Base  uint64
 	Flows []Flow
 }
 
-// ErrLimit means that a simulation has reached a limit on its events, which a discipline that sets its watchdog to the
-// past without end does at one point of time.
+// ErrLimit means that a simulation has reached a limit on its events, which a discipline that sets
+// its watchdog to the past without end does at one point of time.
 var ErrLimit = errors.New("the simulation has too many events")
 
 // ConfigError means that a simulation cannot be set up as described.

@@ -9,13 +9,14 @@ type device struct {
 	free  uint64    // when the link has sent everything
 }
 
-// full reports whether the driver has stopped the queue, stopped whether anything has (netif_xmit_frozen_or_stopped).
+// full reports whether the driver has stopped the queue, stopped whether anything has
+// (netif_xmit_frozen_or_stopped).
 func (s *Sim) full() bool { return len(s.device.ring) >= s.cfg.Ring }
 
 func (s *Sim) stopped() bool { return s.full() || s.cfg.Bulk > 0 && s.device.bytes > s.cfg.Bulk }
 
-// qdiscRun is __qdisc_run: it sends until the device or the discipline stops. The kernel pauses after 64 packets, but goes on
-// at the same point of time.
+// qdiscRun is __qdisc_run: it sends until the device or the discipline stops. The kernel pauses
+// after 64 packets, but goes on at the same point of time.
 func (s *Sim) qdiscRun() {
 	for s.err == nil && !s.down {
 		list := s.take()
@@ -57,8 +58,8 @@ func (s *Sim) take() []*Packet {
 // add changes a 32-bit field of struct Qdisc.
 func (s *Sim) add(f Field, by int) { s.ops.Store(f, uint64(uint32(s.ops.Load(f))+uint32(by))) }
 
-// transmit is sch_direct_xmit. It returns false if the device has no room for all packets; the others are requeued
-// (dev_requeue_skb).
+// transmit is sch_direct_xmit. It returns false if the device has no room for all packets; the
+// others are requeued (dev_requeue_skb).
 func (s *Sim) transmit(list []*Packet) bool {
 	for i, p := range list {
 		if s.full() {

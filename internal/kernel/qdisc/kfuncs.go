@@ -12,8 +12,8 @@ type watchdog struct {
 // In returns the operation that runs, "" for none.
 func (s *Sim) In() Op { return s.in }
 
-// Watchdog is bpf_qdisc_watchdog_schedule: the timer fires at a point of monotonic time, or up to delta nanoseconds
-// later. Nothing else is due then, so it fires at the latest time.
+// Watchdog is bpf_qdisc_watchdog_schedule: the timer fires at a point of monotonic time, or up to
+// delta nanoseconds later. Nothing else is due then, so it fires at the latest time.
 func (s *Sim) Watchdog(expires, delta uint64) {
 	w := &s.watchdog
 	if s.down || w.armed && w.soft-expires <= delta {

@@ -14,7 +14,8 @@ const (
 	OpDestroy Op = "destroy"
 )
 
-// Operations lists all of them, as struct Qdisc_ops does. A discipline must implement each (bpf_qdisc_validate).
+// Operations lists all of them, as struct Qdisc_ops does. A discipline must implement each
+// (bpf_qdisc_validate).
 var Operations = []Op{OpEnqueue, OpDequeue, OpInit, OpReset, OpDestroy}
 
 // Field is a number of struct Qdisc that programs and the kernel share.
@@ -48,7 +49,8 @@ type Ops interface {
 	// Make creates the sk_buff of a packet that arrives, Free frees it.
 	Make(*Packet) error
 	Free(*Packet)
-	// Enqueue calls the operation and returns its result, and the packets in the list to free, in its order.
+	// Enqueue calls the operation and returns its result, and the packets in the list to free, in
+	// its order.
 	Enqueue(*Packet) (int64, []*Packet, error)
 	// Dequeue returns the packet to send; nil for none.
 	Dequeue() (*Packet, error)
@@ -56,8 +58,8 @@ type Ops interface {
 	Init() (int64, error)
 	Reset() error
 	Destroy() error
-	// Pass lets time pass until a point of simulated time, or until something of the machine's own is due, such as a
-	// timer, whose callback it runs. It returns the time that is reached.
+	// Pass lets time pass until a point of simulated time, or until something of the machine's own
+	// is due, such as a timer, whose callback it runs. It returns the time that is reached.
 	Pass(ctx context.Context, now, until uint64) (uint64, error)
 }
 

@@ -21,8 +21,8 @@ type Packet struct {
 	Flow   *Flow
 	Number int // in its flow, from 1 on
 	Size   int // bytes, with the Ethernet header
-	// Arrival is when it arrived; Dequeued when the discipline gave it to the kernel, Sent when its last bit was on the
-	// link, Dropped when it was freed instead: 0 if that did not happen.
+	// Arrival is when it arrived; Dequeued when the discipline gave it to the kernel, Sent when its
+	// last bit was on the link, Dropped when it was freed instead: 0 if that did not happen.
 	Arrival, Dequeued, Sent, Dropped uint64
 	// By is the operation that dropped it; "" for a timer.
 	By Op
@@ -37,7 +37,8 @@ type Packet struct {
 // Name identifies the packet: "a#1" is the first of flow a.
 func (p *Packet) Name() string { return fmt.Sprintf("%s#%d", p.Flow.Name, p.Number) }
 
-// Waited is the time from its arrival until the discipline gave it to the kernel; ok is false if it did not.
+// Waited is the time from its arrival until the discipline gave it to the kernel; ok is false if it
+// did not.
 func (p *Packet) Waited() (ns uint64, ok bool) {
 	return p.Dequeued - p.Arrival, p.state == sent || p.state == onDevice || p.state == dequeued
 }

@@ -149,8 +149,8 @@ func TestAFullQueueDrops(t *testing.T) {
 	assert.Equal(t, 2000, r.MostHeldBytes)
 }
 
-// TestTheDeviceGivesBackWhatHasNoRoom: with BQL several packets are dequeued at once; those beyond the ring wait in gso_skb
-// and count as part of the queue.
+// TestTheDeviceGivesBackWhatHasNoRoom: with BQL several packets are dequeued at once; those beyond
+// the ring wait in gso_skb and count as part of the queue.
 func TestTheDeviceGivesBackWhatHasNoRoom(t *testing.T) {
 	f := &fifo{}
 	r, err := run(t, Config{Ring: 2, Bulk: 5000, Flows: []Flow{{Name: "a", Sizes: []int{1000}, Burst: 6, Count: 6}}}, f)
@@ -198,7 +198,8 @@ func TestTheWatchdogWakesTheDiscipline(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogStaysWithinItsSlack: a timer that is set to a time in the slack of the new one is left alone.
+// TestTheWatchdogStaysWithinItsSlack: a timer that is set to a time in the slack of the new one is
+// left alone.
 func TestTheWatchdogStaysWithinItsSlack(t *testing.T) {
 	f := &fifo{}
 	calls := 0
@@ -243,7 +244,8 @@ func TestPacketsThatResetForgetsAreLeaked(t *testing.T) {
 	assert.Equal(t, FateLeaked, r.Packets[0].Fate())
 }
 
-// TestADisciplineIsDeleted in the order of the release: before 7.2 the deactivated device resets it first.
+// TestADisciplineIsDeleted in the order of the release: before 7.2 the deactivated device resets it
+// first.
 func TestADisciplineIsDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  Config
@@ -264,8 +266,8 @@ func TestADisciplineIsDeleted(t *testing.T) {
 	}
 }
 
-// TestEventsAreLimited: a discipline that sets its watchdog to the past does so without end, one that keeps a flow of
-// events going reaches the limit of all events.
+// TestEventsAreLimited: a discipline that sets its watchdog to the past does so without end, one
+// that keeps a flow of events going reaches the limit of all events.
 func TestEventsAreLimited(t *testing.T) {
 	flow := []Flow{{Name: "a", Sizes: []int{100}, Burst: 1, Count: 100}}
 	f := &fifo{}

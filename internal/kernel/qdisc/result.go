@@ -14,10 +14,11 @@ type Sample struct {
 
 // Result is what happened.
 type Result struct {
-	// End is the time of the last event of a packet, in nanoseconds; Busy how long the link was sending.
+	// End is the time of the last event of a packet, in nanoseconds; Busy how long the link was
+	// sending.
 	End, Busy uint64
-	// Packets are those that arrived, in that order. Left are the packets that were sent, in the order in which the
-	// discipline gave them to the kernel.
+	// Packets are those that arrived, in that order. Left are the packets that were sent, in the
+	// order in which the discipline gave them to the kernel.
 	Packets, Left []*Packet
 	Calls         map[Op]int
 	// Watchdogs counts how often the watchdog fired.
@@ -26,11 +27,12 @@ type Result struct {
 	Init int64
 	// Fields are those of struct Qdisc when traffic ended, before it was reset.
 	Fields [Fields]uint64
-	// Held and HeldBytes are what the discipline had then; Stalled means that nothing would ever have made the kernel ask for
-	// it: the link was idle and the watchdog not set.
+	// Held and HeldBytes are what the discipline had then; Stalled means that nothing would ever
+	// have made the kernel ask for it: the link was idle and the watchdog not set.
 	Held, HeldBytes int
 	Stalled         bool
-	// MostHeld and MostHeldBytes are the largest queue, MeanHeld the mean number of packets over time.
+	// MostHeld and MostHeldBytes are the largest queue, MeanHeld the mean number of packets over
+	// time.
 	MostHeld, MostHeldBytes int
 	MeanHeld                float64
 	// Leaked are packets that still existed when the discipline was destroyed.
@@ -68,7 +70,8 @@ func (s *Sim) sample() {
 // FlowResult sums up what happened to a flow.
 type FlowResult struct {
 	Flow *Flow
-	// Arrived, Sent, Dropped, Purged and Leaked count packets, SentBytes the bytes of those that were sent.
+	// Arrived, Sent, Dropped, Purged and Leaked count packets, SentBytes the bytes of those that
+	// were sent.
 	Arrived, Sent, Dropped, Purged, Leaked int
 	SentBytes                              uint64
 	// waits are the times in the queue of sent packets, sorted.
@@ -108,8 +111,8 @@ func (r *Result) Flows() []*FlowResult {
 	return out
 }
 
-// Wait returns a percentile, from 0 to 100, of the times that sent packets were in the queue, by the nearest rank; 0 if
-// none was sent.
+// Wait returns a percentile, from 0 to 100, of the times that sent packets were in the queue, by
+// the nearest rank; 0 if none was sent.
 func (f *FlowResult) Wait(percent float64) uint64 {
 	n := len(f.waits)
 	if n == 0 {
@@ -133,7 +136,8 @@ func (f *FlowResult) Throughput(end uint64) float64 {
 	return float64(f.SentBytes) * 8e9 / float64(max(end, 1))
 }
 
-// Fairness is Jain's index of the bytes that flows sent: 1 if all sent as much, 1/n if only one of n did.
+// Fairness is Jain's index of the bytes that flows sent: 1 if all sent as much, 1/n if only one of
+// n did.
 func Fairness(flows []*FlowResult) float64 {
 	var sum, squares float64
 	for _, f := range flows {

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Sim is a simulation. Create it with [New]. While it runs, the functions that disciplines call are its methods.
+// Sim is a simulation. Create it with [New]. While it runs, the functions that disciplines call are
+// its methods.
 type Sim struct {
 	cfg    Config
 	ops    Ops
@@ -74,8 +75,8 @@ func (s *Sim) at(t uint64, do func()) {
 	heap.Push(&s.events, event{t, s.seq, do})
 }
 
-// Run creates the discipline, lets packets arrive, and deletes it. The error is that of ctx, of an operation that could not
-// be run, or [ErrLimit]; the result is what happened until then.
+// Run creates the discipline, lets packets arrive, and deletes it. The error is that of ctx, of an
+// operation that could not be run, or [ErrLimit]; the result is what happened until then.
 func (s *Sim) Run(ctx context.Context) (*Result, error) {
 	s.during(OpInit, func() (err error) {
 		s.result.Init, err = s.ops.Init()
@@ -120,8 +121,8 @@ func (s *Sim) loop(ctx context.Context) {
 	}
 }
 
-// pass lets time pass until a point of simulated time, or until the machine did something of its own, which counts as
-// an event.
+// pass lets time pass until a point of simulated time, or until the machine did something of its
+// own, which counts as an event.
 func (s *Sim) pass(ctx context.Context, until uint64) {
 	reached, err := s.ops.Pass(ctx, s.now, until)
 	if err != nil {
@@ -145,8 +146,8 @@ func (s *Sim) happens() bool {
 	return s.err == nil
 }
 
-// remove deletes the discipline: a failed init is followed by destroy alone (qdisc_create); else the device is
-// deactivated, the discipline reset and destroyed (qdisc_graft, __qdisc_destroy).
+// remove deletes the discipline: a failed init is followed by destroy alone (qdisc_create); else
+// the device is deactivated, the discipline reset and destroyed (qdisc_graft, __qdisc_destroy).
 func (s *Sim) remove() {
 	r := s.result
 	for f := range Fields {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestWhichTaskSelectCPUIsFor: in select_cpu the functions that choose a CPU are for the task that wakes, in other operations on a run queue for its
-// tasks, elsewhere for all.
+// TestWhichTaskSelectCPUIsFor: in select_cpu the functions that choose a CPU are for the task that
+// wakes, in other operations on a run queue for its tasks, elsewhere for all.
 func TestWhichTaskSelectCPUIsFor(t *testing.T) {
 	for _, tt := range []struct {
 		op   Op
@@ -49,7 +49,8 @@ func TestWhichTaskSelectCPUIsFor(t *testing.T) {
 	}
 }
 
-// TestTheOnlyCPUOfATask: it is chosen when it is idle, wherever the task was, if the caller allows it and wants that node.
+// TestTheOnlyCPUOfATask: it is chosen when it is idle, wherever the task was, if the caller allows
+// it and wants that node.
 func TestTheOnlyCPUOfATask(t *testing.T) {
 	for _, tt := range []struct {
 		prev  int
@@ -72,8 +73,8 @@ func TestTheOnlyCPUOfATask(t *testing.T) {
 	}
 }
 
-// TestTasksThatAreForgotten: a scheduler may insert any task that it knows, which has no effect unless it has been given the task; what has exited is
-// counted.
+// TestTasksThatAreForgotten: a scheduler may insert any task that it knows, which has no effect
+// unless it has been given the task; what has exited is counted.
 func TestTasksThatAreForgotten(t *testing.T) {
 	p := fifo(ms)
 	usual := p.do[OpDispatch]

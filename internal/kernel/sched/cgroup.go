@@ -41,7 +41,8 @@ func (s *Sim) initCgroups() bool {
 	return true
 }
 
-// exitCgroups is scx_cgroup_exit: of the cgroups that were initialized, each after those below it (css_for_each_descendant_post).
+// exitCgroups is scx_cgroup_exit: of the cgroups that were initialized, each after those below it
+// (css_for_each_descendant_post).
 func (s *Sim) exitCgroups() {
 	var up []string // the last one, and those around it
 	leave := func() {

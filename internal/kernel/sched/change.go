@@ -1,7 +1,8 @@
 package sched
 
-// change applies a change that the running task makes to itself: it leaves the run queue for it and comes back
-// (sched_change). It reports whether the task is no longer running, because it may not be on its CPU any more.
+// change applies a change that the running task makes to itself: it leaves the run queue for it and
+// comes back (sched_change). It reports whether the task is no longer running, because it may not
+// be on its CPU any more.
 func (s *Sim) change(c *rq, t *Task, step *Step) (left bool) {
 	if step.Kind == DoMove && !s.mayMove(t, step.To) {
 		return false
@@ -45,8 +46,8 @@ func (s *Sim) apply(c *rq, t *Task, step *Step) {
 	}
 }
 
-// expel moves a running task that may no longer run on its CPU to another, as the stopper thread does (migration_cpu_stop,
-// move_queued_task).
+// expel moves a running task that may no longer run on its CPU to another, as the stopper thread
+// does (migration_cpu_stop, move_queued_task).
 func (s *Sim) expel(c *rq, t *Task) {
 	s.account(c)
 	s.call(c, OpStopping, t, true)

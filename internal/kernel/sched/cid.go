@@ -2,20 +2,23 @@ package sched
 
 import "github.com/bpfrun/bpfrun/internal/uapi"
 
-// CidPlace is where a cid is in the topology (struct scx_cid_topo): the first cid of its core, cache and node, and their numbers in the order of cids.
-// All are -1 for a cid whose place is unknown.
+// CidPlace is where a cid is in the topology (struct scx_cid_topo): the first cid of its core,
+// cache and node, and their numbers in the order of cids. All are -1 for a cid whose place is
+// unknown.
 type CidPlace struct{ Core, CoreIndex, LLC, LLCIndex, Node, NodeIndex int }
 
 // nowhere is the place of cids that the scheduler has numbered itself.
 var nowhere = CidPlace{-1, -1, -1, -1, -1, -1}
 
-// cids are the numbers of CPUs that follow the topology (kernel/sched/ext/cid.c): CPUs that share a core, a cache or a node have consecutive ones.
+// cids are the numbers of CPUs that follow the topology (kernel/sched/ext/cid.c): CPUs that share a
+// core, a cache or a node have consecutive ones.
 type cids struct {
 	toCPU, ofCPU []int
 	topo         []CidPlace
 }
 
-// numberCids is scx_cid_init: it goes through nodes, their caches and those's cores, each beginning with the lowest CPU that has no cid yet.
+// numberCids is scx_cid_init: it goes through nodes, their caches and those's cores, each beginning
+// with the lowest CPU that has no cid yet.
 func (s *Sim) numberCids() {
 	n := len(s.cpus)
 	c := cids{make([]int, 0, n), make([]int, n), make([]CidPlace, 0, n)}
@@ -40,7 +43,8 @@ func (s *Sim) numberCids() {
 	s.cids = c
 }
 
-// OverrideCids is scx_bpf_cid_override: the scheduler assigns a cid to each CPU. The topology of cids is unknown from then on.
+// OverrideCids is scx_bpf_cid_override: the scheduler assigns a cid to each CPU. The topology of
+// cids is unknown from then on.
 func (s *Sim) OverrideCids(ofCPU []int32) {
 	var seen Mask
 	for cpu, cid := range ofCPU[:len(s.cpus)] {
@@ -68,7 +72,8 @@ func (s *Sim) validCid(cid int) bool {
 	return false
 }
 
-// CidToCPU is scx_cid_to_cpu, CPUToCid scx_cpu_to_cid: -EINVAL for what does not exist, which ends the scheduler.
+// CidToCPU is scx_cid_to_cpu, CPUToCid scx_cpu_to_cid: -EINVAL for what does not exist, which ends
+// the scheduler.
 func (s *Sim) CidToCPU(cid int) int {
 	if !s.validCid(cid) {
 		return int(uapi.EINVAL.Neg())
@@ -84,7 +89,8 @@ func (s *Sim) CPUToCid(cpu int) int {
 	return s.cids.ofCPU[cpu]
 }
 
-// CidPlace returns the place of a cid; one that does not exist ends the scheduler, and its place is unknown.
+// CidPlace returns the place of a cid; one that does not exist ends the scheduler, and its place is
+// unknown.
 func (s *Sim) CidPlace(cid int) CidPlace {
 	if !s.validCid(cid) {
 		return nowhere
@@ -92,7 +98,8 @@ func (s *Sim) CidPlace(cid int) CidPlace {
 	return s.cids.topo[cid]
 }
 
-// cpuArg is a CPU as operations get it (scx_cpu_arg): its cid where the scheduler knows CPUs by cid.
+// cpuArg is a CPU as operations get it (scx_cpu_arg): its cid where the scheduler knows CPUs by
+// cid.
 func (s *Sim) cpuArg(cpu int) int {
 	if s.cfg.Cid {
 		return s.cids.ofCPU[cpu]

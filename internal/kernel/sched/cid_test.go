@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCids: cids follow nodes, caches and cores, each from its lowest CPU on, whatever numbers the CPUs have.
+// TestCids: cids follow nodes, caches and cores, each from its lowest CPU on, whatever numbers the
+// CPUs have.
 func TestCids(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -36,12 +36,12 @@ func (m Mask) First() int {
 // Count returns the number of CPUs in the set.
 func (m Mask) Count() int { return bits.OnesCount64(uint64(m)) }
 
-// CPU is the place of a CPU in the topology: CPUs with the same Core are SMT siblings, those with the same LLC share a
-// cache, those with the same Node its memory.
+// CPU is the place of a CPU in the topology: CPUs with the same Core are SMT siblings, those with
+// the same LLC share a cache, those with the same Node its memory.
 type CPU struct{ Core, LLC, Node int }
 
-// Topology returns CPUs of which each core has smt, each cache llc and each node node CPUs; 0 means one CPU for a core,
-// and all of them for the others.
+// Topology returns CPUs of which each core has smt, each cache llc and each node node CPUs; 0 means
+// one CPU for a core, and all of them for the others.
 func Topology(cpus, smt, llc, node int) []CPU {
 	in := func(i, n, otherwise int) int {
 		if n <= 0 {
@@ -56,7 +56,8 @@ func Topology(cpus, smt, llc, node int) []CPU {
 	return out
 }
 
-// Apart returns the CPUs of [Topology] as x86 firmware numbers them: first one CPU of each core, then the next one of each.
+// Apart returns the CPUs of [Topology] as x86 firmware numbers them: first one CPU of each core,
+// then the next one of each.
 func Apart(cpus, smt, llc, node int) []CPU {
 	smt = max(smt, 1)
 	cores := (cpus + smt - 1) / smt
@@ -93,7 +94,8 @@ type Values struct {
 	SliceBypass uint64
 	// AllFlags are the flags that schedulers may set.
 	AllFlags OpsFlags
-	// Cids means that the kernel has schedulers that know CPUs by cid; only these may have others below them then.
+	// Cids means that the kernel has schedulers that know CPUs by cid; only these may have others
+	// below them then.
 	Cids bool
 }
 
@@ -173,7 +175,8 @@ type Config struct {
 	Duration time.Duration
 	// Events limits the events of the simulation; 0 means five million.
 	Events int
-	// Flags, Timeout and Batch are those of the scheduler: flags, timeout_ms and dispatch_max_batch.
+	// Flags, Timeout and Batch are those of the scheduler: flags, timeout_ms and
+	// dispatch_max_batch.
 	Flags   OpsFlags
 	Timeout time.Duration
 	Batch   int
@@ -183,8 +186,8 @@ type Config struct {
 	Tasks  []TaskSpec
 }
 
-// ErrLimit means that a simulation has reached a limit on its events, which a scheduler that kicks CPUs without end
-// does at one point of time.
+// ErrLimit means that a simulation has reached a limit on its events, which a scheduler that kicks
+// CPUs without end does at one point of time.
 var ErrLimit = errors.New("the simulation has too many events")
 
 // ConfigError means that a simulation cannot be set up as described.

@@ -1,7 +1,8 @@
 package sched
 
-// Counter is an event that the kernel counts for a scheduler, by the name of the member of struct scx_event_stats. Events that cannot
-// happen here are 0: CPUs do not go offline, tasks keep migration enabled, and the bypass mode takes no simulated time.
+// Counter is an event that the kernel counts for a scheduler, by the name of the member of struct
+// scx_event_stats. Events that cannot happen here are 0: CPUs do not go offline, tasks keep
+// migration enabled, and the bypass mode takes no simulated time.
 type Counter string
 
 // What is counted.

@@ -64,7 +64,8 @@ func (s *Sim) dispatchEnqueue(c *rq, q *DSQ, t *Task, flags uint64) {
 	t.ops = opsNone
 }
 
-// queuedOn is the end of an insertion: whose the task is now, and whether a CPU has to look at it (local_dsq_post_enq).
+// queuedOn is the end of an insertion: whose the task is now, and whether a CPU has to look at it
+// (local_dsq_post_enq).
 func (s *Sim) queuedOn(c *rq, q *DSQ, t *Task, flags uint64) {
 	switch {
 	case q.cpu != nil:

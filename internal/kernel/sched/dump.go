@@ -23,11 +23,13 @@ type dumping struct {
 	out    strings.Builder
 }
 
-// maxLine is the length of what one call of such an operation may leave without a newline (struct scx_bstr_buf).
+// maxLine is the length of what one call of such an operation may leave without a newline (struct
+// scx_bstr_buf).
 const maxLine = 1024
 
-// dump is scx_dump_state after an error: the scheduler describes itself, its CPUs, beginning with the one where the error happened, and their
-// tasks. The text is what its operations write; the kernel puts its own findings between.
+// dump is scx_dump_state after an error: the scheduler describes itself, its CPUs, beginning with
+// the one where the error happened, and their tasks. The text is what its operations write; the
+// kernel puts its own findings between.
 func (s *Sim) dump() {
 	if !s.exit.Failed() || !s.ready {
 		return
@@ -77,7 +79,8 @@ func (s *Sim) Dump(text string) {
 	}
 }
 
-// flush is ops_dump_flush: each line gets the prefix, the last one is ended, and an empty one comes before the first of an operation.
+// flush is ops_dump_flush: each line gets the prefix, the last one is ended, and an empty one comes
+// before the first of an operation.
 func (d *dumping) flush() {
 	if d.line == "" {
 		return

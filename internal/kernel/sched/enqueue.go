@@ -144,8 +144,8 @@ type inserted struct {
 	dsq, flags uint64
 }
 
-// flush is flush_dispatch_buf: insertions take effect after dispatch has returned, if the tasks are still the
-// scheduler's.
+// flush is flush_dispatch_buf: insertions take effect after dispatch has returned, if the tasks are
+// still the scheduler's.
 func (s *Sim) flush() {
 	list := s.buffer.list
 	s.buffer.moved += len(list)

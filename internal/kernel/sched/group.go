@@ -2,7 +2,8 @@ package sched
 
 import "time"
 
-// Limits of a cgroup's weight, and its bandwidth without a limit (CGROUP_WEIGHT_MIN, CGROUP_WEIGHT_MAX, default_bw_period_us, RUNTIME_INF).
+// Limits of a cgroup's weight, and its bandwidth without a limit (CGROUP_WEIGHT_MIN,
+// CGROUP_WEIGHT_MAX, default_bw_period_us, RUNTIME_INF).
 const (
 	minGroupWeight     = 1
 	maxGroupWeight     = 10_000
@@ -32,8 +33,9 @@ func (s *Sim) groupOf(path string) *group {
 	return g
 }
 
-// setGroup is a write to a file of a cgroup: cpu.weight, cpu.idle or cpu.max. The scheduler learns of other weights and limits, and of each write
-// of cpu.idle; an idle cgroup refuses weights (sched_group_set_shares, scx_group_set_weight, scx_group_set_idle, scx_group_set_bandwidth).
+// setGroup is a write to a file of a cgroup: cpu.weight, cpu.idle or cpu.max. The scheduler learns
+// of other weights and limits, and of each write of cpu.idle; an idle cgroup refuses weights
+// (sched_group_set_shares, scx_group_set_weight, scx_group_set_idle, scx_group_set_bandwidth).
 func (s *Sim) setGroup(step *Step) {
 	g, of := s.groupOf(step.To), Cgroup(step.To)
 	switch step.Kind {
@@ -62,7 +64,8 @@ func (s *Sim) setGroup(step *Step) {
 // groupStep reports whether a step is a write to a file of a cgroup.
 func (k StepKind) groupStep() bool { return k == DoGroupWeight || k == DoGroupIdle || k == DoGroupMax }
 
-// checkGroup returns an error for what no file of a cgroup accepts (cpu_weight_write_u64, tg_set_cfs_bandwidth).
+// checkGroup returns an error for what no file of a cgroup accepts (cpu_weight_write_u64,
+// tg_set_cfs_bandwidth).
 func (t *TaskSpec) checkGroup(s *Step) error {
 	const least, most = time.Millisecond, time.Second // of a period
 	switch {

@@ -46,7 +46,8 @@ func several(n int) (tasks []TaskSpec) {
 	return tasks
 }
 
-// TestOperationsDoNotNest: what functions of the scheduler cause waits until the operation that called them returned.
+// TestOperationsDoNotNest: what functions of the scheduler cause waits until the operation that
+// called them returned.
 func TestOperationsDoNotNest(t *testing.T) {
 	t.Run("dequeue", func(t *testing.T) {
 		p := &single{policy: fifo(4 * ms), t: t}

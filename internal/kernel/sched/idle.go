@@ -2,8 +2,8 @@ package sched
 
 import "github.com/bpfrun/bpfrun/internal/uapi"
 
-// idle is the kernel's own tracking of idle CPUs: those that are idle, and those whose whole core is
-// (kernel/sched/ext_idle.c). A CPU that was picked counts as busy until it has been idle again.
+// idle is the kernel's own tracking of idle CPUs: those that are idle, and those whose whole core
+// is (kernel/sched/ext_idle.c). A CPU that was picked counts as busy until it has been idle again.
 type idle struct {
 	enabled   bool
 	cpus, smt Mask
@@ -75,7 +75,8 @@ func (i *idle) take(s *Sim, cpu int) bool {
 	return was
 }
 
-// pickIn is pick_idle_cpu_in_node, among the CPUs of a set. The kernel spreads its choice; this takes the lowest CPU.
+// pickIn is pick_idle_cpu_in_node, among the CPUs of a set. The kernel spreads its choice; this
+// takes the lowest CPU.
 func (i *idle) pickIn(s *Sim, allowed Mask, flags uint64) int {
 	for {
 		cpu := -1
@@ -137,7 +138,8 @@ func (s *Sim) startNode(cpu int) int {
 	return s.cfg.CPUs[cpu].Node
 }
 
-// selectDefault is scx_select_cpu_dfl: it picks an idle CPU for a waking task among some, or returns -EBUSY.
+// selectDefault is scx_select_cpu_dfl: it picks an idle CPU for a waking task among some, or
+// returns -EBUSY.
 func (s *Sim) selectDefault(t *Task, prev int, wake uint64, among Mask, flags uint64) int {
 	i := &s.idle
 	allowed := t.Allowed & among
@@ -184,8 +186,8 @@ func (s *Sim) selectDefault(t *Task, prev int, wake uint64, among Mask, flags ui
 	return i.pick(s, allowed, node, flags)
 }
 
-// nearest returns the sets of CPUs to try before all others: those that share the cache of the previous CPU, then those
-// of its node.
+// nearest returns the sets of CPUs to try before all others: those that share the cache of the
+// previous CPU, then those of its node.
 func (s *Sim) nearest(prev int, allowed Mask, node int) (out []Mask) {
 	if s.idle.byLLC {
 		out = append(out, s.span(prev, llcOf)&allowed)

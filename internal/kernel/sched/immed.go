@@ -19,8 +19,9 @@ func rankOf(t *Task) rank {
 	return rankExt
 }
 
-// preempt is wakeup_preempt with wakeup_preempt_scx: a task of some class is now on a CPU's run queue. Where one of a higher class comes, tasks
-// that were to run at once go back to the scheduler.
+// preempt is wakeup_preempt with wakeup_preempt_scx: a task of some class is now on a CPU's run
+// queue. Where one of a higher class comes, tasks that were to run at once go back to the
+// scheduler.
 func (s *Sim) preempt(c *rq, by rank) {
 	if by <= c.next {
 		return
@@ -39,11 +40,13 @@ func (s *Sim) open(c *rq, flags uint64) bool {
 	case rankIdle:
 		return true
 	}
-	// A dispatch may yet decide that the running task goes on: see balance. A preempting task ends the running one's slice.
+	// A dispatch may yet decide that the running task goes on: see balance. A preempting task ends
+	// the running one's slice.
 	return c.balancing || flags&EnqPreempt != 0
 }
 
-// counted is dsq_inc_nr for a task that has just been inserted: with SCX_ENQ_IMMED, it goes back to the scheduler unless it can run at once.
+// counted is dsq_inc_nr for a task that has just been inserted: with SCX_ENQ_IMMED, it goes back to
+// the scheduler unless it can run at once.
 func (s *Sim) counted(q *DSQ, t *Task, flags uint64) {
 	c := q.cpu
 	if c == nil { // the global queue, instead of a CPU's that the task may not use
@@ -61,7 +64,8 @@ func (s *Sim) counted(q *DSQ, t *Task, flags uint64) {
 	}
 }
 
-// mustReenqueue is local_task_should_reenq: whether a task goes back, and why. The first task in a queue may stay if its CPU can run it.
+// mustReenqueue is local_task_should_reenq: whether a task goes back, and why. The first task in a
+// queue may stay if its CPU can run it.
 func (s *Sim) mustReenqueue(t *Task, first, open bool, flags uint64) Reenq {
 	switch {
 	case t.immed && !(first && open):

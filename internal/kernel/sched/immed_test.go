@@ -9,12 +9,13 @@ import (
 
 const immed = uint64(1) << 33
 
-// before71 are the numbers of a kernel without SCX_ENQ_IMMED, before619 those of one without SCX_SLICE_BYPASS too.
+// before71 are the numbers of a kernel without SCX_ENQ_IMMED, before619 those of one without
+// SCX_SLICE_BYPASS too.
 func before71() Values  { v := DefaultValues; v.EnqImmed = 0; return v }
 func before619() Values { v := before71(); v.SliceBypass = 0; return v }
 
-// TestTasksThatRunAtOnce: a task inserted with SCX_ENQ_IMMED gets the CPU, or goes back to the scheduler with the reason; it is never left in a
-// CPU's queue.
+// TestTasksThatRunAtOnce: a task inserted with SCX_ENQ_IMMED gets the CPU, or goes back to the
+// scheduler with the reason; it is never left in a CPU's queue.
 func TestTasksThatRunAtOnce(t *testing.T) {
 	run := func(of int) []Step { return []Step{{Kind: DoRun, For: ms * 1}, {Kind: DoSleep, For: ms * 100}}[:of] }
 	hog := TaskSpec{Name: "hog", Steps: []Step{{Kind: DoRun, For: 50 * ms}}, Times: Forever}
@@ -74,7 +75,8 @@ func TestTasksThatRunAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhereTasksRunAtOnce: only a CPU's own queue takes such tasks, in all functions that insert or move; kernels without the flag do not mind.
+// TestWhereTasksRunAtOnce: only a CPU's own queue takes such tasks, in all functions that insert or
+// move; kernels without the flag do not mind.
 func TestWhereTasksRunAtOnce(t *testing.T) {
 	for _, tt := range []struct {
 		queue  uint64
@@ -133,8 +135,8 @@ func TestTasksThatNeverRunAtOnce(t *testing.T) {
 	assert.EqualValues(t, 257, p.s.Count(CountReenqueueRepeat))
 }
 
-// TestSliceOfTasksThatExist: tasks that exist become the scheduler's in bypass mode, which has a slice of its own since Linux 6.19; those that are
-// created later have the usual one.
+// TestSliceOfTasksThatExist: tasks that exist become the scheduler's in bypass mode, which has a
+// slice of its own since Linux 6.19; those that are created later have the usual one.
 func TestSliceOfTasksThatExist(t *testing.T) {
 	for _, tt := range []struct {
 		values Values

@@ -54,7 +54,8 @@ func (s *Sim) Insert(t *Task, id, slice, vtime, flags uint64, priq bool) bool {
 	return true
 }
 
-// vet is scx_vet_enq_flags: only tasks for a CPU's own queue can be meant to run at once; with SCX_OPS_ALWAYS_ENQ_IMMED all of these are.
+// vet is scx_vet_enq_flags: only tasks for a CPU's own queue can be meant to run at once; with
+// SCX_OPS_ALWAYS_ENQ_IMMED all of these are.
 func (s *Sim) vet(id uint64, flags *uint64) bool {
 	immed, local := s.cfg.Values.EnqImmed, id == DSQLocal || id&DSQLocalOn == DSQLocalOn
 	switch {
@@ -293,8 +294,8 @@ func (s *Sim) Kick(cpu int, flags uint64) {
 	}
 }
 
-// flushKicks does what operations of the last event asked for. A kick that waits needs nothing else: all CPUs
-// reschedule before time goes on.
+// flushKicks does what operations of the last event asked for. A kick that waits needs nothing
+// else: all CPUs reschedule before time goes on.
 func (s *Sim) flushKicks() {
 	for _, c := range s.cpus {
 		for _, k := range c.kicks {
@@ -316,7 +317,8 @@ func (s *Sim) flushKicks() {
 // MaxPerf is SCX_CPUPERF_ONE, the speed of the fastest CPU.
 const MaxPerf = 1024
 
-// SetPerf is scx_bpf_cpuperf_set: it checks the target, but speeds do not change. Within an operation on a run queue the CPU is that run queue's.
+// SetPerf is scx_bpf_cpuperf_set: it checks the target, but speeds do not change. Within an
+// operation on a run queue the CPU is that run queue's.
 func (s *Sim) SetPerf(cpu int, perf uint32) {
 	switch {
 	case perf > MaxPerf:
@@ -326,7 +328,8 @@ func (s *Sim) SetPerf(cpu int, perf uint32) {
 	}
 }
 
-// SelectDefault is scx_bpf_select_cpu_dfl and scx_bpf_select_cpu_and: an idle CPU for the task among some, or -EBUSY.
+// SelectDefault is scx_bpf_select_cpu_dfl and scx_bpf_select_cpu_and: an idle CPU for the task
+// among some, or -EBUSY.
 func (s *Sim) SelectDefault(t *Task, prev int, wake uint64, among Mask, flags uint64) int {
 	switch {
 	case !s.validCPU(prev, ""):
@@ -354,7 +357,8 @@ func (s *Sim) selectOnly(t *Task, prev int, among Mask, flags uint64) int {
 	return cpu
 }
 
-// IdleEnabled ends the scheduler with an error if it tracks idle CPUs itself (check_builtin_idle_enabled).
+// IdleEnabled ends the scheduler with an error if it tracks idle CPUs itself
+// (check_builtin_idle_enabled).
 func (s *Sim) IdleEnabled() bool {
 	if !s.idle.enabled {
 		s.errorf("built-in idle tracking is disabled")
@@ -365,8 +369,8 @@ func (s *Sim) IdleEnabled() bool {
 // PerNode reports whether idle CPUs are tracked by node.
 func (s *Sim) PerNode() bool { return s.idle.perNode }
 
-// ValidNode ends the scheduler with an error unless idle CPUs are tracked by node and there is that node
-// (validate_node); the errno is 0 if so.
+// ValidNode ends the scheduler with an error unless idle CPUs are tracked by node and there is that
+// node (validate_node); the errno is 0 if so.
 func (s *Sim) ValidNode(node int) uapi.Errno {
 	switch {
 	case !s.idle.perNode:
@@ -381,7 +385,8 @@ func (s *Sim) ValidNode(node int) uapi.Errno {
 	return 0
 }
 
-// IdleCPUs returns the CPUs that count as idle, and those whose whole core does; of a node, or -1 for all.
+// IdleCPUs returns the CPUs that count as idle, and those whose whole core does; of a node, or -1
+// for all.
 func (s *Sim) IdleCPUs(node int) (cpus, cores Mask) {
 	all := s.cfg.all()
 	if node >= 0 {
@@ -397,7 +402,8 @@ func (s *Sim) IdleCPUs(node int) (cpus, cores Mask) {
 // TakeIdle is scx_bpf_test_and_clear_cpu_idle.
 func (s *Sim) TakeIdle(cpu int) bool { return s.idle.take(s, cpu) }
 
-// PickIdle is scx_bpf_pick_idle_cpu; PickAny takes any CPU if none is idle. A node of -1 means all of them.
+// PickIdle is scx_bpf_pick_idle_cpu; PickAny takes any CPU if none is idle. A node of -1 means all
+// of them.
 func (s *Sim) PickIdle(allowed Mask, node int, flags uint64) int {
 	return s.idle.pick(s, allowed&s.cfg.all(), node, flags)
 }
@@ -433,7 +439,8 @@ func (s *Sim) Unregister(code int64, text string) { s.endWith(ExitUnregBPF, code
 // Denied ends the scheduler with an error: an operation called a function that it may not.
 func (s *Sim) Denied(text string) { s.errorf("%s", text) }
 
-// Known reports whether the scheduler knows the task: it has been created and has not exited yet (scx_task_on_sched).
+// Known reports whether the scheduler knows the task: it has been created and has not exited yet
+// (scx_task_on_sched).
 func (t *Task) Known() bool { return t.inited }
 
 // Path returns a cgroup's path without a trailing slash; the root's is "/".

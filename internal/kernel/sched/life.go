@@ -70,8 +70,8 @@ func (s *Sim) errorf(format string, args ...any) {
 	s.endWith(ExitError, 0, fmt.Sprintf(format, args...))
 }
 
-// load is scx_root_enable_workfn: it initializes the scheduler and gives it the tasks that exist. It reports false if
-// that failed.
+// load is scx_root_enable_workfn: it initializes the scheduler and gives it the tasks that exist.
+// It reports false if that failed.
 func (s *Sim) load() bool {
 	s.numberCids()
 	s.idle.reset(s)
@@ -135,7 +135,8 @@ func (s *Sim) errnoOf(op Op, ret int32) int32 {
 	return int32(uapi.EPROTO.Neg())
 }
 
-// bypass is scx_bypass(true): the scheduler is not asked until it has all tasks, or for the last time.
+// bypass is scx_bypass(true): the scheduler is not asked until it has all tasks, or for the last
+// time.
 func (s *Sim) bypass() {
 	if !s.bypassing {
 		s.bypassing = true
@@ -143,7 +144,8 @@ func (s *Sim) bypass() {
 	}
 }
 
-// loadSlice is the slice of the tasks that exist: the default one is that of the bypass mode while they become the scheduler's (set_slice_dfl).
+// loadSlice is the slice of the tasks that exist: the default one is that of the bypass mode while
+// they become the scheduler's (set_slice_dfl).
 func (s *Sim) loadSlice() uint64 {
 	if v := s.cfg.Values.SliceBypass; v != 0 {
 		return v
@@ -233,7 +235,8 @@ func (s *Sim) timeout() uint64 { return (uint64(s.cfg.Timeout) + s.tick - 1) / s
 // watchInterval is how often the watchdog looks (refresh_watchdog).
 func (s *Sim) watchInterval() uint64 { return max(s.timeout()/2, 1) * s.tick }
 
-// watchdog is scx_watchdog_workfn: it looks for tasks that have waited too long for a CPU. Time counts in ticks.
+// watchdog is scx_watchdog_workfn: it looks for tasks that have waited too long for a CPU. Time
+// counts in ticks.
 func (s *Sim) watchdog() {
 	s.after(s.watchInterval(), s.watchdog)
 	for _, c := range s.cpus {

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatIsNoErrno: operations that fail return an errno; anything else is an error of its own (ops_sanitize_err). cgroup_init is not checked.
+// TestWhatIsNoErrno: operations that fail return an errno; anything else is an error of its own
+// (ops_sanitize_err). cgroup_init is not checked.
 func TestWhatIsNoErrno(t *testing.T) {
 	moving := TaskSpec{Name: "a", Cgroup: "/x", Steps: []Step{{Kind: DoRun, For: ms}, {Kind: DoMove, To: "/y"}, {Kind: DoRun, For: ms}}}
 	for _, tt := range []struct {
@@ -39,7 +40,8 @@ func TestWhatIsNoErrno(t *testing.T) {
 	}
 }
 
-// TestOrderOfUnloading: cgroups leave before tasks, each after those below it, and only those that the scheduler got to know.
+// TestOrderOfUnloading: cgroups leave before tasks, each after those below it, and only those that
+// the scheduler got to know.
 func TestOrderOfUnloading(t *testing.T) {
 	all := func() *policy {
 		p := newPolicy()
@@ -95,8 +97,8 @@ func TestTasksOfOtherClasses(t *testing.T) {
 	}, p.log)
 }
 
-// TestDump: a scheduler that an error ends describes itself, the CPU of the error first; the lines are its own, with what the kernel puts before
-// them.
+// TestDump: a scheduler that an error ends describes itself, the CPU of the error first; the lines
+// are its own, with what the kernel puts before them.
 func TestDump(t *testing.T) {
 	p := fifo(100 * ms)
 	p.do[OpDump] = func(a []any) int64 {
@@ -212,7 +214,8 @@ func TestHostileSchedulers(t *testing.T) {
 	})
 }
 
-// TestSchedulersOfOthers: where schedulers that know CPUs by cid exist (Linux 7.2), only these may have others below them.
+// TestSchedulersOfOthers: where schedulers that know CPUs by cid exist (Linux 7.2), only these may
+// have others below them.
 func TestSchedulersOfOthers(t *testing.T) {
 	before72 := DefaultValues
 	before72.Cids = false
@@ -229,7 +232,8 @@ func TestSchedulersOfOthers(t *testing.T) {
 	}
 }
 
-// TestWhatTakesNoTimeCanBeInterrupted: a scheduler that keeps a CPU busy with dispatching is stopped before the limit of events.
+// TestWhatTakesNoTimeCanBeInterrupted: a scheduler that keeps a CPU busy with dispatching is
+// stopped before the limit of events.
 func TestWhatTakesNoTimeCanBeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

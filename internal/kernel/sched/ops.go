@@ -47,8 +47,8 @@ const (
 	OpExit Op = "exit"
 )
 
-// Arguments of operations that are structs. Others are a *Task, which may be nil, a CPU, flags, a weight or a truth
-// value, a Mask, or a [Cgroup].
+// Arguments of operations that are structs. Others are a *Task, which may be nil, a CPU, flags, a
+// weight or a truth value, a Mask, or a [Cgroup].
 type (
 	// InitArgs is struct scx_init_task_args.
 	InitArgs struct {
@@ -72,12 +72,13 @@ type Ops interface {
 	Has(Op) bool
 	// Call runs an operation on a CPU. An error ends the simulation.
 	Call(cpu int, op Op, args []any) (int64, error)
-	// Pass lets time pass until a point of simulated time, or until something of the machine's own is due, such as a
-	// timer, whose callback it runs. It returns the time that is reached.
+	// Pass lets time pass until a point of simulated time, or until something of the machine's own
+	// is due, such as a timer, whose callback it runs. It returns the time that is reached.
 	Pass(ctx context.Context, now, until uint64) (uint64, error)
 }
 
-// A Preparer is a scheduler for which the kernel prepares something between init and the tasks. An errno ends the scheduler.
+// A Preparer is a scheduler for which the kernel prepares something between init and the tasks. An
+// errno ends the scheduler.
 type Preparer interface{ Prepare() uapi.Errno }
 
 // place is where an operation runs.
@@ -119,8 +120,8 @@ func (s *Sim) callOn(cpu int, c *rq, op Op, args ...any) int64 {
 	return ret
 }
 
-// pass lets time pass until a point of simulated time, or until the machine did something of its own, which counts as
-// an event.
+// pass lets time pass until a point of simulated time, or until the machine did something of its
+// own, which counts as an event.
 func (s *Sim) pass(ctx context.Context, until uint64) {
 	s.running = true
 	reached, err := s.ops.Pass(ctx, s.now, until)
@@ -138,8 +139,9 @@ func (s *Sim) pass(ctx context.Context, until uint64) {
 	s.catchUp()
 }
 
-// catchUp does what had to wait until the running program returned: programs do not nest. The kernel calls an operation
-// that a function of a program causes, such as dequeue in scx_bpf_dsq_move_to_local, before the function returns.
+// catchUp does what had to wait until the running program returned: programs do not nest. The
+// kernel calls an operation that a function of a program causes, such as dequeue in
+// scx_bpf_dsq_move_to_local, before the function returns.
 func (s *Sim) catchUp() {
 	list := s.late
 	s.late = nil

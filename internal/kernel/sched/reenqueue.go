@@ -2,13 +2,16 @@ package sched
 
 import "slices"
 
-// reenqAny makes all tasks of a queue go back to the scheduler, as no flag does too (SCX_REENQ_ANY).
+// reenqAny makes all tasks of a queue go back to the scheduler, as no flag does too
+// (SCX_REENQ_ANY).
 const reenqAny = 1
 
-// maxReenqueues is how often in a row the tasks of a CPU's queue go back to the scheduler (SCX_REENQ_LOCAL_MAX_REPEAT).
+// maxReenqueues is how often in a row the tasks of a CPU's queue go back to the scheduler
+// (SCX_REENQ_LOCAL_MAX_REPEAT).
 const maxReenqueues = 256
 
-// reenqueues are the queues whose tasks a CPU will give back to the scheduler (rq->scx.deferred_reenq_locals and deferred_reenq_users).
+// reenqueues are the queues whose tasks a CPU will give back to the scheduler
+// (rq->scx.deferred_reenq_locals and deferred_reenq_users).
 type reenqueues struct {
 	local   bool
 	flags   uint64 // which of the tasks
@@ -16,16 +19,17 @@ type reenqueues struct {
 	pending bool // an event will do it
 }
 
-// Reenqueue is scx_bpf_reenqueue_local before it could be called anywhere: the tasks in the CPU's queue go back to the scheduler. It returns how
-// many these are.
+// Reenqueue is scx_bpf_reenqueue_local before it could be called anywhere: the tasks in the CPU's
+// queue go back to the scheduler. It returns how many these are.
 func (s *Sim) Reenqueue(cpu int) int {
 	list := slices.Clone(s.cpus[cpu].local.tasks)
 	s.late = append(s.late, func() { s.reenqueue(s.cpus[cpu], list, reenqAny) })
 	return len(list)
 }
 
-// ReenqueueDSQ is scx_bpf_dsq_reenq, and scx_bpf_reenqueue_local___v2 for DSQLocal: the tasks of a CPU's queue or of one that the scheduler has
-// created go back to the scheduler once the running operation is over.
+// ReenqueueDSQ is scx_bpf_dsq_reenq, and scx_bpf_reenqueue_local___v2 for DSQLocal: the tasks of a
+// CPU's queue or of one that the scheduler has created go back to the scheduler once the running
+// operation is over.
 func (s *Sim) ReenqueueDSQ(id, flags uint64) {
 	if flags&^reenqAny != 0 {
 		s.errorf("invalid SCX_REENQ flags 0x%x", flags)
@@ -48,8 +52,8 @@ func (s *Sim) ReenqueueDSQ(id, flags uint64) {
 	s.scheduleReenqueues(c)
 }
 
-// reenqueueLater is schedule_reenq_local: tasks of a CPU's queue go back once what is going on is over; without flags only those that were to run
-// at once and do not.
+// reenqueueLater is schedule_reenq_local: tasks of a CPU's queue go back once what is going on is
+// over; without flags only those that were to run at once and do not.
 func (s *Sim) reenqueueLater(c *rq, flags uint64) {
 	c.reenq.local = true
 	c.reenq.flags |= flags
@@ -67,7 +71,8 @@ func (s *Sim) scheduleReenqueues(c *rq) {
 	}
 }
 
-// reenqueueLocal is process_deferred_reenq_locals: a scheduler that puts the tasks back and asks again is asked again, up to a limit.
+// reenqueueLocal is process_deferred_reenq_locals: a scheduler that puts the tasks back and asks
+// again is asked again, up to a limit.
 func (s *Sim) reenqueueLocal(c *rq) {
 	for n := 0; c.reenq.local && s.going(); n++ {
 		flags := c.reenq.flags
@@ -83,8 +88,9 @@ func (s *Sim) reenqueueLocal(c *rq) {
 	}
 }
 
-// reenqueueUsers is process_deferred_reenq_users: of each queue go the tasks that are in it now, one by one. The kernel has no limit for a
-// scheduler whose enqueue asks for the same again; here each turn counts as an event.
+// reenqueueUsers is process_deferred_reenq_users: of each queue go the tasks that are in it now,
+// one by one. The kernel has no limit for a scheduler whose enqueue asks for the same again; here
+// each turn counts as an event.
 func (s *Sim) reenqueueUsers(c *rq) {
 	for len(c.reenq.users) > 0 && s.going() && s.happens() {
 		q := c.reenq.users[0]

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestTasksOfAQueueGoBack: the tasks that are in a queue when it is asked for go back to the scheduler, each once, in their order.
+// TestTasksOfAQueueGoBack: the tasks that are in a queue when it is asked for go back to the
+// scheduler, each once, in their order.
 func TestTasksOfAQueueGoBack(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -67,7 +68,8 @@ func TestReenqueueErrors(t *testing.T) {
 	}
 }
 
-// TestReenqueueOfTheSameTasks: a scheduler that puts tasks back into the CPU's queue and asks for them again ends after 256 times.
+// TestReenqueueOfTheSameTasks: a scheduler that puts tasks back into the CPU's queue and asks for
+// them again ends after 256 times.
 func TestReenqueueOfTheSameTasks(t *testing.T) {
 	p := fifo(20 * ms)
 	p.do[OpEnqueue] = func(a []any) int64 {
@@ -83,7 +85,8 @@ func TestReenqueueOfTheSameTasks(t *testing.T) {
 	assert.EqualValues(t, 257, p.s.Count(CountReenqueueRepeat))
 }
 
-// TestDestroyedQueuesAreNotAsked: a queue that is gone when its turn comes has nothing to give back.
+// TestDestroyedQueuesAreNotAsked: a queue that is gone when its turn comes has nothing to give
+// back.
 func TestDestroyedQueuesAreNotAsked(t *testing.T) {
 	p := fifo(20 * ms)
 	p.do[OpTick] = func([]any) int64 {

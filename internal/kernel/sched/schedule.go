@@ -94,8 +94,8 @@ func (s *Sim) refill(t *Task) {
 	s.counts[CountRefill]++
 }
 
-// balance is balance_one: it asks the scheduler for tasks, if the CPU needs any. It reports whether the CPU goes on with
-// the task that it runs.
+// balance is balance_one: it asks the scheduler for tasks, if the CPU needs any. It reports whether
+// the CPU goes on with the task that it runs.
 func (s *Sim) balance(c *rq, prev *Task) (keep bool) {
 	c.balancing = true
 	defer func() {
@@ -158,7 +158,8 @@ func (s *Sim) dispatch(c *rq, prev *Task) (found, keep bool) {
 	return false, false
 }
 
-// consume is consume_dispatch_q: it moves the first task of a queue that may run on a CPU to the CPU's queue.
+// consume is consume_dispatch_q: it moves the first task of a queue that may run on a CPU to the
+// CPU's queue.
 func (s *Sim) consume(c *rq, q *DSQ, flags uint64) bool {
 	if s.exit != nil {
 		return false

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Sim is a simulation. Create it with [New]. While it runs, the functions that schedulers call are its methods.
+// Sim is a simulation. Create it with [New]. While it runs, the functions that schedulers call are
+// its methods.
 type Sim struct {
 	groups map[string]*group // settings of cgroups, by path
 	cfg    Config
@@ -153,8 +154,9 @@ func (s *Sim) at(t uint64, do func()) {
 	heap.Push(&s.events, event{t, s.seq, do})
 }
 
-// Run loads the scheduler, lets the tasks run, and unregisters the scheduler. The error is that of ctx, of an operation
-// that could not be run, or [ErrLimit]; the result is what happened until then.
+// Run loads the scheduler, lets the tasks run, and unregisters the scheduler. The error is that of
+// ctx, of an operation that could not be run, or [ErrLimit]; the result is what happened until
+// then.
 func (s *Sim) Run(ctx context.Context) (*Result, error) {
 	for _, t := range s.tasks {
 		t.setNice(t.Spec.Nice)

@@ -283,7 +283,8 @@ func number(b bool) uint64 {
 	return 0
 }
 
-// prioWeights are the weights of nice values from -20 on (kernel/sched/core.c sched_prio_to_weight).
+// prioWeights are the weights of nice values from -20 on (kernel/sched/core.c
+// sched_prio_to_weight).
 var prioWeights = [...]uint64{
 	88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277,
 	1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,

@@ -1,6 +1,7 @@
 package sched
 
-// born creates a task: those that exist when the scheduler is loaded only wake up (sched_fork, wake_up_new_task).
+// born creates a task: those that exist when the scheduler is loaded only wake up (sched_fork,
+// wake_up_new_task).
 func (s *Sim) born(t *Task) {
 	if !t.inited {
 		if !s.initTask(t, true) {
@@ -37,7 +38,8 @@ func (s *Sim) nextStep(t *Task) bool {
 	return true
 }
 
-// wakeUp is try_to_wake_up: it chooses a CPU and enqueues the task there. by is the CPU that the waker is on.
+// wakeUp is try_to_wake_up: it chooses a CPU and enqueues the task there. by is the CPU that the
+// waker is on.
 func (s *Sim) wakeUp(t *Task, by int, flags uint64) {
 	if t.state != sleeping && t.state != waiting {
 		return
@@ -84,7 +86,8 @@ func (s *Sim) wakeAbove(t *Task) {
 	}
 }
 
-// selectCPU is select_task_rq with select_task_rq_scx: tasks that can run on one CPU only are not asked about.
+// selectCPU is select_task_rq with select_task_rq_scx: tasks that can run on one CPU only are not
+// asked about.
 func (s *Sim) selectCPU(t *Task, by int, flags uint64) (cpu int, enq uint64) {
 	if t.Allowed.Count() == 1 {
 		return t.Allowed.First(), 0
@@ -133,7 +136,8 @@ func (s *Sim) advance(t *Task) {
 	}
 }
 
-// step begins a step of the running task; it reports whether the task has to wait for time or another task.
+// step begins a step of the running task; it reports whether the task has to wait for time or
+// another task.
 func (s *Sim) step(c *rq, t *Task) (waits bool) {
 	step := &t.Spec.Steps[t.at]
 	t.busy = true

@@ -2,7 +2,8 @@ package sockmap
 
 import "math"
 
-// strpMsg is a message that the parser collects (struct _strp_msg): segments from the first one that has a part of it.
+// strpMsg is a message that the parser collects (struct _strp_msg): segments from the first one
+// that has a part of it.
 type strpMsg struct {
 	Data
 	off   int // where the message begins
@@ -10,8 +11,8 @@ type strpMsg struct {
 	full  int // its length, 0 if unknown
 }
 
-// arrive handles a segment that a socket receives. Only sockets of maps with a verdict program have other than the usual
-// queue; a parser needs a stream verdict (sock_map_link).
+// arrive handles a segment that a socket receives. Only sockets of maps with a verdict program have
+// other than the usual queue; a parser needs a stream verdict (sock_map_link).
 func (s *Sim) arrive(k *sock, data []byte) error {
 	switch {
 	case len(data) == 0:
@@ -25,7 +26,8 @@ func (s *Sim) arrive(k *sock, data []byte) error {
 	return s.judge(k, Data{First: data}, nil)
 }
 
-// parse cuts messages out of segments (__strp_recv). Programs see all of the segments of a message, also what is before and after it.
+// parse cuts messages out of segments (__strp_recv). Programs see all of the segments of a message,
+// also what is before and after it.
 func (s *Sim) parse(k *sock, seg []byte) error {
 	if k.stopped {
 		k.behind += len(seg)
@@ -85,8 +87,8 @@ func (s *Sim) parse(k *sock, seg []byte) error {
 	return nil
 }
 
-// judge runs the verdict program on a segment or a message of the parser (sk_psock_verdict_recv, sk_psock_strp_read), and does what it says
-// (sk_psock_verdict_apply).
+// judge runs the verdict program on a segment or a message of the parser (sk_psock_verdict_recv,
+// sk_psock_strp_read), and does what it says (sk_psock_verdict_apply).
 func (s *Sim) judge(k *sock, d Data, m *strpMsg) error {
 	if err := s.call(); err != nil {
 		return err
@@ -269,8 +271,8 @@ func (s *Sim) askMessage(k *sock, m *msg) error {
 	return nil
 }
 
-// forward is tcp_bpf_sendmsg_redir: no program of the target sees what another socket's message program redirects. It returns false if the
-// target is in no map any more.
+// forward is tcp_bpf_sendmsg_redir: no program of the target sees what another socket's message
+// program redirects. It returns false if the target is in no map any more.
 func (s *Sim) forward(k *sock, data []byte) bool {
 	t := s.socks[k.redirect]
 	if t == nil || !t.InMap {

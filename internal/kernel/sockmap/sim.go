@@ -14,8 +14,9 @@ const (
 	Message                   // sk_msg
 )
 
-// Socket is a socket of the simulation. Progs are the programs of the maps it is in, InMap says whether it is in one.
-// Peer is the socket at the other end of its connection; "" for one that is not simulated.
+// Socket is a socket of the simulation. Progs are the programs of the maps it is in, InMap says
+// whether it is in one. Peer is the socket at the other end of its connection; "" for one that is
+// not simulated.
 type Socket struct {
 	Name  string
 	InMap bool
@@ -29,8 +30,9 @@ type Data struct{ First, Rest []byte }
 // All returns the bytes together.
 func (d Data) All() []byte { return append(append([]byte(nil), d.First...), d.Rest...) }
 
-// Answer is what a program decided: its return value, the socket of a redirect ("" for none), and for messages how many
-// bytes the verdict is about and how many it waits for, nil if it did not say.
+// Answer is what a program decided: its return value, the socket of a redirect ("" for none), and
+// for messages how many bytes the verdict is about and how many it waits for, nil if it did not
+// say.
 type Answer struct {
 	Ret         int32
 	Target      string
@@ -51,12 +53,13 @@ type Result struct {
 	Name string
 	// Received are the bytes that user space can read from the socket, Sent those that left it.
 	Received, Sent []byte
-	// Dropped counts bytes that programs dropped. Waiting counts those of an incomplete message, of a corked one, or
-	// behind a parser that failed.
+	// Dropped counts bytes that programs dropped. Waiting counts those of an incomplete message, of
+	// a corked one, or behind a parser that failed.
 	Dropped, Waiting int
 	// Messages are the lengths of the messages that the parser cut.
 	Messages []int
-	// Err is the error that the parser's result caused (-EPROTO, -EMSGSIZE, its own), 0 for none: the socket is broken.
+	// Err is the error that the parser's result caused (-EPROTO, -EMSGSIZE, its own), 0 for none:
+	// the socket is broken.
 	Err int
 }
 
@@ -167,7 +170,8 @@ func (s *Sim) Receive(ctx context.Context, name string, data []byte) error {
 	return s.settle(ctx)
 }
 
-// Send calls sendmsg on a socket, and returns the call's result: the number of bytes, or a negative error.
+// Send calls sendmsg on a socket, and returns the call's result: the number of bytes, or a negative
+// error.
 func (s *Sim) Send(ctx context.Context, name string, data []byte) (int, error) {
 	s.now = -1
 	n, err := s.sendmsg(s.socks[name], data)

@@ -61,7 +61,8 @@ func lengthFirst(d []byte) int32 {
 	return int32(d[0]-'0')*10 + int32(d[1]-'0')
 }
 
-// TestParser: messages over several segments, and several in one, of which the program sees all (__strp_recv).
+// TestParser: messages over several segments, and several in one, of which the program sees all
+// (__strp_recv).
 func TestParser(t *testing.T) {
 	pass := func([]byte) Answer { return Answer{Ret: skPass} }
 	for _, c := range []struct {
@@ -100,8 +101,9 @@ func TestParser(t *testing.T) {
 	}
 }
 
-// TestRedirects: ingress reaches the target's queue without a program, egress of an sk_skb program passes the target's message program, and what
-// leaves a socket arrives at its peer, where programs run.
+// TestRedirects: ingress reaches the target's queue without a program, egress of an sk_skb program
+// passes the target's message program, and what leaves a socket arrives at its peer, where programs
+// run.
 func TestRedirects(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -209,7 +211,8 @@ func TestManyMessagesAreNoLoop(t *testing.T) {
 	assert.Equal(t, len(data), len(s.result("c").Received))
 }
 
-// TestStepsTogetherHaveALimit: however many steps, the bytes that sockets hold and the calls of programs end.
+// TestStepsTogetherHaveALimit: however many steps, the bytes that sockets hold and the calls of
+// programs end.
 func TestStepsTogetherHaveALimit(t *testing.T) {
 	pass := func([]byte) Answer { return Answer{Ret: skPass} }
 	for _, c := range []struct {
@@ -249,7 +252,8 @@ func TestStepsTogetherHaveALimit(t *testing.T) {
 	})
 }
 
-// TestCorkedMessagesAreFull: a message that has all the pieces of a sk_msg is judged, however many bytes the program waits for (sk_msg_full).
+// TestCorkedMessagesAreFull: a message that has all the pieces of a sk_msg is judged, however many
+// bytes the program waits for (sk_msg_full).
 func TestCorkedMessagesAreFull(t *testing.T) {
 	f := &fake{message: func([]byte) Answer { return Answer{Ret: skPass, Cork: n32(1<<32 - 1)} }}
 	s := simulate(t, f, Socket{Name: "a", InMap: true, Progs: Message})
@@ -297,7 +301,8 @@ func TestSmallAndLargeCounts(t *testing.T) {
 	}
 }
 
-// TestTargets: a socket may be its own target, and one that is in no map any more takes nothing; the program is asked again then.
+// TestTargets: a socket may be its own target, and one that is in no map any more takes nothing;
+// the program is asked again then.
 func TestTargets(t *testing.T) {
 	to := Answer{Ret: skPass, Target: "b"}
 	own, in := Answer{Ret: skPass, Target: "a"}, Answer{Ret: skPass, Target: "a", Ingress: true}
@@ -331,7 +336,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestFailedStepsLeaveNothingDue: what a step that failed would have delivered does not arrive in the next.
+// TestFailedStepsLeaveNothingDue: what a step that failed would have delivered does not arrive in
+// the next.
 func TestFailedStepsLeaveNothingDue(t *testing.T) {
 	f := &fake{verdict: func([]byte) Answer { return Answer{Ret: skPass, Target: "a"} }}
 	s := simulate(t, f, Socket{Name: "a", InMap: true, Progs: Verdict, Peer: "b"}, Socket{Name: "b", InMap: true, Progs: Verdict, Peer: "a"})

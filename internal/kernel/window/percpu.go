@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/undo"
 )
 
-// Per-CPU memory: one window holds the section at the addresses that the compiler sees, followed by one area per CPU.
-// The address of a variable on a CPU is its own address plus the CPU's offset, as in the kernel.
+// Per-CPU memory: one window holds the section at the addresses that the compiler sees, followed by
+// one area per CPU. The address of a variable on a CPU is its own address plus the CPU's offset, as
+// in the kernel.
 const (
 	percpuBase64 = 0xffff_e8ff_0000_0000
 	percpuBase32 = 0xff00_0000
@@ -63,7 +64,8 @@ type percpuKey struct {
 	cpu int
 }
 
-// NewPerCPU adds per-CPU memory to a space: the variables in the target's BTF, and space for allocations.
+// NewPerCPU adds per-CPU memory to a space: the variables in the target's BTF, and space for
+// allocations.
 func NewPerCPU(s *object.Space) (*PerCPU, error) {
 	p := &PerCPU{Space: s}
 	if s.BTF() != nil {
@@ -101,7 +103,8 @@ func NewPerCPU(s *object.Space) (*PerCPU, error) {
 	return p, nil
 }
 
-// offset returns the number that is added to a per-CPU address to reach a CPU's copy (__per_cpu_offset).
+// offset returns the number that is added to a per-CPU address to reach a CPU's copy
+// (__per_cpu_offset).
 func (p *PerCPU) offset(cpu int) uint64 { return p.stride * uint64(cpu+1) }
 
 // find returns the index of a variable.
@@ -221,8 +224,8 @@ func (v percpuView) Write(off uint64, b []byte) *mem.Fault {
 	return o.Write(in, b)
 }
 
-// PercpuAddr converts a per-CPU address, such as that of a per-CPU variable's ksym, to the address of a CPU's copy; ok
-// is false for other addresses and for CPUs that do not exist.
+// PercpuAddr converts a per-CPU address, such as that of a per-CPU variable's ksym, to the address
+// of a CPU's copy; ok is false for other addresses and for CPUs that do not exist.
 func (p *PerCPU) PercpuAddr(base uint64, cpu int) (addr uint64, ok bool) {
 	base = p.Mem().Truncate(base)
 	rel := base - p.win.Base
@@ -232,7 +235,8 @@ func (p *PerCPU) PercpuAddr(base uint64, cpu int) (addr uint64, ok bool) {
 	return base + p.offset(cpu), true
 }
 
-// PercpuObject returns the copy of a per-CPU variable on a CPU, or nil if the BTF has no such variable.
+// PercpuObject returns the copy of a per-CPU variable on a CPU, or nil if the BTF has no such
+// variable.
 func (p *PerCPU) PercpuObject(name string, cpu int) *object.Object {
 	i, ok := p.find(name)
 	if !ok || cpu < 0 || cpu >= p.CPUs() {

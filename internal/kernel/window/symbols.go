@@ -38,8 +38,8 @@ func textBase(arch string, ptr int) uint64 {
 	return 0xffff_ffff_8100_0000
 }
 
-// Symbols maps names to addresses and back: functions of the kernel's text and its variables. Create it with
-// [NewSymbols].
+// Symbols maps names to addresses and back: functions of the kernel's text and its variables.
+// Create it with [NewSymbols].
 type Symbols struct {
 	*object.Space `snapshot:"fixed"`
 	percpu        *PerCPU           `snapshot:"fixed"`
@@ -93,8 +93,8 @@ func (textView) Read(_ uint64, p []byte) *mem.Fault {
 
 func (textView) Write(uint64, []byte) *mem.Fault { return &mem.Fault{Kind: mem.ReadOnly} }
 
-// NewSymbols adds the kernel's text to a space. given lists the existing symbols with their addresses; nil = the
-// functions and variables in BTF. clock determines the variable jiffies.
+// NewSymbols adds the kernel's text to a space. given lists the existing symbols with their
+// addresses; nil = the functions and variables in BTF. clock determines the variable jiffies.
 func NewSymbols(s *object.Space, p *PerCPU, c *clock.Clock, given map[string]uint64) (*Symbols, error) {
 	size := uint64(textSize64)
 	if s.Mem().PointerSize() == 4 {
@@ -116,7 +116,8 @@ func (s *Symbols) Functions() []btf.ID {
 	return s.funcs
 }
 
-// FuncAddr returns the address of a function by the id of its FUNC in vmlinux BTF; ok is false for other ids.
+// FuncAddr returns the address of a function by the id of its FUNC in vmlinux BTF; ok is false for
+// other ids.
 func (s *Symbols) FuncAddr(fn btf.ID) (addr uint64, ok bool) {
 	ids := s.Functions()
 	i := sort.Search(len(ids), func(i int) bool { return ids[i] >= fn })
@@ -126,8 +127,9 @@ func (s *Symbols) FuncAddr(fn btf.ID) (addr uint64, ok bool) {
 	return s.win.Base + TextStride*uint64(i), true
 }
 
-// KsymAddr returns the address of a kernel symbol: from kallsyms if the user gave one, else that of a FUNC or VAR in
-// the target's BTF, or of one of the variables that every kernel has. ok is false if the symbol is unknown.
+// KsymAddr returns the address of a kernel symbol: from kallsyms if the user gave one, else that of
+// a FUNC or VAR in the target's BTF, or of one of the variables that every kernel has. ok is false
+// if the symbol is unknown.
 func (s *Symbols) KsymAddr(name string) (addr uint64, ok bool) {
 	if a, ok := s.given[name]; ok {
 		return a, true
@@ -151,8 +153,8 @@ func (s *Symbols) KsymAddr(name string) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// SymbolAddr is like KsymAddr, but assigns a text address to an unknown name: a symbol that BTF does not list and that
-// the user declares to exist.
+// SymbolAddr is like KsymAddr, but assigns a text address to an unknown name: a symbol that BTF
+// does not list and that the user declares to exist.
 func (s *Symbols) SymbolAddr(name string) uint64 {
 	if a, ok := s.KsymAddr(name); ok {
 		return a
@@ -166,8 +168,8 @@ func (s *Symbols) extraAddr(i int) uint64 {
 	return s.win.Base + s.win.Size - TextStride*uint64(i+1)
 }
 
-// SymbolAt returns the name of the function or variable that contains addr, and the offset in it, as %pS prints them;
-// ok is false if there is none.
+// SymbolAt returns the name of the function or variable that contains addr, and the offset in it,
+// as %pS prints them; ok is false if there is none.
 func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 	addr = s.Mem().Truncate(addr)
 	if len(s.given) > 0 {
@@ -201,7 +203,8 @@ func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 	return "", 0, false
 }
 
-// isVariable reports whether an object is a global variable, and not one of the shared objects without a symbol.
+// isVariable reports whether an object is a global variable, and not one of the shared objects
+// without a symbol.
 func (s *Symbols) isVariable(o *object.Object) bool {
 	if s.Kept(o.Role()) != o {
 		return false
@@ -239,7 +242,8 @@ func (s *Symbols) DataSymbols() (out []DataSymbol) {
 	return out
 }
 
-// FuncPointer chooses the target of a function pointer: a function with its prototype if the BTF has any.
+// FuncPointer chooses the target of a function pointer: a function with its prototype if the BTF
+// has any.
 func (s *Symbols) FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64 {
 	ids := s.Functions()
 	if len(ids) == 0 {
@@ -263,8 +267,8 @@ var globals = map[string]string{
 	"jiffies": "u64", "jiffies_64": "u64", "nr_cpu_ids": "int", "__per_cpu_offset": "", "total_forks": "u64", "tcp_hashinfo": "inet_hashinfo",
 }
 
-// Variable returns the object of a kernel variable, a VAR in the BTF or one that every kernel has, or nil. Per-CPU
-// variables have one object per CPU, see [Symbols.PercpuObject].
+// Variable returns the object of a kernel variable, a VAR in the BTF or one that every kernel has,
+// or nil. Per-CPU variables have one object per CPU, see [Symbols.PercpuObject].
 func (s *Symbols) Variable(name string) *object.Object {
 	if o := s.Kept(name); o != nil {
 		return o
@@ -363,6 +367,6 @@ func (s *Symbols) SampleIP() uint64 {
 	return s.win.Base
 }
 
-// FindSymbol returns the address of a kernel symbol, as bpf_kallsyms_lookup_name does; ok is false and the address 0 if
-// the symbol is unknown. See [Symbols.KsymAddr].
+// FindSymbol returns the address of a kernel symbol, as bpf_kallsyms_lookup_name does; ok is false
+// and the address 0 if the symbol is unknown. See [Symbols.KsymAddr].
 func (s *Symbols) FindSymbol(name string) (addr uint64, ok bool) { return s.KsymAddr(name) }

@@ -9,12 +9,14 @@ import (
 	"github.com/bpfrun/bpfrun/internal/undo"
 )
 
-// The user address space extends from the second page to the start of the kernel's address space on the target.
+// The user address space extends from the second page to the start of the kernel's address space on
+// the target.
 const (
 	userBase  = 0x1000
 	userEnd64 = 0x0000_7fff_ffff_f000
 	userEnd32 = 0xbf00_0000
-	// Strings and data are placed in a heap of their own, arguments and environments above the stacks.
+	// Strings and data are placed in a heap of their own, arguments and environments above the
+	// stacks.
 	userStack64  = 0x0000_7ffd_8000_0000
 	userStack32  = 0xbe80_0000
 	userStackMax = 4 << 20
@@ -23,7 +25,8 @@ const (
 	userHeapMax  = 64 << 20
 )
 
-// User is the memory of the simulated processes, which share one address space. Create it with [NewUser].
+// User is the memory of the simulated processes, which share one address space. Create it with
+// [NewUser].
 type User struct {
 	*object.Space `snapshot:"fixed"`
 	win           *mem.Window `snapshot:"fixed"`
@@ -66,19 +69,21 @@ func (u *User) Restore(s *UserSnapshot) {
 	u.strings.Restore(s.strings)
 }
 
-// IsUserAddress reports whether addr is in the user half of the address space, including the first page, as in the
-// kernel.
+// IsUserAddress reports whether addr is in the user half of the address space, including the first
+// page, as in the kernel.
 func (u *User) IsUserAddress(addr uint64) bool {
 	return u.Mem().Truncate(addr) < u.win.Base+u.win.Size
 }
 
-// UserAlloc places data in user memory and returns its address, aligned to 16, or 0 if user memory is exhausted.
+// UserAlloc places data in user memory and returns its address, aligned to 16, or 0 if user memory
+// is exhausted.
 func (u *User) UserAlloc(data []byte) uint64 {
 	return u.place(&u.heap, u.base+userHeapMax, data)
 }
 
-// UserAboveStack is UserAlloc for the arguments and the environment of a process, which are above the start of its stack (create_elf_tables). room is
-// how many bytes between them and the start of the stack stay free.
+// UserAboveStack is UserAlloc for the arguments and the environment of a process, which are above
+// the start of its stack (create_elf_tables). room is how many bytes between them and the start of
+// the stack stay free.
 func (u *User) UserAboveStack(room uint64, data []byte) uint64 {
 	end := u.UserStack() + userStackMax
 	u.above = min(u.above+room, end)
@@ -130,7 +135,8 @@ func (u *User) UserRead(addr uint64, p []byte) error {
 // UserMapped reports whether user memory is mapped at addr.
 func (u *User) UserMapped(addr uint64) bool { return u.win.Mapped(addr) }
 
-// UserDataOnce places data in user memory once per key, and then returns the same address for that key.
+// UserDataOnce places data in user memory once per key, and then returns the same address for that
+// key.
 func (u *User) UserDataOnce(key string, content func() []byte) uint64 {
 	if a, ok := u.strings.Lookup(key); ok {
 		return a
@@ -154,8 +160,8 @@ func (u *User) UserStack() uint64 {
 // UserEnd returns the first address after user memory.
 func (u *User) UserEnd() uint64 { return u.win.Base + u.win.Size }
 
-// Pointer creates the pointee of a pointer to user memory: a string for characters and void, else bytes of the type's
-// size derived from the role.
+// Pointer creates the pointee of a pointer to user memory: a string for characters and void, else
+// bytes of the type's size derived from the role.
 func (u *User) Pointer(role string, spec *btf.Spec, to object.Pointee) uint64 {
 	if to.IsText(spec) {
 		return u.UserString(u.userText(role))
@@ -197,7 +203,8 @@ func (u *User) SockaddrBytes(role string) []byte {
 	return b
 }
 
-// UserOnce is Pointer for arguments: those with the same name and type share one address in user memory.
+// UserOnce is Pointer for arguments: those with the same name and type share one address in user
+// memory.
 func (u *User) UserOnce(name string, spec *btf.Spec, to object.Pointee) uint64 {
 	key := "arg:" + name + ":" + spec.TypeString(to.ID)
 	if a, ok := u.strings.Lookup(key); ok {

@@ -1,7 +1,9 @@
-// Package differ says in what two runs of the same input differ that were made by two builds of a program or on two kernels.
+// Package differ says in what two runs of the same input differ that were made by two builds of a
+// program or on two kernels.
 //
-// Addresses are no results, and neither is where something is: variables and members of values are compared by name, and only those that both builds
-// have. The package does not make runs. Start from [Between].
+// Addresses are no results, and neither is where something is: variables and members of values are
+// compared by name, and only those that both builds have. The package does not make runs. Start
+// from [Between].
 package differ
 
 import (
@@ -144,7 +146,8 @@ func valueType(l *loader.Linked, name string) (*btf.Spec, btf.ID) {
 	return nil, 0
 }
 
-// partsOf returns the parts of the values of a map that both objects have; nil if values are compared whole. Without objects they are.
+// partsOf returns the parts of the values of a map that both objects have; nil if values are
+// compared whole. Without objects they are.
 func partsOf(l, other *loader.Linked, name string) []part {
 	if l == nil || other == nil {
 		return nil
@@ -176,7 +179,8 @@ func parts(l *loader.Linked, name string) []part {
 	return members(l.Object.BTF, m.ValueType)
 }
 
-// members returns the members of a struct; nil for other types and for structs with bitfields or members without a name, which are compared whole.
+// members returns the members of a struct; nil for other types and for structs with bitfields or
+// members without a name, which are compared whole.
 func members(spec *btf.Spec, id btf.ID) []part {
 	t := spec.SkipMods(id)
 	if t.Kind != btf.KindStruct {
@@ -243,7 +247,8 @@ func (c *change) unlike(d *change) string {
 	return fmt.Sprintf("%s = %x, but %s = %x", at, c.data[from:to], at, d.data[from:to])
 }
 
-// fieldAt returns the path to the field that a byte of a value is in, and the field's bytes; without types the byte alone.
+// fieldAt returns the path to the field that a byte of a value is in, and the field's bytes;
+// without types the byte alone.
 func (c *change) fieldAt(i int) (path string, from, to int) {
 	if c.spec != nil && c.typ != 0 {
 		if path, f, _ := c.spec.FieldAt(c.typ, uint32(i), 1); path != "" && f.BitSize == 0 {

@@ -40,7 +40,8 @@ func TestBuilds(t *testing.T) {
 	}
 }
 
-// TestPlaces: values are compared by the names of variables and members, whole without names, and by what runs left there.
+// TestPlaces: values are compared by the names of variables and members, whole without names, and
+// by what runs left there.
 func TestPlaces(t *testing.T) {
 	a, b := run(t, "builds_old.o", "stores_task"), run(t, "builds_new.o", "stores_task")
 	require.Len(t, a.Changes, 1)
@@ -64,7 +65,8 @@ func TestPlaces(t *testing.T) {
 	assert.Regexp(t, `^maps differ: zero_struct\S+ = 00, but zero_struct\S+ = 01$`, differ.Between(x, y), "the variable is named")
 }
 
-// TestLongValues: of values that are long the first byte or field that differs is shown, with its path, and never all of them.
+// TestLongValues: of values that are long the first byte or field that differs is shown, with its
+// path, and never all of them.
 func TestLongValues(t *testing.T) {
 	const object = "searched_old.o"
 	x, y := run(t, object, "filled"), run(t, object, "filled")

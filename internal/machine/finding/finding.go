@@ -1,6 +1,6 @@
-// Package finding names what runs find without being asked: bytes that leak, packets that a program broke, reads of other
-// fields than those meant. It knows the kinds and what silences them; it does not know how anything is found. Start with
-// [Finding] and [Kinds].
+// Package finding names what runs find without being asked: bytes that leak, packets that a program
+// broke, reads of other fields than those meant. It knows the kinds and what silences them; it does
+// not know how anything is found. Start with [Finding] and [Kinds].
 package finding
 
 import (
@@ -18,13 +18,15 @@ const (
 	Leak Kind = "leak"
 	// Overread: a read goes past the end of the object that the pointer means.
 	Overread Kind = "overread"
-	// WrongField: a read of kernel memory is not of the field that the source names, or no relocation adjusts it.
+	// WrongField: a read of kernel memory is not of the field that the source names, or no
+	// relocation adjusts it.
 	WrongField Kind = "wrong-field"
 	// Packet: a checksum or a length that was right is wrong in a packet that goes on.
 	Packet Kind = "packet"
 	// Fault: a program that the verifier accepts is stopped.
 	Fault Kind = "fault"
-	// Full: a map keeps an element of each pair of events that the program should balance, so that it fills up.
+	// Full: a map keeps an element of each pair of events that the program should balance, so that
+	// it fills up.
 	Full Kind = "full"
 	// Limit: a limit of the kernel is reached.
 	Limit Kind = "limit"
@@ -40,7 +42,8 @@ const (
 const (
 	// NotSerialisable: the outcome is that of no order of whole runs.
 	NotSerialisable Kind = "not-serialisable"
-	// UseAfterDelete: memory of an element is used after another run deleted the element, and it became another one's.
+	// UseAfterDelete: memory of an element is used after another run deleted the element, and it
+	// became another one's.
 	UseAfterDelete Kind = "use-after-delete"
 	// Deadlock: runs wait for each other.
 	Deadlock Kind = "deadlock"
@@ -81,9 +84,11 @@ var RaceKinds = []Row{
 type Finding struct {
 	Kind    Kind
 	Program string
-	// Insn is the instruction in the final program that the finding is about, -1 if it is about the run as a whole.
+	// Insn is the instruction in the final program that the finding is about, -1 if it is about the
+	// run as a whole.
 	Insn int
-	// Source is "file:line:col" and Line the text of that line; both are empty without line information.
+	// Source is "file:line:col" and Line the text of that line; both are empty without line
+	// information.
 	Source, Line string
 	// Text says what is wrong, in the user's terms.
 	Text string

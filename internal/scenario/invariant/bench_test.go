@@ -13,7 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// BenchmarkInvariant evaluates one that compares the packet and an element of a map before and after a run.
+// BenchmarkInvariant evaluates one that compares the packet and an element of a map before and
+// after a run.
 func BenchmarkInvariant(b *testing.B) {
 	obj, err := loader.Open("../../../examples/ratelimit/ratelimit.bpf.o")
 	require.NoError(b, err)

@@ -127,7 +127,8 @@ func difference(was, is map[string][]byte) []byte {
 	return least
 }
 
-// contents returns the elements of a map by key, the values of all CPUs one after the other. Records of buffers have their numbers as keys.
+// contents returns the elements of a map by key, the values of all CPUs one after the other.
+// Records of buffers have their numbers as keys.
 func contents(m maps.Map) map[string][]byte {
 	out := map[string][]byte{}
 	if expr.IsSender(m) {

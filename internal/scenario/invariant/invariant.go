@@ -23,7 +23,8 @@ type Spec struct {
 	Holds string
 }
 
-// Run is one run of a program, at its first instruction or after its last. Between the calls of Begin and End the run's session is not finished.
+// Run is one run of a program, at its first instruction or after its last. Between the calls of
+// Begin and End the run's session is not finished.
 type Run struct {
 	Program *loader.LinkedProgram
 	Context *kernel.Context
@@ -191,7 +192,8 @@ func (c *Checker) Applies(prog string) bool {
 
 func (p *compiled) about(prog string) bool { return p.Prog == "" || p.Prog == prog }
 
-// Check checks the names in invariant i for runs of a program, whose context exists. The error is an *[Error].
+// Check checks the names in invariant i for runs of a program, whose context exists. The error is
+// an *[Error].
 func (c *Checker) Check(i int, r Run) error {
 	p := c.list[i]
 	if !p.about(r.Program.Name) {
@@ -270,7 +272,8 @@ func (c *Checker) truth(n expr.Node) (bool, error) {
 	return c.ev.IsTrue(v)
 }
 
-// missing reports whether an error is about something that some runs have: an element, a record, a header.
+// missing reports whether an error is about something that some runs have: an element, a record, a
+// header.
 func missing(err error) bool {
 	var unknown *expr.UnknownError
 	return expr.IsAbsent(err) || errors.As(err, &unknown) && (unknown.What == "header" || unknown.What == "field")

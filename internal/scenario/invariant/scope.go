@@ -39,7 +39,8 @@ func (codeNames) NameOf(uint64) string { return "" }
 // scope resolves the names of invariants.
 type scope struct{ c *Checker }
 
-// EvalName resolves a global variable, a map, pkt, ctx, current, an argument of the hook, an enumerator or a verdict.
+// EvalName resolves a global variable, a map, pkt, ctx, current, an argument of the hook, an
+// enumerator or a verdict.
 func (s scope) EvalName(name string) (*expr.Value, error) {
 	ev, run := s.c.ev, s.c.run
 	if v, ok, err := ev.Global(name); ok {

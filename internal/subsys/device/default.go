@@ -88,9 +88,10 @@ func Info(obj *loader.Object) hid.Info {
 // maxTries limits the descriptors that a probe program is asked about.
 const maxTries = 64
 
-// Default connects a device that the object's probe program accepts, if one is found: probes compare the length of the descriptor, so
-// those lengths are tried that are constants of the program. It makes one event of each kind and report happen. A device that
-// is not accepted gets the programs all the same, so that they run; Accepted tells.
+// Default connects a device that the object's probe program accepts, if one is found: probes
+// compare the length of the descriptor, so those lengths are tried that are constants of the
+// program. It makes one event of each kind and report happen. A device that is not accepted gets
+// the programs all the same, so that they run; Accepted tells.
 func Default(ctx context.Context, m *machine.Machine) (*HID, error) {
 	info := Info(m.Linked().Object)
 	for _, size := range append([]int{0}, sizes(m.Linked())...) {
@@ -141,8 +142,8 @@ func sizes(l *loader.Linked) []int {
 	return out
 }
 
-// events makes one event of each kind for each report that the device has: an input report of zeros and one of other values, and so
-// on.
+// events makes one event of each kind for each report that the device has: an input report of zeros
+// and one of other values, and so on.
 func (h *HID) events() []Event {
 	if h.Parsed == nil {
 		return nil

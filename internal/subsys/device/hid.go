@@ -23,7 +23,8 @@ const (
 // HID is a device with the programs of a machine. Create it with [New].
 type HID struct {
 	*hid.Device
-	// Probed means that the object has a probe program, and Accepted that it took the device (or that there is none).
+	// Probed means that the object has a probe program, and Accepted that it took the device (or
+	// that there is none).
 	Probed, Accepted bool
 	ProbeReturned    int32
 	// Attached names the struct_ops maps that are attached, Left those that are not and why.
@@ -62,7 +63,8 @@ func (k EventKind) String() string { return [...]string{"input", "get", "set", "
 type Event struct {
 	Kind EventKind
 	Type hid.ReportType // of Get and Set
-	// Data is the report, which begins with its id if it has one; of Get, the id and as many bytes as are asked for.
+	// Data is the report, which begins with its id if it has one; of Get, the id and as many bytes
+	// as are asked for.
 	Data  []byte
 	After time.Duration // simulated time that passes before
 }
@@ -70,7 +72,8 @@ type Event struct {
 // Uses reports whether the object has programs for HID devices.
 func Uses(l *loader.Linked) bool { return len(Programs(l)) > 0 }
 
-// Programs names the programs for HID devices: members of struct hid_bpf_ops, and the program that accepts a device.
+// Programs names the programs for HID devices: members of struct hid_bpf_ops, and the program that
+// accepts a device.
 func Programs(l *loader.Linked) []string {
 	var out []string
 	ops := false
@@ -100,10 +103,9 @@ func probeProgram(l *loader.Linked) string {
 	return ""
 }
 
-// New connects a device, asks the object's probe program, attaches the object's struct_ops maps, and connects the device
-// anew with its fixed descriptor. answers are the device's feature reports by
-// id. A device that the probe does not accept gets no
-// programs unless force is true.
+// New connects a device, asks the object's probe program, attaches the object's struct_ops maps,
+// and connects the device anew with its fixed descriptor. answers are the device's feature reports
+// by id. A device that the probe does not accept gets no programs unless force is true.
 func New(ctx context.Context, m *machine.Machine, info hid.Info, force bool, answers map[uint8][]byte) (*HID, error) {
 	d, err := m.Kernel().HID.Add(info)
 	if err != nil {
@@ -184,7 +186,8 @@ func (h *HID) attach() {
 	}
 }
 
-// reconnect fixes the descriptor and parses it, as the kernel does when programs with a fixup are attached.
+// reconnect fixes the descriptor and parses it, as the kernel does when programs with a fixup are
+// attached.
 func (h *HID) reconnect(ctx context.Context) error {
 	bus := h.m.Kernel().HID
 	w, err := bus.Fixup(h.Device)
@@ -235,7 +238,8 @@ func (h *HID) run(ctx context.Context, name string, in machine.Input) (*machine.
 	return res, nil
 }
 
-// Do makes events happen, one after the other. The error is a [*FaultError], that of ctx, or of the machine.
+// Do makes events happen, one after the other. The error is a [*FaultError], that of ctx, or of the
+// machine.
 func (h *HID) Do(ctx context.Context, events ...Event) error {
 	for _, e := range events {
 		if e.After > 0 {
@@ -297,9 +301,8 @@ func (h *HID) event(ctx context.Context, e Event) error {
 	return nil
 }
 
-// Result sums the runs up for one of the programs: its last result, with all its reads, and the records, helpers and
-// warnings of all programs, and the fault that
-// ended it all.
+// Result sums the runs up for one of the programs: its last result, with all its reads, and the
+// records, helpers and warnings of all programs, and the fault that ended it all.
 func (h *HID) Result(program string) *machine.Result {
 	out := &machine.Result{Program: program, Status: machine.StatusOK, Helpers: map[string]int{}}
 	for _, r := range h.Results {

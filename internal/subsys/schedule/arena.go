@@ -11,8 +11,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Sizes of what the kernel puts into the arena of a scheduler that knows CPUs by cid: pages are allocated four at a time (SCX_ARENA_GROW_PAGES);
-// a struct scx_cmask for up to 64 CPUs is base, nr_cids, alloc_words and two words of bits, of which the second is spare.
+// Sizes of what the kernel puts into the arena of a scheduler that knows CPUs by cid: pages are
+// allocated four at a time (SCX_ARENA_GROW_PAGES); a struct scx_cmask for up to 64 CPUs is base,
+// nr_cids, alloc_words and two words of bits, of which the second is spare.
 const (
 	arenaPages = 4
 	cmaskBits  = 16
@@ -20,13 +21,15 @@ const (
 	cmaskSize  = cmaskBits + 8*cmaskWords
 )
 
-// cmasks is where the kernel keeps a struct scx_cmask for each CPU, in the scheduler's arena (set_cmask_scratch).
+// cmasks is where the kernel keeps a struct scx_cmask for each CPU, in the scheduler's arena
+// (set_cmask_scratch).
 type cmasks struct {
 	arena bpfmaps.Arena
 	at    uint64 // user address of the first; 0 before ops.init has returned
 }
 
-// findArena finds the arena of a scheduler that knows CPUs by cid: its programs use exactly one (bpf_scx_reg_cid).
+// findArena finds the arena of a scheduler that knows CPUs by cid: its programs use exactly one
+// (bpf_scx_reg_cid).
 func (d *driver) findArena() error {
 	for _, op := range slices.Sorted(maps.Keys(d.progs)) {
 		a := d.m.ArenaOf(d.progs[op])
@@ -68,8 +71,9 @@ func (d *driver) Prepare() uapi.Errno {
 // offset returns where the struct scx_cmask of a CPU is in the arena.
 func (c *cmasks) offset(cpu int) uint64 { return c.at - c.arena.UserBase() + uint64(cpu)*cmaskSize }
 
-// cmask writes CPUs into the struct scx_cmask of the CPU that calls ops.set_cmask and returns its address as the arena's programs know it, the
-// lower 32 bits (scx_call_op_set_cpumask). What the scheduler has written to base and nr_cids counts, and nothing happens if it has freed the page.
+// cmask writes CPUs into the struct scx_cmask of the CPU that calls ops.set_cmask and returns its
+// address as the arena's programs know it, the lower 32 bits (scx_call_op_set_cpumask). What the
+// scheduler has written to base and nr_cids counts, and nothing happens if it has freed the page.
 func (d *driver) cmask(cpu int, cpus sched.Mask) uint64 {
 	c, order := &d.cmasks, d.m.Memory().ByteOrder()
 	off := c.offset(cpu)

@@ -57,8 +57,8 @@ func wakers() (tasks []sched.TaskSpec) {
 	return tasks
 }
 
-// TestASchedulerByCid: it sees cids in the order of the topology, in its arguments, in what functions tell it, and in the mask that it finds in its
-// arena.
+// TestASchedulerByCid: it sees cids in the order of the topology, in its arguments, in what
+// functions tell it, and in the mask that it finds in its arena.
 func TestASchedulerByCid(t *testing.T) {
 	m := byCid(t, kernel72, 8, nil)
 	res, err := Run(t.Context(), m, Spec{CPUs: sched.Apart(8, 2, 4, 0), Duration: 100 * time.Millisecond, Tasks: wakers()})
@@ -106,7 +106,8 @@ func TestASchedulerNumbersCPUsItself(t *testing.T) {
 	}
 }
 
-// TestASchedulerByCidNeedsAnArena: the kernel does not register one without; nor does a kernel before 7.2 know any.
+// TestASchedulerByCidNeedsAnArena: the kernel does not register one without; nor does a kernel
+// before 7.2 know any.
 func TestASchedulerByCidNeedsAnArena(t *testing.T) {
 	m := byCid(t, kernel72, 2, nil)
 	delete(linkedOps(m.Linked(), "cid_ops").Progs, "set_cmask")
@@ -134,7 +135,8 @@ func TestNoRoomInTheArena(t *testing.T) {
 	assert.True(t, res.Exit.Initialized)
 }
 
-// TestACmaskThatIsGone: a scheduler may free the pages in which the kernel hands masks over, or write what it likes there.
+// TestACmaskThatIsGone: a scheduler may free the pages in which the kernel hands masks over, or
+// write what it likes there.
 func TestACmaskThatIsGone(t *testing.T) {
 	for name, spoil := range map[string]func(m *machine.Machine, d *driver){
 		"freed": func(_ *machine.Machine, d *driver) { d.cmasks.arena.FreePages(d.cmasks.at, arenaPages) },

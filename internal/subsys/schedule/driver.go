@@ -64,7 +64,8 @@ func (e *AbsentError) Error() string {
 	return fmt.Sprintf("scheduler %s: the kernel has no struct %s (Linux %s and later have it with CONFIG_SCHED_CLASS_EXT)", e.Ops, e.Type, since)
 }
 
-// belowError means that a scheduler is for the tasks of a cgroup, below the scheduler of all others.
+// belowError means that a scheduler is for the tasks of a cgroup, below the scheduler of all
+// others.
 type belowError struct{ cgroup uint64 }
 
 // Error says what is not simulated.
@@ -142,7 +143,8 @@ func linkedOps(l *loader.Linked, name string) *loader.LinkedStructOps {
 	return nil
 }
 
-// The longest timeout (SCX_WATCHDOG_MAX_TIMEOUT), and the largest batch: a kernel has no memory for larger ones, as it allocates them for each CPU.
+// The longest timeout (SCX_WATCHDOG_MAX_TIMEOUT), and the largest batch: a kernel has no memory for
+// larger ones, as it allocates them for each CPU.
 const (
 	maxTimeout = 30_000
 	maxBatch   = 1 << 16

@@ -8,9 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// WithEnums adds to options what user space sets before it loads a scheduler made with the kernel's headers
-// (tools/sched_ext/include/scx/enums.h): each variable __SCX_X is the target's enumerator SCX_X. Values that the options
-// already have remain.
+// WithEnums adds to options what user space sets before it loads a scheduler made with the kernel's
+// headers (tools/sched_ext/include/scx/enums.h): each variable __SCX_X is the target's enumerator
+// SCX_X. Values that the options already have remain.
 func WithEnums(obj *loader.Object, target *loader.Target, o loader.LoadOptions) loader.LoadOptions {
 	if target.BTF == nil || len(Schedulers(obj)) == 0 {
 		return o

@@ -11,7 +11,8 @@ import (
 // task is a task's task_struct.
 type task struct{ o *kernel.Object }
 
-// Numbers of the kernel's that tasks contain: PF_EXITING, SCHED_EXT, SCX_TASK_QUEUED, and the priority of nice 0.
+// Numbers of the kernel's that tasks contain: PF_EXITING, SCHED_EXT, SCX_TASK_QUEUED, and the
+// priority of nice 0.
 const (
 	flagExiting  = 4
 	policyExt    = 7
@@ -223,7 +224,8 @@ func (d *driver) maskOf(m sched.Mask) (any, error) {
 	return o, o.SetUint("bits[0]", uint64(m))
 }
 
-// structOf returns the object for arguments of a type, with the given fields where the kernel has them.
+// structOf returns the object for arguments of a type, with the given fields where the kernel has
+// them.
 func (d *driver) structOf(typ string, fields map[string]any) (*kernel.Object, error) {
 	o := d.args[typ]
 	if o == nil {

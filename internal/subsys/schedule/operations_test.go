@@ -9,8 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
-// TestOperationsThatNothingCalls: a scheduler may have operations for what no schedule does. Those for schedulers below it are for schedulers that
-// know CPUs by cid, on kernels that have such.
+// TestOperationsThatNothingCalls: a scheduler may have operations for what no schedule does. Those
+// for schedulers below it are for schedulers that know CPUs by cid, on kernels that have such.
 func TestOperationsThatNothingCalls(t *testing.T) {
 	const byCidOnly = "sub_attach/sub_detach requires cid-form struct_ops"
 	for op, want := range map[string]string{
@@ -40,7 +40,8 @@ func TestOperationsThatNothingCalls(t *testing.T) {
 	}
 }
 
-// TestASchedulerBelowAnother: a scheduler for a cgroup is refused by name, one for the root is one for all tasks.
+// TestASchedulerBelowAnother: a scheduler for a cgroup is refused by name, one for the root is one
+// for all tasks.
 func TestASchedulerBelowAnother(t *testing.T) {
 	for id, want := range map[uint64]machine.Status{0: machine.StatusOK, 1: machine.StatusOK, 2: machine.StatusNotSimulated, 1 << 40: machine.StatusNotSimulated} {
 		m := byCid(t, kernel72, 1, nil)

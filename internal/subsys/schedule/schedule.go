@@ -33,8 +33,8 @@ type Result struct {
 	*sched.Result
 	// Ops is the name of the scheduler's variable, Name that of the scheduler.
 	Ops, Name string
-	// Status is [machine.StatusOK] also for a scheduler that ended with an error: see Exit. Err says why there is
-	// no schedule, or why it stops early.
+	// Status is [machine.StatusOK] also for a scheduler that ended with an error: see Exit. Err
+	// says why there is no schedule, or why it stops early.
 	Status machine.Status
 	Err    error
 	// Fault is the run of a program that ended with a fault, and FaultOp its operation.
@@ -71,7 +71,8 @@ func typeOf(obj *loader.Object, ops string) string {
 	return ""
 }
 
-// Program returns a program of the scheduler, the one that stands for it where one is needed: its first member.
+// Program returns a program of the scheduler, the one that stands for it where one is needed: its
+// first member.
 func Program(obj *loader.Object, ops string) string {
 	for _, m := range obj.Maps {
 		if m.StructOps == nil || m.Name != ops {
@@ -103,8 +104,8 @@ func (e *NoSchedulerError) Error() string {
 	return fmt.Sprintf("the object has no scheduler %s (available: %s)", e.Ops, strings.Join(e.Have, ", "))
 }
 
-// Choose returns the name of the object's scheduler: ops, or the only one if ops is "". The error is a
-// [*NoSchedulerError].
+// Choose returns the name of the object's scheduler: ops, or the only one if ops is "". The error
+// is a [*NoSchedulerError].
 func Choose(obj *loader.Object, ops string) (string, error) {
 	have := Schedulers(obj)
 	if ops == "" && len(have) == 1 {
@@ -132,9 +133,9 @@ func (e *RefusedError) Error() string {
 // Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Run runs a schedule on a machine, which must have been created with [machine.Config.Schedules]. A scheduler that
-// cannot be loaded, or whose program is stopped, is a Result with a status; the error is that of ctx, or of a Spec that
-// makes no sense.
+// Run runs a schedule on a machine, which must have been created with [machine.Config.Schedules]. A
+// scheduler that cannot be loaded, or whose program is stopped, is a Result with a status; the
+// error is that of ctx, or of a Spec that makes no sense.
 func Run(ctx context.Context, m *machine.Machine, spec Spec) (*Result, error) {
 	name, err := Choose(m.Linked().Object, spec.Ops)
 	if err != nil {
@@ -197,8 +198,8 @@ func (d *driver) run(ctx context.Context, sim *sched.Sim) (*Result, error) {
 	return d.res, nil
 }
 
-// Default returns the schedule that runs where none is described: on each CPU two tasks that never stop and two that
-// mostly sleep, and a pair that wake each other, for one second.
+// Default returns the schedule that runs where none is described: on each CPU two tasks that never
+// stop and two that mostly sleep, and a pair that wake each other, for one second.
 func Default(cpus int) Spec {
 	spec := Spec{CPUs: sched.Topology(cpus, 0, 0, 0), Duration: time.Second}
 	add := func(name string, steps ...sched.Step) {

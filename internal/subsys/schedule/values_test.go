@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 )
 
-// TestValuesOfReleases: the enumerators of Linux 7.2 are the defaults, and what a kernel does not have is 0.
+// TestValuesOfReleases: the enumerators of Linux 7.2 are the defaults, and what a kernel does not
+// have is 0.
 func TestValuesOfReleases(t *testing.T) {
 	spec, err := testbtf.Load(kernel72)
 	require.NoError(t, err)
@@ -32,7 +33,8 @@ func TestValuesOfReleases(t *testing.T) {
 	assert.Equal(t, sched.Values{EnqWakeup: 1, EnqHead: 16, EnqSelected: 1 << 20, AllFlags: 0x1000f}, old)
 }
 
-// TestFlagsOfTheKernel: each flag of Linux 7.2 that a scheduler may set is one that the simulation knows, or one that changes nothing here.
+// TestFlagsOfTheKernel: each flag of Linux 7.2 that a scheduler may set is one that the simulation
+// knows, or one that changes nothing here.
 func TestFlagsOfTheKernel(t *testing.T) {
 	const ( // what the simulation does about it
 		done    = "simulated"
@@ -119,7 +121,8 @@ func TestReasonsInTasks(t *testing.T) {
 	assert.Equal(t, before, o.Num("scx.flags"))
 }
 
-// TestDumpContext: dump operations get why the scheduler ended, and when; ops.exit gets what they wrote.
+// TestDumpContext: dump operations get why the scheduler ended, and when; ops.exit gets what they
+// wrote.
 func TestDumpContext(t *testing.T) {
 	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Schedules: true})
 	d, err := newDriver(t.Context(), m, "fifo_ops", &Result{})

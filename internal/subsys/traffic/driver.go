@@ -90,11 +90,12 @@ func (e *noMemoryError) Error() string {
 // Unwrap returns the reason.
 func (e *noMemoryError) Unwrap() error { return e.err }
 
-// errReturned means that dequeue returned something else than a packet, or enqueue left a broken list.
+// errReturned means that dequeue returned something else than a packet, or enqueue left a broken
+// list.
 var errReturned = errors.New("the discipline does not own this packet")
 
-// newDriver checks that the discipline can be registered (bpf_qdisc_init_member, bpf_qdisc_validate, register_qdisc) and
-// its programs run.
+// newDriver checks that the discipline can be registered (bpf_qdisc_init_member,
+// bpf_qdisc_validate, register_qdisc) and its programs run.
 func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result) (*driver, error) {
 	var ops *loader.LinkedStructOps
 	for _, s := range m.Linked().StructOps {

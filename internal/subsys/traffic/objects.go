@@ -12,8 +12,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
-// Numbers of the kernel's that a Qdisc and an sk_buff contain: TCQ_F_ONETXQUEUE, TC_H_ROOT, the handle 8001: that the
-// kernel assigns first, and the bytes before and after a packet's data.
+// Numbers of the kernel's that a Qdisc and an sk_buff contain: TCQ_F_ONETXQUEUE, TC_H_ROOT, the
+// handle 8001: that the kernel assigns first, and the bytes before and after a packet's data.
 const (
 	oneTxQueue  = 0x10
 	parentRoot  = 0xffffffff
@@ -66,7 +66,8 @@ func (d *driver) furnish() error {
 	return k.Err()
 }
 
-// fields are the paths of the numbers that programs and the kernel share, with alternatives by architecture.
+// fields are the paths of the numbers that programs and the kernel share, with alternatives by
+// architecture.
 var fields = [qdisc.Fields][]string{
 	qdisc.FieldQlen: {"q.qlen"}, qdisc.FieldLimit: {"limit"}, qdisc.FieldBacklog: {"qstats.backlog"}, qdisc.FieldDrops: {"qstats.drops"},
 	qdisc.FieldRequeues: {"qstats.requeues"}, qdisc.FieldOverlimits: {"qstats.overlimits"},
@@ -101,8 +102,8 @@ func (d *driver) Store(f qdisc.Field, v uint64) {
 	}
 }
 
-// Make creates the sk_buff of a packet as a device's queue gets it: its data begins with the Ethernet header, its control
-// block has the length (qdisc_pkt_len_init), and no socket owns it.
+// Make creates the sk_buff of a packet as a device's queue gets it: its data begins with the
+// Ethernet header, its control block has the length (qdisc_pkt_len_init), and no socket owns it.
 func (d *driver) Make(p *qdisc.Packet) error {
 	frame := p.Flow.Frame
 	if frame == nil {
@@ -179,8 +180,8 @@ func (d *driver) Free(p *qdisc.Packet) {
 	d.m.Memory().Free(s.o.Region())
 }
 
-// flowFrame makes the headers of a flow's packets: UDP over IPv4 from 192.0.2.1, to an address and ports that follow from
-// the flow's name.
+// flowFrame makes the headers of a flow's packets: UDP over IPv4 from 192.0.2.1, to an address and
+// ports that follow from the flow's name.
 func flowFrame(f *qdisc.Flow) []byte {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(f.Name))

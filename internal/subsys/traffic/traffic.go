@@ -19,7 +19,8 @@ import (
 type Spec struct {
 	// Ops is the struct_ops variable of the discipline; "" means the only one of the object.
 	Ops string
-	// Config has the device, its link and the flows. Base and ResetTwice are those of the machine and its release.
+	// Config has the device, its link and the flows. Base and ResetTwice are those of the machine
+	// and its release.
 	qdisc.Config
 }
 
@@ -30,8 +31,8 @@ type Result struct {
 	Ops, Name string
 	// Rate is that of the link in bits per second.
 	Rate uint64
-	// Status is [machine.StatusOK] also if packets were lost or leaked. Err says why there was no traffic, or why it stops
-	// early.
+	// Status is [machine.StatusOK] also if packets were lost or leaked. Err says why there was no
+	// traffic, or why it stops early.
 	Status machine.Status
 	Err    error
 	// Fault is the run of a program that ended with a fault, and FaultOp its operation.
@@ -58,7 +59,8 @@ func Disciplines(obj *loader.Object) (names []string) {
 	return names
 }
 
-// Program returns a program of the discipline, the one that stands for it where one is needed: its first member.
+// Program returns a program of the discipline, the one that stands for it where one is needed: its
+// first member.
 func Program(obj *loader.Object, ops string) string {
 	for _, m := range obj.Maps {
 		if m.StructOps == nil || m.Name != ops {
@@ -90,8 +92,8 @@ func (e *NoDisciplineError) Error() string {
 	return fmt.Sprintf("the object has no queueing discipline %s (available: %s)", e.Ops, strings.Join(e.Have, ", "))
 }
 
-// Choose returns the name of the object's discipline: ops, or the only one if ops is "". The error is a
-// [*NoDisciplineError].
+// Choose returns the name of the object's discipline: ops, or the only one if ops is "". The error
+// is a [*NoDisciplineError].
 func Choose(obj *loader.Object, ops string) (string, error) {
 	have := Disciplines(obj)
 	if ops == "" && len(have) == 1 {
@@ -105,7 +107,8 @@ func Choose(obj *loader.Object, ops string) (string, error) {
 	return "", &NoDisciplineError{ops, have}
 }
 
-// RefusedError means that the kernel does not register the discipline, or does not put it on a device.
+// RefusedError means that the kernel does not register the discipline, or does not put it on a
+// device.
 type RefusedError struct {
 	Ops string
 	Err error
@@ -119,9 +122,9 @@ func (e *RefusedError) Error() string {
 // Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Run lets packets pass through a discipline on a machine, which must have been created with [machine.Config.Traffic]. A
-// discipline that cannot be loaded, or whose program is stopped, is a Result with a status; the error is that of ctx, or
-// of a Spec that makes no sense.
+// Run lets packets pass through a discipline on a machine, which must have been created with
+// [machine.Config.Traffic]. A discipline that cannot be loaded, or whose program is stopped, is a
+// Result with a status; the error is that of ctx, or of a Spec that makes no sense.
 func Run(ctx context.Context, m *machine.Machine, spec Spec) (*Result, error) {
 	name, err := Choose(m.Linked().Object, spec.Ops)
 	if err != nil {
@@ -189,8 +192,8 @@ func (d *driver) run(ctx context.Context, sim *qdisc.Sim, cfg qdisc.Config) (*Re
 	return d.res, nil
 }
 
-// Default returns the traffic of runs where none is described: at a link of 10 Mbit/s a flow of large packets that needs
-// twice as much, one of small packets that needs little, and a burst.
+// Default returns the traffic of runs where none is described: at a link of 10 Mbit/s a flow of
+// large packets that needs twice as much, one of small packets that needs little, and a burst.
 func Default() Spec {
 	const ms = time.Millisecond
 	return Spec{Config: qdisc.Config{

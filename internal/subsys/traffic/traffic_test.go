@@ -79,7 +79,8 @@ func TestTheSameTrafficTwice(t *testing.T) {
 	}
 }
 
-// TestObjectsReleaseWhatTheyOwn: packets in objects of a list that was dropped as a whole are freed too, by reset.
+// TestObjectsReleaseWhatTheyOwn: packets in objects of a list that was dropped as a whole are freed
+// too, by reset.
 func TestObjectsReleaseWhatTheyOwn(t *testing.T) {
 	m := on(t, "qdiscfifo", kernel72, machine.Config{Traffic: true}, map[string]string{"drain": "false"})
 	spec := Default()

@@ -1,8 +1,9 @@
 // Package bpfprobe lets tests check whether bpf(2) of the running kernel can be used.
 //
-// It loads one trivial program in a process of its own, with a time limit. A kernel can stop answering
-// bpf(2): too many programs freed at once have been seen to lock up its JIT allocator (Linux 6.18), and
-// a process that calls it then can be neither stopped nor waited for. The test's own process never makes that call first.
+// It loads one trivial program in a process of its own, with a time limit. A kernel can stop
+// answering bpf(2): too many programs freed at once have been seen to lock up its JIT allocator
+// (Linux 6.18), and a process that calls it then can be neither stopped nor waited for. The test's
+// own process never makes that call first.
 package bpfprobe
 
 import (
@@ -14,7 +15,8 @@ import (
 	"time"
 )
 
-// envProbe makes a test binary that imports this package run the probe and exit before its tests start.
+// envProbe makes a test binary that imports this package run the probe and exit before its tests
+// start.
 const envProbe = "BPFRUN_BPF_PROBE"
 
 // patience is how long the kernel may take to load one instruction and an exit.

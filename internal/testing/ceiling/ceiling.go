@@ -1,5 +1,5 @@
-// Package ceiling bounds the memory that a piece of work allocates, for fuzz tests of parsers: input of a few bytes must not make
-// the parser allocate gigabytes, even if they are freed again.
+// Package ceiling bounds the memory that a piece of work allocates, for fuzz tests of parsers:
+// input of a few bytes must not make the parser allocate gigabytes, even if they are freed again.
 package ceiling
 
 import (
@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Limit sets the process's soft memory limit, in bytes, for the rest of a fuzz test, so that a leak slows the test down before the machine runs out of
-// memory. A lower GOMEMLIMIT in the environment wins.
+// Limit sets the process's soft memory limit, in bytes, for the rest of a fuzz test, so that a leak
+// slows the test down before the machine runs out of memory. A lower GOMEMLIMIT in the environment
+// wins.
 func Limit(t testing.TB, bytes int64) {
 	t.Helper()
 	before := debug.SetMemoryLimit(-1)

@@ -1,5 +1,5 @@
-// Package mutate puts faults into copies of source files, to measure whether tests notice them. The sources are not modified: the go
-// command reads the changed copy through -overlay.
+// Package mutate puts faults into copies of source files, to measure whether tests notice them. The
+// sources are not modified: the go command reads the changed copy through -overlay.
 package mutate
 
 import (
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Fault is one change in a file, named relative to the module's root: the first occurrence of Old after the anchor becomes New. Without an anchor, Old
-// must occur exactly once.
+// Fault is one change in a file, named relative to the module's root: the first occurrence of Old
+// after the anchor becomes New. Without an anchor, Old must occur exactly once.
 type Fault struct {
 	Name, File, Anchor, Old, New string
 }
@@ -44,7 +44,8 @@ func (f *Fault) Apply(src string) (string, error) {
 	return src[:at] + f.New + src[at+len(f.Old):], nil
 }
 
-// Overlay writes the changed file and the JSON file for go build -overlay to dir, and returns the path of the latter.
+// Overlay writes the changed file and the JSON file for go build -overlay to dir, and returns the
+// path of the latter.
 func (f *Fault) Overlay(root, dir string) (string, error) {
 	path := filepath.Join(root, filepath.FromSlash(f.File))
 	src, err := os.ReadFile(path)

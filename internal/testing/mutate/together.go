@@ -18,13 +18,15 @@ import (
 const (
 	// EnvFault is the number of the active fault, counted from 1; unset means none.
 	EnvFault = "BPFRUN_FAULT"
-	// EnvReached is a directory in which a run creates a file, named by number, for every fault whose function it called.
+	// EnvReached is a directory in which a run creates a file, named by number, for every fault
+	// whose function it called.
 	EnvReached = "BPFRUN_FAULTS_REACHED"
 )
 
-// Together writes sources that contain all faults, of which the environment activates one: each function with a fault gets a faulty copy, which it
-// calls instead of running its own body. One build thus serves all faults. It returns the path of the JSON file for go build -overlay, and the indexes
-// of faults left out because they are not inside a function.
+// Together writes sources that contain all faults, of which the environment activates one: each
+// function with a fault gets a faulty copy, which it calls instead of running its own body. One
+// build thus serves all faults. It returns the path of the JSON file for go build -overlay, and the
+// indexes of faults left out because they are not inside a function.
 func Together(root, dir string, faults []Fault) (overlay string, left []int, err error) {
 	replace := map[string]string{}
 	byFile := map[string][]int{}
@@ -157,7 +159,8 @@ func enclosing(tokens *token.FileSet, file *ast.File, off int) *ast.FuncDecl {
 	return nil
 }
 
-// forward returns the statement with which a function passes its arguments to another, and the edits that name unnamed ones.
+// forward returns the statement with which a function passes its arguments to another, and the
+// edits that name unnamed ones.
 func forward(tokens *token.FileSet, fn *ast.FuncDecl, to string) (call string, naming []edit) {
 	unnamed := 0
 	names := func(list *ast.FieldList) (all []string) {

@@ -1,4 +1,5 @@
-// Package randcall makes random bpf(2) calls for tests: calls that would succeed, with some of their fields replaced by values that mean something elsewhere.
+// Package randcall makes random bpf(2) calls for tests: calls that would succeed, with some of
+// their fields replaced by values that mean something elsewhere.
 package randcall
 
 import (

@@ -1,4 +1,5 @@
-// Package rewrite defines the flag with which tests rewrite their expected output: golden files, generated documentation, transcripts.
+// Package rewrite defines the flag with which tests rewrite their expected output: golden files,
+// generated documentation, transcripts.
 //
 //	go test ./internal/scenario -update
 //	make update                 in every package that has something to rewrite

@@ -1,4 +1,5 @@
-// Package snaptest checks that restoring a snapshot brings back every field of a state. It is for tests only.
+// Package snaptest checks that restoring a snapshot brings back every field of a state. It is for
+// tests only.
 package snaptest
 
 import (
@@ -73,8 +74,9 @@ func UndoMap[K comparable, V any](p *undo.Map[K, V], key func(n int) K, value V)
 	return Field{func(n int) { p.Set(key(n), value) }, func() any { return maps.Collect(p.All()) }}
 }
 
-// Check fills all fields of a state, takes a snapshot, changes the fields, restores and compares, twice. state is a pointer to a struct. A field without
-// a row fails the test unless its tag snapshot gives the reason: "fixed" never changes, "part" has a snapshot of its own.
+// Check fills all fields of a state, takes a snapshot, changes the fields, restores and compares,
+// twice. state is a pointer to a struct. A field without a row fails the test unless its tag
+// snapshot gives the reason: "fixed" never changes, "part" has a snapshot of its own.
 func Check(t *testing.T, state any, rows map[string]Field, snapshot func() (restore func())) {
 	t.Helper()
 	typ := reflect.TypeOf(state).Elem()

@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 )
 
-// Decompressing a kernel's types takes longer than most tests. What one test binary has unpacked, the
-// next ones read: entries are found by the content of the compressed file, so that they are never stale.
+// Decompressing a kernel's types takes longer than most tests. What one test binary has unpacked,
+// the next ones read: entries are found by the content of the compressed file, so that they are
+// never stale.
 var cache = btffile.NewCache(filepath.Join(os.TempDir(), "bpfrun-test-btf"), 64<<20)
 
 var loaded sync.Map // of path: func() (*btf.Spec, error)

@@ -1,9 +1,10 @@
-// Package bpfattr contains union bpf_attr, the argument of bpf(2): where the fields of each command are, of which type,
-// and since which release (parts_gen.go, generated from the BTF of Linux 7.2).
+// Package bpfattr contains union bpf_attr, the argument of bpf(2): where the fields of each command
+// are, of which type, and since which release (parts_gen.go, generated from the BTF of Linux 7.2).
 //
-// It does not know what the commands do. A view of one of the union's structs ([MapCreate], [LinkCreate], ...) reads
-// fields by name from the copy that a call works on, and writes to the caller's memory those that the kernel writes.
-// A [Part] lists the fields of a struct. Start at [Union] and [Part].
+// It does not know what the commands do. A view of one of the union's structs ([MapCreate],
+// [LinkCreate], ...) reads fields by name from the copy that a call works on, and writes to the
+// caller's memory those that the kernel writes. A [Part] lists the fields of a struct. Start at
+// [Union] and [Part].
 //
 // All simulated kernels are little-endian, whatever the host is.
 package bpfattr
@@ -26,7 +27,8 @@ type Memory interface {
 	Write(addr uint64, b []byte) bool
 }
 
-// Union is the copy of a caller's union that one call works on. Bytes that the caller did not pass are zero.
+// Union is the copy of a caller's union that one call works on. Bytes that the caller did not pass
+// are zero.
 type Union struct {
 	b    [Max]byte
 	addr uint64
@@ -34,7 +36,8 @@ type Union struct {
 	mem  Memory
 }
 
-// New returns the union that begins with raw. The caller has size bytes of it at addr in its memory.
+// New returns the union that begins with raw. The caller has size bytes of it at addr in its
+// memory.
 func New(raw []byte, mem Memory, addr uint64, size int) *Union {
 	u := &Union{addr: addr, size: size, mem: mem}
 	copy(u.b[:], raw)
@@ -62,7 +65,8 @@ func (u *Union) put64(at int, v uint64) bool {
 
 // Field is a field of a struct in the union.
 type Field struct {
-	// Name is the kernel's, as in "link_create.tcx.relative_fd"; structs without a name add nothing.
+	// Name is the kernel's, as in "link_create.tcx.relative_fd"; structs without a name add
+	// nothing.
 	Name string
 	// At and Size are in bytes.
 	At, Size uint16
@@ -98,7 +102,8 @@ type Part[V any] struct {
 	View   func(*Union) V
 }
 
-// Only returns the part with some of its fields: commands that share a struct do not know all of it.
+// Only returns the part with some of its fields: commands that share a struct do not know all of
+// it.
 func (p Part[V]) Only(names ...string) Part[V] {
 	all := p.Fields
 	p.Fields = nil
@@ -108,8 +113,8 @@ func (p Part[V]) Only(names ...string) Part[V] {
 	return p
 }
 
-// Later returns the part with a field that the command knows only since a later release than the others that share the
-// struct.
+// Later returns the part with a field that the command knows only since a later release than the
+// others that share the struct.
 func (p Part[V]) Later(name string, since uapi.Release) Part[V] {
 	p.Fields = slices.Clone(p.Fields)
 	find(p.Fields, name).Since = since

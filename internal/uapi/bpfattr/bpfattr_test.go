@@ -144,7 +144,8 @@ func TestZeroFrom(t *testing.T) {
 	assert.True(t, u.ZeroFrom(Max))
 }
 
-// TestWhatACommandKnowsOfAStruct: only the named fields count, and one of them may come later than in the struct.
+// TestWhatACommandKnowsOfAStruct: only the named fields count, and one of them may come later than
+// in the struct.
 func TestWhatACommandKnowsOfAStruct(t *testing.T) {
 	old, newer := uapi.R(5, 13), uapi.R(5, 14)
 	p := ElemPart.Only("map_fd", "key", "flags").Later("flags", newer)

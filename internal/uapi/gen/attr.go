@@ -28,8 +28,8 @@ var anonymous = map[string]struct{ name, what string }{
 	"btf":       {"BtfLoad", "BPF_BTF_LOAD"},
 }
 
-// fieldSince lists the releases that brought fields, or all fields of a struct, which BTF does not say. A test compares
-// this column with the BTF of four kernels.
+// fieldSince lists the releases that brought fields, or all fields of a struct, which BTF does not
+// say. A test compares this column with the BTF of four kernels.
 var fieldSince = []struct {
 	name         string
 	major, minor int
@@ -109,10 +109,12 @@ var written = []string{
 	"task_fd_query.probe_addr",
 }
 
-// optional are those that commands write only if the caller's union is long enough: it may be older than they are.
+// optional are those that commands write only if the caller's union is long enough: it may be older
+// than they are.
 var optional = []string{"log_true_size", "query.revision", "btf_log_true_size"}
 
-// enumTypes are the types of fields that hold an enumeration's number, which the kernel declares as __u32.
+// enumTypes are the types of fields that hold an enumeration's number, which the kernel declares as
+// __u32.
 var enumTypes = map[string]string{
 	"map_type": "uapi.MapType", "prog_type": "uapi.ProgType", "attach_type": "uapi.AttachType", "expected_attach_type": "uapi.AttachType",
 }
@@ -127,7 +129,8 @@ type attrPart struct {
 	inner  []*attrPart
 }
 
-// attrField is a number, or an array of characters. Its name is the kernel's, with the structs that it is in.
+// attrField is a number, or an array of characters. Its name is the kernel's, with the structs that
+// it is in.
 type attrField struct {
 	name     string
 	at, size uint32
@@ -172,8 +175,8 @@ func attrParts(spec *btf.Spec) ([]*attrPart, uint32, error) {
 	return out, union.Size, nil
 }
 
-// add adds the members of a struct or union that begins at an offset. Without a name, they are members of what is
-// around it.
+// add adds the members of a struct or union that begins at an offset. Without a name, they are
+// members of what is around it.
 func (p *attrPart) add(spec *btf.Spec, id btf.ID, at uint32) error {
 	t := spec.SkipMods(id)
 	if t == nil || !t.Kind.IsComposite() {
@@ -215,7 +218,8 @@ func (p *attrPart) add(spec *btf.Spec, id btf.ID, at uint32) error {
 	return nil
 }
 
-// goType returns the type as which a field is read. Descriptors are signed, as they are in the kernel once it uses them.
+// goType returns the type as which a field is read. Descriptors are signed, as they are in the
+// kernel once it uses them.
 func (f attrField) goType() string {
 	short := f.name[strings.LastIndexByte(f.name, '.')+1:]
 	switch {
@@ -243,7 +247,8 @@ func (f attrField) since() (major, minor int) {
 	return major, minor
 }
 
-// checkSince reports fields that the oldest kernel lacks and that have no release, and releases of no field.
+// checkSince reports fields that the oldest kernel lacks and that have no release, and releases of
+// no field.
 func checkSince(parts, old []*attrPart) error {
 	var had, has []attrField
 	for _, p := range old {

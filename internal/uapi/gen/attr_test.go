@@ -30,8 +30,8 @@ func kernels(t *testing.T) map[uapi.Release]*btf.Spec {
 	return out
 }
 
-// TestFieldsCameWithTheirReleases: a kernel's BTF has exactly the fields that the column says its release has, and its
-// union is as long as follows from them.
+// TestFieldsCameWithTheirReleases: a kernel's BTF has exactly the fields that the column says its
+// release has, and its union is as long as follows from them.
 func TestFieldsCameWithTheirReleases(t *testing.T) {
 	all := fieldsOf(t, kernels(t)[uapi.R(7, 2)])
 	for release, spec := range kernels(t) {
@@ -135,7 +135,8 @@ func mustSpec(t *testing.T, b *btf.Builder) *btf.Spec {
 	return s
 }
 
-// TestNestedStructs: fields of structs without a name belong to what is around them, at their offset in it.
+// TestNestedStructs: fields of structs without a name belong to what is around them, at their
+// offset in it.
 func TestNestedStructs(t *testing.T) {
 	s := union(t, func(b *btf.Builder, u32 btf.ID) []btf.Member {
 		pair := b.Add(btf.Type{Kind: btf.KindStruct, Size: 8, Members: []btf.Member{{Name: "a_fd", Type: u32}, {Name: "attach_type", Type: u32, BitOffset: 32}}})

@@ -11,7 +11,8 @@ import (
 // infoFile is the file with the fields of what BPF_OBJ_GET_INFO_BY_FD returns.
 const infoFile = "bpfinfo/fields_gen.go"
 
-// infos are the structs of BPF_OBJ_GET_INFO_BY_FD, and what the names of their fields begin with here.
+// infos are the structs of BPF_OBJ_GET_INFO_BY_FD, and what the names of their fields begin with
+// here.
 var infos = []struct{ kernel, name string }{
 	{"bpf_prog_info", "Prog"}, {"bpf_map_info", "Map"}, {"bpf_btf_info", "Btf"}, {"bpf_link_info", "Link"}, {"bpf_token_info", "Token"},
 }

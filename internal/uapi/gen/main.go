@@ -1,6 +1,8 @@
-// Command gen writes the enumerations of the BPF interface into package uapi (helpers into funcid_gen.go, all others
-// into enums_gen.go), the structs of union bpf_attr into internal/uapi/bpfattr, and those of BPF_OBJ_GET_INFO_BY_FD into
-// internal/uapi/bpfinfo. Numbers and offsets come from the BTF of the newest kernel in testdata, and names follow from the kernel's.
+// Command gen writes the enumerations of the BPF interface into package uapi (helpers into
+// funcid_gen.go, all others into enums_gen.go), the structs of union bpf_attr into
+// internal/uapi/bpfattr, and those of BPF_OBJ_GET_INFO_BY_FD into internal/uapi/bpfinfo. Numbers
+// and offsets come from the BTF of the newest kernel in testdata, and names follow from the
+// kernel's.
 //
 //	go generate ./internal/uapi
 package main
@@ -62,7 +64,8 @@ var enums = []enum{
 // capitals are the words that stay in capitals.
 var capitals = []string{"XDP", "LSM", "LRU", "LPM"}
 
-// goName returns a kernel's name word by word: GET_SMP_PROCESSOR_ID becomes GetSmpProcessorId, tcx.ifindex TcxIfindex.
+// goName returns a kernel's name word by word: GET_SMP_PROCESSOR_ID becomes GetSmpProcessorId,
+// tcx.ifindex TcxIfindex.
 func goName(name string) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(strings.ToUpper(name), func(r rune) bool { return r == '_' || r == '.' }) {
@@ -97,7 +100,8 @@ func (e *enum) find(spec *btf.Spec) (*btf.Type, bool) {
 	return nil, false
 }
 
-// members returns the enumerators of e in the order of their numbers, one for each number: the first name that is not a deprecated one.
+// members returns the enumerators of e in the order of their numbers, one for each number: the
+// first name that is not a deprecated one.
 func (e *enum) members(spec *btf.Spec) ([]member, error) {
 	t, ok := e.find(spec)
 	if !ok {
@@ -124,7 +128,8 @@ func (e *enum) members(spec *btf.Spec) ([]member, error) {
 // files are the files with enumerations, by their name in package uapi.
 var files = map[string][]enum{"enums_gen.go": enums, "funcid_gen.go": helpers}
 
-// generate returns the contents of every generated file by name. root is the repository's directory.
+// generate returns the contents of every generated file by name. root is the repository's
+// directory.
 func generate(root string) (map[string][]byte, error) {
 	spec, err := btffile.Load(filepath.Join(root, "testdata", "btf", newest), nil)
 	if err != nil {

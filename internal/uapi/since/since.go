@@ -1,14 +1,16 @@
-// Package since has one row for each rule that a release of Linux changed: the verifier's, those of bpf(2) and its
-// objects, and those of helpers and kernel objects at run time.
+// Package since has one row for each rule that a release of Linux changed: the verifier's, those of
+// bpf(2) and its objects, and those of helpers and kernel objects at run time.
 //
 // It does not implement the rules. Code that applies one asks for it by name, never for a release:
 //
 //	if u.has(since.LazyGlobals) { ... }
 //
-// Start from [Rule] and [Version.Has]. What a release added as a name of its own (commands, program types, helpers,
-// kfuncs, hooks) has its release in the table of those names instead: progtype, helpers/proto, bpfsys.
+// Start from [Rule] and [Version.Has]. What a release added as a name of its own (commands, program
+// types, helpers, kfuncs, hooks) has its release in the table of those names instead: progtype,
+// helpers/proto, bpfsys.
 //
-// To add a rule, write its row in rows_AREA.go and run go test ./internal/uapi/since -update, which makes its constant.
+// To add a rule, write its row in rows_AREA.go and run go test ./internal/uapi/since -update, which
+// makes its constant.
 package since
 
 import (
@@ -24,7 +26,8 @@ type Release = uapi.Release
 // R makes a Release: R(6, 18) is 6.18.y.
 func R(major, minor int) Release { return uapi.R(major, minor) }
 
-// Oldest is the oldest release whose verifier is known. Programs for older ones get structural checks only.
+// Oldest is the oldest release whose verifier is known. Programs for older ones get structural
+// checks only.
 const Oldest = v5_10
 
 // Verified reports whether the release's verifier is known.
@@ -49,8 +52,8 @@ type Row struct {
 	What string
 }
 
-// Update is a stable release that has a rule from a patch level on; 0 means the whole line as maintained today, or that
-// the patch level is unknown.
+// Update is a stable release that has a rule from a patch level on; 0 means the whole line as
+// maintained today, or that the patch level is unknown.
 type Update struct {
 	Release Release
 	Patch   int
@@ -179,7 +182,8 @@ func (v Version) Rules() *Set {
 // Has reports whether the rule is in the set.
 func (s *Set) Has(r Rule) bool { return s[r] }
 
-// Without returns a copy of the set in which one rule is turned around: measurements of what a rule changes use it.
+// Without returns a copy of the set in which one rule is turned around: measurements of what a rule
+// changes use it.
 func (s *Set) Without(r Rule) *Set {
 	c := *s
 	c[r] = !c[r]
@@ -225,7 +229,8 @@ func Releases() []Release {
 	return out
 }
 
-// Updates returns the patch levels of a release at which a rule of the verifier was added by an update, ascending.
+// Updates returns the patch levels of a release at which a rule of the verifier was added by an
+// update, ascending.
 func Updates(r Release) []int {
 	var out []int
 	for _, rule := range All() {

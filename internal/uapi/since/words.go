@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Kernels names the kernels that have a rule: "Linux 6.3 and later (and 6.1 from 6.1.192 on)". Messages take releases
-// from here, so that they say what verdicts do.
+// Kernels names the kernels that have a rule: "Linux 6.3 and later (and 6.1 from 6.1.192 on)".
+// Messages take releases from here, so that they say what verdicts do.
 func (r Rule) Kernels() string {
 	text := fmt.Sprintf("Linux %s and later", r.From())
 	var updates []string

@@ -26,7 +26,8 @@ type view struct {
 // maxScan limits how far the value of a load is followed.
 const maxScan = 4096
 
-// scan follows the value of a load to comparisons. It needs not be exact: a place where values are split that does not matter costs a pass.
+// scan follows the value of a load to comparisons. It needs not be exact: a place where values are
+// split that does not matter costs a pass.
 func (e *explorer) scan(load, constant int) {
 	in := e.p.Insns[load]
 	type step struct {

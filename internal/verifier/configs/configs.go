@@ -1,10 +1,12 @@
-// Package configs verifies a program for all configurations at once: for every value of the constants that user space sets before it loads the program
-// and of the kernel's configuration.
+// Package configs verifies a program for all configurations at once: for every value of the
+// constants that user space sets before it loads the program and of the kernel's configuration.
 //
-// The constants are unknown numbers. If the program is accepted so, it is for every value. If not, the values are split where the program compares them,
-// along the path that was refused, until each part is accepted or refused for sure.
+// The constants are unknown numbers. If the program is accepted so, it is for every value. If not,
+// the values are split where the program compares them, along the path that was refused, until each
+// part is accepted or refused for sure.
 //
-// It knows constants, ranges of their values and where programs compare them; what a verifier does is in package verifier.
+// It knows constants, ranges of their values and where programs compare them; what a verifier does
+// is in package verifier.
 //
 // Start from [Constants] and [Explore].
 package configs
@@ -76,7 +78,8 @@ func (v Values) least() (uint64, bool) {
 type Part struct {
 	Values  map[int]Values
 	Verdict *verifier.Verdict
-	// Seen is the configuration of a refused part that was verified by itself, of the constants that the program reads.
+	// Seen is the configuration of a refused part that was verified by itself, of the constants
+	// that the program reads.
 	Seen map[int]uint64
 }
 
@@ -136,7 +139,8 @@ type place struct {
 	off  uint32
 }
 
-// Explore verifies a program for all values of constants, in at most so many passes (0: [DefaultPasses]). An error is that of [verifier.Verify].
+// Explore verifies a program for all values of constants, in at most so many passes (0:
+// [DefaultPasses]). An error is that of [verifier.Verify].
 func Explore(ctx context.Context, k *verifier.Kernel, p *verifier.Program, constants []Constant, passes int) (*Result, error) {
 	if passes == 0 {
 		passes = DefaultPasses
@@ -201,7 +205,8 @@ func Explore(ctx context.Context, k *verifier.Kernel, p *verifier.Program, const
 	return e.r, nil
 }
 
-// empty reports whether no configuration is in a part: ranges and bits are split apart from each other.
+// empty reports whether no configuration is in a part: ranges and bits are split apart from each
+// other.
 func empty(part map[int]Values) bool {
 	for _, v := range part {
 		if _, ok := v.least(); !ok {
@@ -211,8 +216,9 @@ func empty(part map[int]Values) bool {
 	return false
 }
 
-// reach narrows the instructions that some configuration reaches: for one constant after the other its values are separated wherever it is compared, so
-// that what it decides in two places is decided alike.
+// reach narrows the instructions that some configuration reaches: for one constant after the other
+// its values are separated wherever it is compared, so that what it decides in two places is
+// decided alike.
 func (e *explorer) reach(passes int) error {
 	if e.r.Outcome() != verifier.Accepted {
 		e.r.Reached = nil
@@ -342,7 +348,8 @@ func (e *explorer) verify(part map[int]Values, exactly map[int]uint64) (*verifie
 	return v, err
 }
 
-// splitPath splits the values of a constant at the last comparison on the path to a refusal that does not have one result.
+// splitPath splits the values of a constant at the last comparison on the path to a refusal that
+// does not have one result.
 func (e *explorer) splitPath(part map[int]Values, v *verifier.Verdict) (int, []Values, bool) {
 	for i := len(v.Path) - 1; i >= 0; i-- {
 		for _, c := range e.compares[v.Path[i].Insn] {
@@ -354,7 +361,8 @@ func (e *explorer) splitPath(part map[int]Values, v *verifier.Verdict) (int, []V
 	return 0, nil, false
 }
 
-// halve splits a constant that the program reads: where it is compared, else in the middle of its range.
+// halve splits a constant that the program reads: where it is compared, else in the middle of its
+// range.
 func (e *explorer) halve(part map[int]Values, loaded map[int]bool) (int, []Values, bool) {
 	var read []int
 	for i := range loaded {

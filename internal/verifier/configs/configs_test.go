@@ -129,7 +129,8 @@ func TestCodeThatNoConfigurationReaches(t *testing.T) {
 	assert.NotContains(t, lines, "\telse if (limit >= 100)")
 }
 
-// A part in which no number has both the range and the bits is no configuration: none of 4, 5 and 6 has both low bits.
+// A part in which no number has both the range and the bits is no configuration: none of 4, 5 and 6
+// has both low bits.
 func TestPartsWithoutConfigurationsDoNotCount(t *testing.T) {
 	insns, err := decode.Assemble(`
 	r1 = map_value(0, 0)

@@ -16,8 +16,9 @@ const (
 	maxConstants = 4096
 )
 
-// Constants returns the constants of a linked object that a configuration decides: global variables in .rodata sections, which user space may set, and
-// CONFIG_ values. What static variables and tables of constants contain is part of the program.
+// Constants returns the constants of a linked object that a configuration decides: global variables
+// in .rodata sections, which user space may set, and CONFIG_ values. What static variables and
+// tables of constants contain is part of the program.
 func Constants(l *loader.Linked) []Constant {
 	c := collector{spec: l.Object.BTF, order: l.Object.ByteOrder}
 	if c.spec == nil {
@@ -54,8 +55,8 @@ type collector struct {
 	out   []Constant
 }
 
-// settable reports whether a variable is meant to be set: one that is volatile (in an array its elements), or a single number, as in Rust. Others, such as
-// tables, compilers may have used.
+// settable reports whether a variable is meant to be set: one that is volatile (in an array its
+// elements), or a single number, as in Rust. Others, such as tables, compilers may have used.
 func (c *collector) settable(id btf.ID) bool {
 	for range 32 {
 		t := c.spec.MustType(id)

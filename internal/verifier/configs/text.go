@@ -65,7 +65,8 @@ func (p *Part) SeenText(constants []Constant) string {
 	return strings.Join(out, " ")
 }
 
-// Together returns the constants of refused parts that refuse only with others: each list is one part's.
+// Together returns the constants of refused parts that refuse only with others: each list is one
+// part's.
 func (r *Result) Together() [][]int {
 	var out [][]int
 	for _, p := range r.Parts {

@@ -22,8 +22,8 @@ type Log struct {
 	Messages []string
 	// Errno is the load's error as the loader prints it ("Permission denied", "-EACCES"), or "".
 	Errno string
-	// Steps are the instructions on the path to the end of the log, the last verified one at the end. Paths that the
-	// log contains before that are left out if the log shows where they end.
+	// Steps are the instructions on the path to the end of the log, the last verified one at the
+	// end. Paths that the log contains before that are left out if the log shows where they end.
 	Steps []Step
 	// Processed is the number of instructions in "processed N insns", or -1.
 	Processed int
@@ -36,11 +36,11 @@ type Step struct {
 	Insn int
 	Code uint8  // opcode byte
 	Text string // as the kernel disassembles it
-	// Before and After are the registers and stack as the kernel prints them: before the instruction, all of them or
-	// those changed last; after it, those it changed.
+	// Before and After are the registers and stack as the kernel prints them: before the
+	// instruction, all of them or those changed last; after it, those it changed.
 	Before, After string
-	// Source is the source line printed above it; File and SourceLine are its position if the log contains it (from 6.8
-	// on).
+	// Source is the source line printed above it; File and SourceLine are its position if the log
+	// contains it (from 6.8 on).
 	Source, File string
 	SourceLine   int
 }
@@ -56,7 +56,8 @@ func (l *Log) Last() int {
 // ErrTooLong means that a line, or the log, is longer than any kernel writes.
 var ErrTooLong = errors.New("the log is too long")
 
-// Limits of what is read. The kernel's largest log is 1 GiB, but logs that are kept have at most some megabytes.
+// Limits of what is read. The kernel's largest log is 1 GiB, but logs that are kept have at most
+// some megabytes.
 const (
 	maxLog  = 256 << 20
 	maxLine = 1 << 20
@@ -227,8 +228,9 @@ func (p *parser) loader(n int, text string) bool {
 	return false
 }
 
-// rest parses the verifier's text on a loader's own line: the first line of the log or, with cilium/ebpf's %v, the last
-// ones, separated by colons ("7: (79) r1 = *(u64 *)(r0 +0): R0 invalid mem access 'scalar' (12 line(s) omitted)").
+// rest parses the verifier's text on a loader's own line: the first line of the log or, with
+// cilium/ebpf's %v, the last ones, separated by colons ("7: (79) r1 = *(u64 *)(r0 +0): R0 invalid
+// mem access 'scalar' (12 line(s) omitted)").
 func (p *parser) rest(n int, text string) {
 	omitted := reOmitted.FindStringSubmatch(text)
 	if omitted != nil {
@@ -279,7 +281,8 @@ func (p *parser) cut(n int) {
 	p.source, p.before = Step{}, ""
 }
 
-// back rewinds to the last time the path was at an instruction: the other branch from there follows.
+// back rewinds to the last time the path was at an instruction: the other branch from there
+// follows.
 func (p *parser) back(insn int) {
 	l := p.cur
 	for i := len(l.Steps) - 1; i >= 0; i-- {

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plain is a log of level 2 of a release before 5.18: states stand on lines of their own, numbers are called inv.
+// plain is a log of level 2 of a release before 5.18: states stand on lines of their own, numbers
+// are called inv.
 const plain = `func#0 @0
 0: R1=ctx(id=0,off=0,imm=0) R10=fp0
 0: (61) r2 = *(u32 *)(r1 +0)

@@ -269,7 +269,8 @@ func (c *problem) release(alloc int) []candidate {
 	source := c.place("after", alloc)
 	name := c.name(alloc+1, 0, first(reAssign, source.Source, "it"))
 	code := fmt.Sprintf(how.text, name)
-	// Other paths may meet this one before its end, so the branches on it come first, the last one at first.
+	// Other paths may meet this one before its end, so the branches on it come first, the last one
+	// at first.
 	call := fmt.Sprintf("r1 = r%d\nr2 = 0\ncall %d", keep, how.id)
 	bodies := [][]insn{assembled(call)}
 	if r0 := c.spare(start, keep); r0 >= 0 { // where the result is set already

@@ -22,8 +22,9 @@ func (w *work) copied() *work {
 	return &work{&p, w.origin}
 }
 
-// inserted returns the program with code before an instruction. in tells which jumps to that instruction go to the code (nil: all), and skip is how many
-// instructions of the code they leave out.
+// inserted returns the program with code before an instruction. in tells which jumps to that
+// instruction go to the code (nil: all), and skip is how many instructions of the code they leave
+// out.
 func (w *work) inserted(at int, code []insn, in func(from int) bool, skip int) *work {
 	n := len(code)
 	if at < 0 || at > len(w.p.Insns) {

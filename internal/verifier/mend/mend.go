@@ -1,5 +1,5 @@
-// Package mend finds changes with which a refused program loads: the check that is missing, and where. A change is made to the program's instructions and
-// verified before it is suggested.
+// Package mend finds changes with which a refused program loads: the check that is missing, and
+// where. A change is made to the program's instructions and verified before it is suggested.
 //
 // It knows which changes answer which refusal; whether they do is what package verifier says.
 //
@@ -68,7 +68,8 @@ type Names func(insn int, place string) string
 // maxChanges limits how many refusals one after the other are mended.
 const maxChanges = 4
 
-// Suggest returns changes with which a program gets past a refusal, nil if none is known. names may be nil.
+// Suggest returns changes with which a program gets past a refusal, nil if none is known. names may
+// be nil.
 func Suggest(ctx context.Context, k *verifier.Kernel, p *verifier.Program, v *verifier.Verdict, names Names) (*Suggestion, error) {
 	if v.Outcome != verifier.Refused || v.Insn < 0 || v.Errno == uapi.E2BIG {
 		return nil, nil
@@ -126,11 +127,13 @@ type problem struct {
 type candidate struct {
 	next   *work
 	change Change
-	// whole: it is right only if the program loads with it; elsewhere it would be in the way of later code.
+	// whole: it is right only if the program loads with it; elsewhere it would be in the way of
+	// later code.
 	whole bool
 }
 
-// best returns the first change that the program loads with, else the first that gets past the refusal.
+// best returns the first change that the program loads with, else the first that gets past the
+// refusal.
 func (c *problem) best(ctx context.Context, k *verifier.Kernel) (*work, Change, *verifier.Verdict, error) {
 	var further *candidate
 	var left *verifier.Verdict
@@ -139,7 +142,8 @@ func (c *problem) best(ctx context.Context, k *verifier.Kernel) (*work, Change, 
 		if err != nil {
 			return nil, Change{}, nil, err
 		}
-		// A refusal of the inserted code, or of a register that it used, says nothing about the source.
+		// A refusal of the inserted code, or of a register that it used, says nothing about the
+		// source.
 		switch {
 		case v.Outcome == verifier.Accepted:
 			return x.next, x.change, v, nil

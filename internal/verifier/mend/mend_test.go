@@ -108,7 +108,8 @@ out:	r0 = 0
 	}
 }
 
-// Code that is inserted anywhere and does nothing changes no verdict: jumps, calls and references still lead where they led.
+// Code that is inserted anywhere and does nothing changes no verdict: jumps, calls and references
+// still lead where they led.
 func TestInsertedCodeMovesNothingElse(t *testing.T) {
 	for _, object := range []string{"subprog.o", "callbacks.o", "refused.o", "globals.o"} {
 		obj, err := loader.Open("../../../testdata/objects/clang-14/" + object)

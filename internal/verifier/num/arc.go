@@ -2,11 +2,12 @@ package num
 
 import "golang.org/x/exp/constraints"
 
-// arc is a range on the circle of the numbers of a width: size+1 numbers from base on, past the greatest number if need
-// be (struct cnum64 and cnum32 of the kernel). The range of all numbers has base 0.
+// arc is a range on the circle of the numbers of a width: size+1 numbers from base on, past the
+// greatest number if need be (struct cnum64 and cnum32 of the kernel). The range of all numbers has
+// base 0.
 //
-// One arc is both the signed and the unsigned range. Where it crosses the border between the greatest and the least
-// number of a view, that view is unbounded.
+// One arc is both the signed and the unsigned range. Where it crosses the border between the
+// greatest and the least number of a view, that view is unbounded.
 type arc[T constraints.Unsigned] struct{ base, size T }
 
 // noArc is the arc of no number, which contradictory knowledge yields.
@@ -25,14 +26,16 @@ func (a arc[T]) canonical() arc[T] {
 	return a
 }
 
-// signBit is the sign bit of the width: the least signed number, whose predecessor is the greatest one.
+// signBit is the sign bit of the width: the least signed number, whose predecessor is the greatest
+// one.
 func signBit[T constraints.Unsigned]() T { return ^T(0)>>1 + 1 }
 
 func (a arc[T]) empty() bool { return a == noArc[T]() }
 func (a arc[T]) full() bool  { return a.size == ^T(0) && a.base == 0 }
 func (a arc[T]) last() T     { return a.base + a.size }
 
-// wraps reports whether the arc continues with 0 after the greatest unsigned number. The empty arc counts as wrapping.
+// wraps reports whether the arc continues with 0 after the greatest unsigned number. The empty arc
+// counts as wrapping.
 func (a arc[T]) wraps() bool { return a.last() < a.base }
 
 func (a arc[T]) has(v T) bool { return !a.empty() && v-a.base <= a.size }
@@ -44,7 +47,8 @@ func (a arc[T]) unsigned() (lo, hi T) {
 	return a.base, a.last()
 }
 
-// signed returns the signed range in two's complement. That of the empty arc is from -2 to -1, as the kernel computes it.
+// signed returns the signed range in two's complement. That of the empty arc is from -2 to -1, as
+// the kernel computes it.
 func (a arc[T]) signed() (lo, hi T) {
 	s := signBit[T]()
 	if a.has(s-1) && a.has(s) {
@@ -121,7 +125,8 @@ func lowHalves(a arc[uint64]) arc[uint32] {
 	return arc[uint32]{uint32(a.base), uint32(a.size)}
 }
 
-// withLow narrows a to begin and end with numbers whose low half is in low (cnum64_cnum32_intersect).
+// withLow narrows a to begin and end with numbers whose low half is in low
+// (cnum64_cnum32_intersect).
 func withLow(a arc[uint64], low arc[uint32]) arc[uint64] {
 	if a.empty() || low.empty() {
 		return noArc[uint64]()
@@ -130,7 +135,8 @@ func withLow(a arc[uint64], low arc[uint32]) arc[uint64] {
 	low.base -= uint32(a.base)
 	end := uint32(a.size) // the low half of the last number
 	if low.wraps() {
-		// The first number is right; so is the last one unless it is behind the one piece and before the other.
+		// The first number is right; so is the last one unless it is behind the one piece and
+		// before the other.
 		if to := low.last(); end > to && end < low.base {
 			a.size -= uint64(end - to)
 		}

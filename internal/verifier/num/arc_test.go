@@ -26,7 +26,8 @@ func arcs8(r *rand.Rand) arc[uint8] {
 	return arc[uint8]{uint8(r.Uint32()), uint8(r.Uint32())}.canonical()
 }
 
-// Every 8-bit arc has size+1 numbers, its views are the least ranges around them, and its opposite has their opposites.
+// Every 8-bit arc has size+1 numbers, its views are the least ranges around them, and its opposite
+// has their opposites.
 func TestArcsHaveTheirNumbers(t *testing.T) {
 	for base := range 256 {
 		for size := range 256 {
@@ -51,7 +52,8 @@ func TestArcsHaveTheirNumbers(t *testing.T) {
 	}
 }
 
-// Intersections, sums and subsets of arcs are those of their numbers; two pieces of an intersection are one of its sides.
+// Intersections, sums and subsets of arcs are those of their numbers; two pieces of an intersection
+// are one of its sides.
 func TestArcsComputeWithTheirNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 10_000 {
@@ -84,7 +86,8 @@ func TestArcsComputeWithTheirNumbers(t *testing.T) {
 	}
 }
 
-// The numbers with a right low half stay, and where the low halves are one piece both ends of the result have right ones.
+// The numbers with a right low half stay, and where the low halves are one piece both ends of the
+// result have right ones.
 func TestLowHalvesNarrowArcs(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	low := func() uint32 { return uint32(interesting(r)) }

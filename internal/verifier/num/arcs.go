@@ -2,9 +2,9 @@ package num
 
 import "math/bits"
 
-// This file has the rules of releases whose ranges are arcs (since.CircularRanges). Bounds keeps the four views, which
-// say everything about most arcs, and in wide and narrow the arcs of which they do not: those that cross the borders of
-// both views, and the empty one.
+// This file has the rules of releases whose ranges are arcs (since.CircularRanges). Bounds keeps
+// the four views, which say everything about most arcs, and in wide and narrow the arcs of which
+// they do not: those that cross the borders of both views, and the empty one.
 
 // arc64 is the 64-bit range.
 func (b *Bounds) arc64() arc[uint64] {
@@ -79,8 +79,8 @@ func (a *arcs) known(v uint64) { *a = arcs{Const(v), arc[uint64]{v, 0}, arc[uint
 // fromBits32 narrows the 32-bit range by the known bits.
 func (a *arcs) fromBits32() { a.low = a.low.and(bitsArc(uint32(a.bits.Value), uint32(a.bits.Mask))) }
 
-// fromBits narrows both ranges by the known bits, and finds the only number of the range that has them
-// (__update_reg64_bounds).
+// fromBits narrows both ranges by the known bits, and finds the only number of the range that has
+// them (__update_reg64_bounds).
 func (a *arcs) fromBits() {
 	a.fromBits32()
 	a.wide = a.wide.and(bitsArc(a.bits.Value, a.bits.Mask))
@@ -96,7 +96,8 @@ func (a *arcs) fromBits() {
 	}
 }
 
-// After returns the least number after v that has the bits of t, or the greatest one that has them if there is none.
+// After returns the least number after v that has the bits of t, or the greatest one that has them
+// if there is none.
 func (t Tnum) After(v uint64) uint64 {
 	switch {
 	case v >= t.Value|t.Mask:
@@ -104,9 +105,11 @@ func (t Tnum) After(v uint64) uint64 {
 	case v < t.Value:
 		return t.Value
 	}
-	// The numbers are sums of Value and of parts of Mask: find the least part that is greater than the difference.
+	// The numbers are sums of Value and of parts of Mask: find the least part that is greater than
+	// the difference.
 	d := v - t.Value
-	// A bit that no part has is reached by none of the lower ones: take the next higher part instead.
+	// A bit that no part has is reached by none of the lower ones: take the next higher part
+	// instead.
 	low := uint64(1)<<bits.Len64(d&^t.Mask) - 1
 	return t.Value + ((d|low|^t.Mask)+1)&t.Mask
 }
@@ -199,8 +202,8 @@ func (b *Bounds) bitopArcs(c *Bounds, t Tnum, lim limits) {
 	b.setArc64(arcFrom(lim(t.Value, t.Value|t.Mask, b.UMin, c.UMin, b.UMax, c.UMax)))
 }
 
-// shiftedLeft are the unsigned ends of a range after a left shift by n bits; nothing is known if the highest bit may be
-// shifted out.
+// shiftedLeft are the unsigned ends of a range after a left shift by n bits; nothing is known if
+// the highest bit may be shifted out.
 func shiftedLeft[T width](lo, hi T, n uint64) arc[T] {
 	top := uint64(bits.Len64(uint64(^T(0)))) - 1
 	if n > top || uint64(hi) > uint64(1)<<(top-n) {
@@ -308,8 +311,8 @@ func narrowBoth[T width](x, y *arc[T], op Cond) {
 	}
 }
 
-// deadSide decides a comparison by narrowing the numbers for each outcome: one that leaves none is impossible
-// (simulate_both_branches_taken).
+// deadSide decides a comparison by narrowing the numbers for each outcome: one that leaves none is
+// impossible (simulate_both_branches_taken).
 func deadSide(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 	possible := func(op Cond) bool {
 		x, y := *b, *c

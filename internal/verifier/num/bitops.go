@@ -2,10 +2,11 @@ package num
 
 import "math"
 
-// And, Or and Xor combine the bits first; ranges follow from the bits and from whether the operation can only decrease
-// or increase values (scalar_min_max_and and others).
+// And, Or and Xor combine the bits first; ranges follow from the bits and from whether the
+// operation can only decrease or increase values (scalar_min_max_and and others).
 
-// limits computes the unsigned range of a result from that of its bits and from those of both operands.
+// limits computes the unsigned range of a result from that of its bits and from those of both
+// operands.
 type limits func(lo, hi, a, c, amax, cmax uint64) (uint64, uint64)
 
 func andLimits(lo, _, _, _, amax, cmax uint64) (uint64, uint64) { return lo, min(amax, cmax) }

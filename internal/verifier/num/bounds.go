@@ -2,7 +2,8 @@ package num
 
 import "math"
 
-// Bounds is what is known about a scalar: bits and ranges. After Sync they are consistent with each other.
+// Bounds is what is known about a scalar: bits and ranges. After Sync they are consistent with each
+// other.
 type Bounds struct {
 	Var        Tnum
 	SMin, SMax int64
@@ -12,7 +13,8 @@ type Bounds struct {
 	UMin32     uint32
 	UMax32     uint32
 
-	// Releases with circular ranges: the ranges if the views do not say everything about them, else 0.
+	// Releases with circular ranges: the ranges if the views do not say everything about them, else
+	// 0.
 	wide   arc[uint64]
 	narrow arc[uint32]
 }

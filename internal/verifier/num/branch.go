@@ -116,7 +116,8 @@ func disjoint(a, b view) bool {
 	return a.umin > b.umax || a.umax < b.umin || a.smin > b.smax || a.smax < b.smin
 }
 
-// Taken reports whether b and c compare as op requires: Maybe, Never or Sure (is_scalar_branch_taken).
+// Taken reports whether b and c compare as op requires: Maybe, Never or Sure
+// (is_scalar_branch_taken).
 func Taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 	decided := taken(b, c, op, w32, r)
 	if decided == Maybe && r.Arcs && (op != Set || b.IsConst(w32) || c.IsConst(w32)) {
@@ -128,7 +129,8 @@ func Taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 func taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 	x, y := b.view(w32), c.view(w32)
 	if r.Deduce == DeduceSign && !y.t.IsConst() {
-		// Older releases compare with constants only, and before 6.4 only with constants on the right.
+		// Older releases compare with constants only, and before 6.4 only with constants on the
+		// right.
 		switch {
 		case !x.t.IsConst(), !r.ConstLeft, op.Flip() == 0 && !(r.EqRange && (op == Eq || op == Ne)):
 			return Maybe
@@ -206,7 +208,8 @@ func decide(sure, never bool) int {
 	return Maybe
 }
 
-// Refine narrows b and c given that they compare as op requires (regs_refine_cond_op). Call Sync afterwards.
+// Refine narrows b and c given that they compare as op requires (regs_refine_cond_op). Call Sync
+// afterwards.
 func Refine(b, c *Bounds, op Cond, w32 bool, r Rules) {
 	switch op {
 	case Ge, Gt, SGe, SGt:
@@ -326,8 +329,8 @@ func refine64(b, c *Bounds, op Cond) {
 	}
 }
 
-// RefineConst narrows yes and no, the values of a register that does and does not compare with the constant v as op
-// requires, as releases before 6.8 do (reg_set_min_max).
+// RefineConst narrows yes and no, the values of a register that does and does not compare with the
+// constant v as op requires, as releases before 6.8 do (reg_set_min_max).
 func RefineConst(yes, no *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 	if op == 0 {
 		return

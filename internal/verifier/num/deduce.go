@@ -2,7 +2,8 @@ package num
 
 import "math"
 
-// deduce32 narrows the 32-bit ranges by the 64-bit ranges and by each other (__reg32_deduce_bounds).
+// deduce32 narrows the 32-bit ranges by the 64-bit ranges and by each other
+// (__reg32_deduce_bounds).
 func (b *Bounds) deduce32(r Rules) {
 	if b.UMin>>32 == b.UMax>>32 {
 		b.UMin32 = max(b.UMin32, uint32(b.UMin))
@@ -16,7 +17,8 @@ func (b *Bounds) deduce32(r Rules) {
 		}
 		b.narrow32(int32(b.SMin), int32(b.SMax))
 	}
-	// A range across one multiple of 2^32 whose ends have low halves on both sides of zero is a signed range.
+	// A range across one multiple of 2^32 whose ends have low halves on both sides of zero is a
+	// signed range.
 	if uint32(b.UMin>>32)+1 == uint32(b.UMax>>32) && int32(b.UMin) < 0 && int32(b.UMax) >= 0 {
 		b.narrow32(int32(b.UMin), int32(b.UMax))
 	}
@@ -28,7 +30,8 @@ func (b *Bounds) deduce32(r Rules) {
 		b.UMin32 = max(uint32(b.SMin32), b.UMin32)
 		b.UMax32 = min(uint32(b.SMax32), b.UMax32)
 	} else if r.SplitSign32 {
-		// The signed range consists of two unsigned pieces; the unsigned range overlaps only one of them.
+		// The signed range consists of two unsigned pieces; the unsigned range overlaps only one of
+		// them.
 		if b.UMax32 < uint32(b.SMin32) {
 			b.SMin32 = int32(b.UMin32)
 			b.UMax32 = min(b.UMax32, uint32(b.SMax32))

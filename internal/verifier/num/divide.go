@@ -89,7 +89,8 @@ func divS(lo, hi, d int64, mod bool, least int64) (int64, int64, bool) {
 	return -m, m, true
 }
 
-// below reports whether a remainder is the dividend because that is always nearer to 0 than the divisor, or that is 0.
+// below reports whether a remainder is the dividend because that is always nearer to 0 than the
+// divisor, or that is 0.
 func (b *Bounds) below(c *Bounds, w32, signed bool) bool {
 	x, d := b.view(w32), int64(c.Var.Value)
 	if w32 {

@@ -120,7 +120,8 @@ func TestResultsHoldTheirValues(t *testing.T) {
 	}
 }
 
-// A comparison that is decided is decided rightly, and ranges of both branches hold what goes there.
+// A comparison that is decided is decided rightly, and ranges of both branches hold what goes
+// there.
 func TestBranchesHoldTheirValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range 200_000 {

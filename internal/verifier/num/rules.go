@@ -6,7 +6,8 @@ import "math/bits"
 type Rules struct {
 	Deduce DeduceRule
 	Mul    MulRule
-	// SplitSign, SplitSign32: a signed range on both sides of zero narrows an unsigned one that overlaps only one side.
+	// SplitSign, SplitSign32: a signed range on both sides of zero narrows an unsigned one that
+	// overlaps only one side.
 	SplitSign, SplitSign32 bool
 	// WrapBoth: sums and differences stay ranges if both ends overflow.
 	WrapBoth bool
@@ -18,12 +19,13 @@ type Rules struct {
 	Neg, Bswap bool
 	// Lsh32: a left shift by 32 keeps negative ranges of the low half.
 	Lsh32 bool
-	// EqBits: values with different known bits are not equal. EqHalves: neither are values whose low halves have
-	// disjoint ranges.
+	// EqBits: values with different known bits are not equal. EqHalves: neither are values whose
+	// low halves have disjoint ranges.
 	EqBits, EqHalves bool
 	// ConstLeft: a constant on the left decides a comparison as one on the right does.
 	ConstLeft bool
-	// Arcs: ranges are arcs on the circle of numbers; a comparison with an outcome that leaves no number is decided.
+	// Arcs: ranges are arcs on the circle of numbers; a comparison with an outcome that leaves no
+	// number is decided.
 	Arcs bool
 	// EqRange: a constant outside a value's range is not equal to it.
 	EqRange bool

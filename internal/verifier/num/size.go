@@ -18,7 +18,8 @@ func (b *Bounds) Truncate(size int, r Rules) {
 	b.SMin, b.SMax = int64(b.UMin), int64(b.UMax)
 	b.wide = arc[uint64]{}
 	if r.Deduce == DeduceSign {
-		// Releases before 6.8 derive the 32-bit ranges anew unless the value was truncated to 32 bits.
+		// Releases before 6.8 derive the 32-bit ranges anew unless the value was truncated to 32
+		// bits.
 		if size < 4 {
 			b.Combine64Into32(r)
 		}

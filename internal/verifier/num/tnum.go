@@ -1,8 +1,8 @@
-// Package num implements arithmetic on partially known values: tristate numbers, and ranges in four views (signed and
-// unsigned, 64 and 32 bits), as the kernel's verifier tracks them for registers.
+// Package num implements arithmetic on partially known values: tristate numbers, and ranges in four
+// views (signed and unsigned, 64 and 32 bits), as the kernel's verifier tracks them for registers.
 //
-// It knows how each release computes and narrows bounds; it does not know registers, pointers or programs. Start from
-// [Bounds].
+// It knows how each release computes and narrows bounds; it does not know registers, pointers or
+// programs. Start from [Bounds].
 package num
 
 import (
@@ -11,7 +11,8 @@ import (
 	"strconv"
 )
 
-// Tnum is a tristate number: bits in Mask are unknown, the others are those of Value (kernel/bpf/tnum.c).
+// Tnum is a tristate number: bits in Mask are unknown, the others are those of Value
+// (kernel/bpf/tnum.c).
 type Tnum struct{ Value, Mask uint64 }
 
 // Unknown has no known bits.

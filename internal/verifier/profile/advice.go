@@ -102,7 +102,8 @@ func (r *Profile) adviseStates() {
 		if n == most || a.Loop || a.Alone == 0 || r.covered(a) {
 			continue
 		}
-		// Each of these states was walked on from here: what that cost is not known, but how often it happened is.
+		// Each of these states was walked on from here: what that cost is not known, but how often
+		// it happened is.
 		if a.Alone < 2 {
 			break
 		}

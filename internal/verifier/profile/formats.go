@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/flame"
 )
 
-// eachSample calls f for every instruction in every chain of calls. sites are the slots of the calls, the innermost first.
+// eachSample calls f for every instruction in every chain of calls. sites are the slots of the
+// calls, the innermost first.
 func (r *Profile) eachSample(f func(sites []int, insn, processed, states int)) {
 	for i := range r.costs.Calls {
 		c := &r.costs.Calls[i]
@@ -43,11 +44,12 @@ func flames(profiles []*Profile) []flame.Profile {
 	return out
 }
 
-// WritePprof writes profiles for go tool pprof: samples are instructions in their chain of calls, with how often they were processed and how
-// many states were kept.
+// WritePprof writes profiles for go tool pprof: samples are instructions in their chain of calls,
+// with how often they were processed and how many states were kept.
 func WritePprof(w io.Writer, profiles []*Profile) error { return flame.WritePprof(w, flames(profiles)) }
 
-// WriteSpeedscope writes a file for speedscope: functions, and in them source lines; a profile of instructions and one of states for each program.
+// WriteSpeedscope writes a file for speedscope: functions, and in them source lines; a profile of
+// instructions and one of states for each program.
 func WriteSpeedscope(w io.Writer, profiles []*Profile) error {
 	return flame.WriteSpeedscope(w, "bpfrun verify", flames(profiles))
 }

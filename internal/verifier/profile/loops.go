@@ -18,10 +18,12 @@ type loop struct {
 	body  map[int]bool
 }
 
-// maxBodies bounds how many instructions all loops have together: each may be in thousands of loops. What has no room is left out.
+// maxBodies bounds how many instructions all loops have together: each may be in thousands of
+// loops. What has no room is left out.
 const maxBodies = 1 << 21
 
-// findLoops finds the loops of all functions: edges back to an instruction that the search has not left.
+// findLoops finds the loops of all functions: edges back to an instruction that the search has not
+// left.
 func (r *Profile) findLoops() {
 	n := len(r.p.Insns)
 	preds := make([][]int, n)
@@ -122,7 +124,8 @@ func (r *Profile) addLoops() {
 	slices.SortFunc(r.Loops, func(a, b Loop) int { return cmp.Or(b.Processed-a.Processed, a.Insn-b.Insn) })
 }
 
-// loopPlace is the smallest line of the loop's instructions in the file of its head: that of the statement that loops.
+// loopPlace is the smallest line of the loop's instructions in the file of its head: that of the
+// statement that loops.
 func (r *Profile) loopPlace(l *loop) Place {
 	at := r.place(l.head)
 	for _, t := range l.tails {

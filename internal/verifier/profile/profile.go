@@ -1,7 +1,9 @@
-// Package profile shows where the verification of a program spends its instructions: by source line, branch, loop and call, which path costs most,
-// and what kept states apart that are almost equal.
+// Package profile shows where the verification of a program spends its instructions: by source
+// line, branch, loop and call, which path costs most, and what kept states apart that are almost
+// equal.
 //
-// It knows what [verifier.Costs] has, the program's lines and its control flow, and writes formats of other tools; it renders no tables.
+// It knows what [verifier.Costs] has, the program's lines and its control flow, and writes formats
+// of other tools; it renders no tables.
 //
 // Start from [New].
 package profile
@@ -74,7 +76,8 @@ type Branch struct {
 	Fell  int `json:"fell"`
 	// Both is how often both sides had to be explored.
 	Both int `json:"both"`
-	// Second is how many instructions were processed on the sides explored second, without those behind further branches.
+	// Second is how many instructions were processed on the sides explored second, without those
+	// behind further branches.
 	Second int `json:"second"`
 	// AtOnce is how many of those ended within ten instructions.
 	AtOnce int `json:"at_once"`
@@ -96,7 +99,8 @@ type Loop struct {
 type Call struct {
 	Place
 	Callee string `json:"callee"`
-	// Kind is how the callee is verified: "static" with each call, "callback" each time the helper may call it.
+	// Kind is how the callee is verified: "static" with each call, "callback" each time the helper
+	// may call it.
 	Kind  string `json:"kind"`
 	Times int    `json:"times"`
 	// Processed includes its callees.
@@ -107,11 +111,13 @@ type Call struct {
 // Step is a branch on the hottest path.
 type Step struct {
 	Place
-	// Side is "taken", "not taken", or "again" and "queued" where something else than a branch forks.
+	// Side is "taken", "not taken", or "again" and "queued" where something else than a branch
+	// forks.
 	Side string `json:"side"`
 	// Times is how often it repeats.
 	Times int `json:"times"`
-	// Below is how many instructions were processed after the first of them, Other how many on the other sides.
+	// Below is how many instructions were processed after the first of them, Other how many on the
+	// other sides.
 	Below int `json:"below"`
 	Other int `json:"other"`
 }
@@ -130,7 +136,8 @@ type Apart struct {
 	Now      string `json:"now"`
 }
 
-// Names returns the name of the variable in a register ("R3") or slot ("fp-8") at an instruction, or "".
+// Names returns the name of the variable in a register ("R3") or slot ("fp-8") at an instruction,
+// or "".
 type Names func(insn int, place string) string
 
 // New returns the profile of a verification. names may be nil.

@@ -51,8 +51,8 @@ func (r *Profile) files(read Source) []file {
 	return out
 }
 
-// WriteAnnotated writes the source with what each line costs: instructions, their share, states, and paths that ended there because an earlier
-// state covers them.
+// WriteAnnotated writes the source with what each line costs: instructions, their share, states,
+// and paths that ended there because an earlier state covers them.
 func (r *Profile) WriteAnnotated(w io.Writer, read Source) error {
 	var b strings.Builder
 	for _, f := range r.files(read) {
@@ -74,7 +74,8 @@ func (r *Profile) WriteAnnotated(w io.Writer, read Source) error {
 	return err
 }
 
-// WriteHTML writes one self-contained page: for every program what costs most, what to change, and the source as a heat map.
+// WriteHTML writes one self-contained page: for every program what costs most, what to change, and
+// the source as a heat map.
 func WriteHTML(w io.Writer, title string, profiles []*Profile, read Source) error {
 	var p markup.Page
 	sourcepage.Begin(&p, title)

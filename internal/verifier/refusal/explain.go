@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// Explain explains a line of a kernel's log and what to do about it; "" if it is the line of no refusal.
+// Explain explains a line of a kernel's log and what to do about it; "" if it is the line of no
+// refusal.
 func Explain(line string) string {
 	for _, p := range patterns() {
 		if p.text.MatchString(line) {
@@ -28,8 +29,8 @@ type pattern struct {
 	why   string
 }
 
-// Says reports whether a line of a log is the refusal's. Some refusals write several lines, of which only the last ends the
-// verification.
+// Says reports whether a line of a log is the refusal's. Some refusals write several lines, of
+// which only the last ends the verification.
 func (id ID) Says(line string) bool {
 	for _, p := range patterns() {
 		if p.id == id {
@@ -39,8 +40,8 @@ func (id ID) Says(line string) bool {
 	return false
 }
 
-// patterns are the lines of all refusals, the most specific first, and after them the lines of loaders and of other
-// kernels. They are compiled at the first question.
+// patterns are the lines of all refusals, the most specific first, and after them the lines of
+// loaders and of other kernels. They are compiled at the first question.
 var patterns = sync.OnceValue(func() []pattern {
 	var out []pattern
 	verb := regexp.MustCompile(`%[0-9]*[dsx]`)

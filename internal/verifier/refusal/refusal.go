@@ -1,10 +1,12 @@
-// Package refusal has one row for each reason for which the verifier refuses a program: the line of the kernel's log, the
-// error, and what it means for the author of the program.
+// Package refusal has one row for each reason for which the verifier refuses a program: the line of
+// the kernel's log, the error, and what it means for the author of the program.
 //
-// It does not know when a program is refused: the verifier names the row. Start from [ID] and [ID.Row].
+// It does not know when a program is refused: the verifier names the row. Start from [ID] and
+// [ID.Row].
 //
-// To add a refusal, write its row in rows_AREA.go and run go test ./internal/verifier/refusal -update, which makes its constant;
-// then give it a program and a neighbour (internal/verifier/testdata/refused.txt, or internal/verifier/testdata/refused/*.bpf.c).
+// To add a refusal, write its row in rows_AREA.go and run go test ./internal/verifier/refusal
+// -update, which makes its constant; then give it a program and a neighbour
+// (internal/verifier/testdata/refused.txt, or internal/verifier/testdata/refused/*.bpf.c).
 package refusal
 
 import (
@@ -22,15 +24,18 @@ type ID uint16
 type Row struct {
 	// Name is the name of the refusal's constant.
 	Name string
-	// Errno is what BPF_PROG_LOAD returns; 0 if that depends on the place, or if the line is only one of several.
+	// Errno is what BPF_PROG_LOAD returns; 0 if that depends on the place, or if the line is only
+	// one of several.
 	Errno uapi.Errno
 	// Text is the format of the line, "" if the kernel says nothing.
 	Text string
 	// Why explains the refusal in the user's terms, and how to mend it.
 	Why string
-	// From is the rule from which on the kernel says it in these words, Until the rule from which on it uses others.
+	// From is the rule from which on the kernel says it in these words, Until the rule from which
+	// on it uses others.
 	From, Until since.Rule
-	// Of is the refusal whose line this one explains further, if the line has one of the words in When.
+	// Of is the refusal whose line this one explains further, if the line has one of the words in
+	// When.
 	Of   string
 	When []string
 }
@@ -50,7 +55,8 @@ func (id ID) Row() *Row {
 	return new(Row)
 }
 
-// In returns the refusal that explains a line best: the one given, or one that its words tell more about.
+// In returns the refusal that explains a line best: the one given, or one that its words tell more
+// about.
 func (id ID) In(line string) ID {
 	for i, name := None+1, id.String(); i < numIDs; i++ {
 		if row := i.Row(); row.Of == name && containsAny(line, row.When) {

@@ -1,5 +1,6 @@
-// Command probe tests an interpreter for command mutants. It runs recorded vectors, or compares generated programs with the reference
-// evaluator. If a result differs, it prints the first difference and fails.
+// Command probe tests an interpreter for command mutants. It runs recorded vectors, or compares
+// generated programs with the reference evaluator. If a result differs, it prints the first
+// difference and fails.
 package main
 
 import (

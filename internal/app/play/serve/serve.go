@@ -1,8 +1,10 @@
-// Package serve serves the playground's page from this machine to browsers on this machine, with a Player behind its messages.
+// Package serve serves the playground's page from this machine to browsers on this machine, with a
+// Player behind its messages.
 //
-// Whoever may send messages can make bpfrun work and see the object that it was started with. So only requests to a loopback address by that
-// name are answered (a page elsewhere cannot reach it through a name of its own), never those that another site's page makes, and anything but
-// the page's own public files needs the token in the page's address.
+// Whoever may send messages can make bpfrun work and see the object that it was started with. So
+// only requests to a loopback address by that name are answered (a page elsewhere cannot reach it
+// through a name of its own), never those that another site's page makes, and anything but the
+// page's own public files needs the token in the page's address.
 //
 // It knows HTTP. It does not know what messages mean, or how a browser is opened. Start at [New].
 package serve
@@ -114,7 +116,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ours reports whether a request is to this server by its own name, and not made by a page of another site.
+// ours reports whether a request is to this server by its own name, and not made by a page of
+// another site.
 func (s *Server) ours(r *http.Request) bool {
 	_, port, err := net.SplitHostPort(s.ln.Addr().String())
 	if err != nil || !own(r.Host, port) {
@@ -127,7 +130,8 @@ func (s *Server) ours(r *http.Request) bool {
 	return len(origins) == 0 || len(origins) == 1 && origins[0] == "http://"+r.Host
 }
 
-// own reports whether a host is this machine by a name of its own, with the port unless it is the one that browsers leave out.
+// own reports whether a host is this machine by a name of its own, with the port unless it is the
+// one that browsers leave out.
 func own(host, port string) bool {
 	if port == "80" && !strings.Contains(host, ":") {
 		host += ":80"

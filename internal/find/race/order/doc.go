@@ -1,5 +1,6 @@
-// Package order explores in which order the steps of several actors can happen: it decides who goes next, never what a step does. Orders that
-// differ only in steps that do not affect each other are one order, and it is explored once.
+// Package order explores in which order the steps of several actors can happen: it decides who goes
+// next, never what a step does. Orders that differ only in steps that do not affect each other are
+// one order, and it is explored once.
 //
 // Three things keep the number of orders small, and each is exact:
 //
@@ -11,7 +12,8 @@
 //   - Preemptions are bounded: an actor that could go on is interrupted at most so many times ("Iterative context bounding", PLDI 2007). Most bugs need
 //     one or two.
 //
-// Beyond the bound, [Explorer.Random] takes orders at random with priorities that change at random points (PCT: Burckhardt and others, ASPLOS 2010).
+// Beyond the bound, [Explorer.Random] takes orders at random with priorities that change at random
+// points (PCT: Burckhardt and others, ASPLOS 2010).
 //
 // Start with [System], what is explored, and [Explorer].
 package order

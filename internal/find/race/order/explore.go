@@ -16,16 +16,20 @@ type Explorer struct {
 	Preemptions int
 	// Most is how many orders are explored at most; 0 is no limit.
 	Most int
-	// Each is called at the end of every order, before the next begins. Exploring ends when it returns false.
+	// Each is called at the end of every order, before the next begins. Exploring ends when it
+	// returns false.
 	Each func(Order) bool
-	// Interrupts are the actors, one bit each, that stop others when they begin: they begin only when it is their turn.
+	// Interrupts are the actors, one bit each, that stop others when they begin: they begin only
+	// when it is their turn.
 	Interrupts uint32
-	// Buffers are the actors, one bit each, that only make visible what others did. Whether one goes next is no preemption.
+	// Buffers are the actors, one bit each, that only make visible what others did. Whether one
+	// goes next is no preemption.
 	Buffers uint32
-	// Triggered are the actors, one bit each, that others make ready and keep from beginning: what they would touch counts even if they never do.
+	// Triggered are the actors, one bit each, that others make ready and keep from beginning: what
+	// they would touch counts even if they never do.
 	Triggered uint32
-	// Pair is called for two accesses of different actors that conflict and that can come next in either order, with the first that conflicts of each. It may
-	// be nil.
+	// Pair is called for two accesses of different actors that conflict and that can come next in
+	// either order, with the first that conflicts of each. It may be nil.
 	Pair func(a, b int)
 
 	bytes   bytes
@@ -103,7 +107,8 @@ func (e *Explorer) Run(ctx context.Context) (Stats, error) {
 	}
 }
 
-// all explores with what is known of the bytes that actors touch. It returns false if it was ended early.
+// all explores with what is known of the bytes that actors touch. It returns false if it was ended
+// early.
 func (e *Explorer) all(ctx context.Context) (bool, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -150,7 +155,8 @@ func (e *Explorer) cost(n *node, next int) int {
 	return 0
 }
 
-// follow makes one order. choose returns who goes next at each point, -1 to leave the order. whole means that it reached its end.
+// follow makes one order. choose returns who goes next at each point, -1 to leave the order. whole
+// means that it reached its end.
 func (e *Explorer) follow(choose func(depth int, n node) int) (whole bool, used int, stuck bool) {
 	s := e.System
 	s.Begin()
@@ -285,7 +291,8 @@ func conflict(a, b []Touch) bool {
 	return false
 }
 
-// Random follows one order at random: actors have priorities, which change at so many points. Run must have been called before.
+// Random follows one order at random: actors have priorities, which change at so many points. Run
+// must have been called before.
 func (e *Explorer) Random(rng *rand.Rand, changes int) {
 	priority := rng.Perm(len(e.states))
 	points := make([]int, changes)

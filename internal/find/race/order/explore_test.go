@@ -176,8 +176,9 @@ func explored(t *testing.T, m *model, bound int, wrong mutation) (map[string]boo
 	return out, stats
 }
 
-// TestOutcomesAreThoseOfAllOrders: the reduction loses no outcome and invents none. With a bound it may find more than the bound promises, since it
-// learns which accesses others affect only by exploring.
+// TestOutcomesAreThoseOfAllOrders: the reduction loses no outcome and invents none. With a bound it
+// may find more than the bound promises, since it learns which accesses others affect only by
+// exploring.
 func TestOutcomesAreThoseOfAllOrders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	orders, cut := 0, 0

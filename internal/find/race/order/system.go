@@ -23,14 +23,16 @@ const (
 	Done
 )
 
-// System is what is explored: actors that make one step after the other. A step contains one access of shared bytes and everything that follows up to
-// the next one. It must do the same whenever the accesses before it that it depends on are the same.
+// System is what is explored: actors that make one step after the other. A step contains one access
+// of shared bytes and everything that follows up to the next one. It must do the same whenever the
+// accesses before it that it depends on are the same.
 type System interface {
 	// Actors returns the number of actors, at most MaxActors.
 	Actors() int
 	// Begin begins all actors again.
 	Begin()
-	// Next returns what an actor can do next, and which bytes its next step accesses or waits for. The slice is valid until the next Step.
+	// Next returns what an actor can do next, and which bytes its next step accesses or waits for.
+	// The slice is valid until the next Step.
 	Next(actor int) (State, []Touch)
 	// Step makes an actor's next step.
 	Step(actor int)

@@ -2,7 +2,8 @@ package order
 
 // word is what is known of eight bytes that actors touch.
 type word struct {
-	// reads and writes are the bytes that each actor touched in some order before this exploration began; found are those that it also touched since.
+	// reads and writes are the bytes that each actor touched in some order before this exploration
+	// began; found are those that it also touched since.
 	reads, writes           [MaxActors]uint8
 	foundReads, foundWrites [MaxActors]uint8
 
@@ -11,7 +12,8 @@ type word struct {
 	written [8]uint64
 }
 
-// bytes is a table of words by address. It is emptied when a system is explored anew, not for each order.
+// bytes is a table of words by address. It is emptied when a system is explored anew, not for each
+// order.
 type bytes struct {
 	index map[uint64]int32
 	words []word
@@ -35,7 +37,8 @@ func (b *bytes) at(addr uint64) *word {
 	return &b.words[i]
 }
 
-// part returns the word in which an access begins, the bytes of it that it touches, and what remains of the access.
+// part returns the word in which an access begins, the bytes of it that it touches, and what
+// remains of the access.
 func (b *bytes) part(t Touch) (w *word, mask uint8, rest Touch) {
 	n := min(8-t.Addr&7, t.Size)
 	mask = uint8((uint(1)<<n - 1) << (t.Addr & 7))
@@ -94,8 +97,8 @@ func (b *bytes) contested(actor int, touches []Touch) bool {
 	return false
 }
 
-// history identifies the accesses made so far, and which of them depend on which. It is enough to know which write each access finds: who reads and
-// who writes next follows from that.
+// history identifies the accesses made so far, and which of them depend on which. It is enough to
+// know which write each access finds: who reads and who writes next follows from that.
 type history struct {
 	bytes *bytes
 	last  [MaxActors]uint64 // the last access of each actor
