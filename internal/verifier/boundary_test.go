@@ -94,7 +94,7 @@ func newAnswers(t testing.TB) answers {
 // replayer verifies for all releases with the same types.
 func replayer(t testing.TB, spec *btf.Spec) *verdicts.Replayer {
 	return verdicts.NewReplayer(verdicts.Config{
-		Objects: "..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
+		Objects: "../..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
 		Target: func(release string) (*loader.Target, error) {
 			_, version, ok := loader.ParseRelease(release)
 			require.True(t, ok, release)

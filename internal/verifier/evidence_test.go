@@ -41,7 +41,7 @@ func newCourt(t testing.TB) *court {
 	require.NoError(t, err)
 	c := &court{lines: map[string]map[string]*verdicts.Line{}}
 	c.replay = verdicts.NewReplayer(verdicts.Config{
-		Objects: "..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
+		Objects: "../..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
 		Target: func(release string) (*loader.Target, error) {
 			_, version, ok := loader.ParseRelease(release)
 			require.True(t, ok, release)

@@ -11,9 +11,9 @@ import (
 )
 
 // A part of the verifier that knows a later one would be the start of a knot: every struct of
-// rooms.go has only structs of earlier lines as fields.
+// parts.go has only structs of earlier lines as fields.
 func TestRoomsPointDown(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "rooms.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "parts.go", nil, 0)
 	require.NoError(t, err)
 	order := map[string]int{}
 	var rooms []*ast.TypeSpec

@@ -168,7 +168,7 @@ func TestRealObjects(t *testing.T) {
 // big is a program of more than 60,000 instructions.
 func big(t testing.TB) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join(root, "debug", "testdata", "big.o.gz"))
+	f, err := os.Open(filepath.Join(root, "internal", "debug", "testdata", "big.o.gz"))
 	require.NoError(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)

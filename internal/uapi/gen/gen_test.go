@@ -12,7 +12,7 @@ import (
 )
 
 func TestGeneratedFilesAreFresh(t *testing.T) {
-	want, err := generate("../..")
+	want, err := generate("../../..")
 	require.NoError(t, err)
 	require.Len(t, want, 4)
 	for name, text := range want {

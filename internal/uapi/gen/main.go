@@ -178,7 +178,7 @@ func source(spec *btf.Spec, list []enum) ([]byte, error) {
 }
 
 func run() error {
-	out, err := generate("..")
+	out, err := generate("../..")
 	if err != nil {
 		return err
 	}

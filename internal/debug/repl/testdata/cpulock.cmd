@@ -1,4 +1,4 @@
-# debug/testdata/cpus.o
+# internal/debug/testdata/cpus.o
 run count_locked
 break 71 cpu 0
 continue

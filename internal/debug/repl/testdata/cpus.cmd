@@ -1,4 +1,4 @@
-# debug/testdata/cpus.o
+# internal/debug/testdata/cpus.o
 info cpus
 run count
 break 58 cpu 1

@@ -1,4 +1,4 @@
-# debug/testdata/locals-O2-dwarf5.o
+# internal/debug/testdata/locals-O2-dwarf5.o
 info functions
 info locals
 break 45

@@ -1,4 +1,4 @@
-# debug/testdata/locals-O2-dwarf5.o
+# internal/debug/testdata/locals-O2-dwarf5.o
 p bpf_htons(80)
 p/x bpf_htonl(0x01020304)
 p __builtin_bswap16(0x1234)

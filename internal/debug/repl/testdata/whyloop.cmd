@@ -1,4 +1,4 @@
-# debug/testdata/long.o
+# internal/debug/testdata/long.o
 break 13
 condition 1 i == 40
 run
