@@ -80,7 +80,7 @@ func TestLinksOfPerfEventsNameTheirEvents(t *testing.T) {
 			assert.Equal(t, k.files[int32(link)].Object.ID(), le.Uint32(b[bpfinfo.LinkId:]))
 			assert.Equal(t, k.files[int32(p)].Object.ID(), le.Uint32(b[bpfinfo.LinkProgId:]))
 			assert.Equal(t, c.kind, le.Uint32(b[bpfinfo.LinkPerfEventType:]))
-			assert.EqualValues(t, cookie, le.Uint64(b[c.cookie:]))
+			assert.EqualValues(t, uint64(cookie), le.Uint64(b[c.cookie:]))
 			if c.text == "" {
 				assert.EqualValues(t, uapi.PerfSoftwareTaskClock, le.Uint64(b[bpfinfo.LinkPerfEventEventConfig:]))
 				assert.EqualValues(t, uapi.PerfTypeSoftware, le.Uint32(b[bpfinfo.LinkPerfEventEventType:]))

@@ -55,9 +55,6 @@ type Loop struct {
 	Var string
 }
 
-// happens reports whether a line is an event of one hook.
-func (l *Line) happens() bool { return l.Pass == 0 && l.Loop == nil && !l.End && !l.Auto }
-
 // ErrEvents is wrapped by the errors of a malformed events file.
 var ErrEvents = errors.New("events")
 
