@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,9 +82,9 @@ func (c *initCommand) init(path string) error {
 		return err
 	}
 	return errors.Join(
-		c.create(beside, text.String()),
-		c.create(filepath.Join(c.dir, project.Name), c.projectText(pathFrom(c.dir, path), names, found)),
-		c.create(filepath.Join(c.dir, ".github", "workflows", "bpfrun.yml"), c.workflow(pathFrom(c.dir, filepath.Dir(path)), names)),
+		c.create(filepath.Dir(beside), filepath.Base(beside), text.String()),
+		c.create(c.dir, project.Name, c.projectText(pathFrom(c.dir, path), names, found)),
+		c.create(c.dir, filepath.Join(".github", "workflows", "bpfrun.yml"), c.workflow(pathFrom(c.dir, filepath.Dir(path)), names)),
 	)
 }
 
@@ -111,12 +112,22 @@ func (c *initCommand) findings(ctx context.Context, linked *loader.Linked, s btf
 	return out, nil
 }
 
-// create writes a file that does not exist.
-func (c *initCommand) create(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+// create writes a file that does not exist in a directory or below it. Links that lead out of the
+// directory are refused.
+func (c *initCommand) create(dir, name, text string) error {
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return usageError{err}
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return usageError{err}
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
 		_, err := visible.Fprintf(c.stdout, "exists  %s\n", path)
 		return err

@@ -74,7 +74,10 @@ func (c *watchCommand) watch(root *cobra.Command, args []string) error {
 		return err
 	}
 	dir := "."
-	if f != nil && c.build == "" {
+	if f != nil && c.build == "" && f.Build != "" {
+		if !f.Own() && os.Getenv(projectVariable) == "" {
+			return usagef("%s belongs to another user, so that its build: is not run: %s=%s trusts it, --build names another command", f.Path, projectVariable, f.Path)
+		}
 		c.build, dir = f.Build, f.Dir()
 	}
 	self, err := os.Executable()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -317,6 +318,10 @@ func callerTask(c Caller) map[string]any {
 	return map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": comm}
 }
 
+// lastTime is the latest time that events reach: the kernel's times are signed, and runs take time
+// of their own.
+const lastTime = math.MaxInt64 - uint64(time.Hour)
+
 // Pass advances simulated time by d and runs the timers and work items that become due.
 func (s *System) Pass(d time.Duration) error {
 	s.mu.Lock()
@@ -325,6 +330,10 @@ func (s *System) Pass(d time.Duration) error {
 	s.follow()
 	s.pullAll()
 	defer s.pushAll()
+	clock := s.machine.Kernel().Clock()
+	if latest := max(clock.Mono(), clock.Boot(), clock.Real()); latest > lastTime || uint64(max(d, 0)) > lastTime-latest {
+		return errors.New("the kernel's clocks end before that (KTIME_MAX)")
+	}
 	s.ahead += uint64(max(d, 0))
 	_, err := s.machine.Settle(context.Background(), d)
 	return err

@@ -3,6 +3,7 @@
 package bpfsys_test
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"testing"
@@ -152,6 +153,23 @@ func TestLostIsOfLaterReleases(t *testing.T) {
 		assert.Equal(t, want, k.s.PerfEventOpen(k, k.put(countAttr(1, 0, 16)), 0, -1, -1, 0).Errno, "%x", version)
 		assert.Zero(t, k.s.PerfEventOpen(k, k.put(countAttr(1, 0, 15)), 0, -1, -1, 0).Errno, "%x", version)
 	}
+}
+
+// TestTimeDoesNotRunBackwards: the kernel's clocks end, however much time events let pass.
+func TestTimeDoesNotRunBackwards(t *testing.T) {
+	k := newCaller(t, newestKernel(t))
+	before := k.s.Machine().Kernel().Clock().Mono()
+	for range 3 {
+		assert.ErrorContains(t, k.s.Pass(math.MaxInt64), "the kernel's clocks end before that")
+	}
+	year := 8760 * time.Hour
+	passed := 0
+	for k.s.Pass(year) == nil {
+		passed++
+		require.Less(t, passed, 300)
+	}
+	assert.Greater(t, passed, 200)
+	assert.Equal(t, before+uint64(passed)*uint64(year), k.s.Machine().Kernel().Clock().Mono())
 }
 
 func TestPerfEventsCountWhatTheyAreAbout(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -364,15 +365,13 @@ func (s *System) debugInfo(c Caller, a bpfattr.ProgLoad, p *Prog, raw *loader.Ra
 		return e
 	}
 	n := len(raw.Insns)
+	var funcs []verifier.FuncInfo
 	for i := 0; i < int(nf); i++ {
 		r := p.funcs[i*int(p.funcRec):]
 		at, id := int(le.Uint32(r)), btf.ID(le.Uint32(r[4:]))
-		if at >= n || i == 0 && at != 0 || i > 0 && at <= raw.Funcs[i-1].Start {
-			out.printf("nonzero insn_off or not in order in func_info %d\n", i)
-			return uapi.EINVAL
-		}
-		if int(id) >= b.spec.NumTypes() || b.spec.Kind(id) != btf.KindFunc {
-			out.printf("invalid type id %d in func info\n", id)
+		funcs = append(funcs, verifier.FuncInfo{Insn: at, Type: id})
+		if why := verifier.BadFuncInfo(b.spec, funcs, i, n); why != "" {
+			out.printf("%s\n", why)
 			return uapi.EINVAL
 		}
 		if i > 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ type Line struct {
 
 	open  []string // a line that names variables of loops: its words, with all other variables replaced
 	scope *scope
+	tasks map[string]bool // the arguments whose fields are a declared task's; "task" for the event's
 }
 
 // Loop repeats the lines up to its end.
@@ -173,18 +175,22 @@ func (l *Line) set(name, text string) (err error) {
 	case err != nil:
 		return err
 	case declared != nil && name == "task":
-		for k, v := range l.Event.Task { // fields that stand before it
-			declared[k] = v
-		}
+		before := l.Event.Task
 		l.Event.Task = declared
-	case declared != nil:
-		if l.Event.Tasks == nil {
-			l.Event.Tasks = map[string]map[string]any{}
+		l.declares(name)
+		for k, v := range before { // fields that stand before it
+			if err := l.own(name, &l.Event.Task); err != nil {
+				return err
+			}
+			l.Event.Task[k] = v
 		}
+	case declared != nil:
+		l.fieldsOf(name)
 		l.Event.Tasks[name] = declared
+		l.declares(name)
 	case task:
-		if l.Event.Task == nil {
-			l.Event.Task = map[string]any{}
+		if err := l.own("task", &l.Event.Task); err != nil {
+			return err
 		}
 		l.Event.Task[field] = value(text)
 	case strings.Contains(name, "."):
@@ -192,13 +198,12 @@ func (l *Line) set(name, text string) (err error) {
 		if arg == "" || field == "" {
 			return errors.New("want ARGUMENT.FIELD")
 		}
-		if l.Event.Tasks == nil {
-			l.Event.Tasks = map[string]map[string]any{}
+		fields := l.fieldsOf(arg)
+		if err := l.own(arg, &fields); err != nil {
+			return err
 		}
-		if l.Event.Tasks[arg] == nil {
-			l.Event.Tasks[arg] = map[string]any{}
-		}
-		l.Event.Tasks[arg][field] = value(text)
+		fields[field] = value(text)
+		l.Event.Tasks[arg] = fields
 	case name == "repeat":
 		l.Repeat, err = strconv.Atoi(text)
 		if err != nil || l.Repeat < 1 || l.Repeat > maxEventRepeat {
@@ -215,6 +220,39 @@ func (l *Line) set(name, text string) (err error) {
 	}
 	return worded.Error(err)
 }
+
+// fieldsOf returns the fields of an argument.
+func (l *Line) fieldsOf(arg string) map[string]any {
+	if l.Event.Tasks == nil {
+		l.Event.Tasks = map[string]map[string]any{}
+	}
+	return l.Event.Tasks[arg]
+}
+
+// declares notes that the fields of an argument are a declared task's.
+func (l *Line) declares(arg string) {
+	if l.tasks == nil {
+		l.tasks = map[string]bool{}
+	}
+	l.tasks[arg] = true
+}
+
+// own makes fields the line's own, so that they can be changed. Lines share the fields of a
+// declared task.
+func (l *Line) own(arg string, fields *map[string]any) error {
+	if *fields == nil {
+		*fields = map[string]any{}
+	}
+	if !l.tasks[arg] {
+		return nil
+	}
+	delete(l.tasks, arg)
+	*fields = maps.Clone(*fields)
+	return l.scope.grow(fieldBytes * len(*fields))
+}
+
+// fieldBytes is about what a field of a task takes in memory.
+const fieldBytes = 64
 
 // result returns what a function or system call returns: a number, or an error such as -ENOENT.
 func result(text string) (any, error) {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
 )
 
 func TestEventsAreReadInSteps(t *testing.T) {
@@ -129,6 +131,40 @@ func TestEventsFilesAreBounded(t *testing.T) {
 	}
 	_, err := ReadEvents(strings.NewReader(text))
 	assert.ErrorContains(t, err, "a word is longer than")
+	ceiling.Check(t, 600<<20, func() {
+		for _, text := range []string{
+			"let v=" + strings.Repeat("x", 60_000) + "\n" + strings.Repeat("hook"+strings.Repeat(" a=$v", 1000)+"\n", 100),
+			"task t pid=1" + fieldsOfATask(60) + "\n" + strings.Repeat("hook task=@t task.x=1 p=@t p.x=1\n", 200_000),
+		} {
+			_, err := ReadEvents(strings.NewReader(text))
+			assert.ErrorContains(t, err, "have 64 MiB more")
+		}
+		ev, err := ReadEvents(strings.NewReader("task t pid=1" + fieldsOfATask(60) + "\n" + strings.Repeat("hook task=@t p=@t\n", 50_000)))
+		require.NoError(t, err)
+		assert.Len(t, ev.Steps[0][0].Event.Task, 61)
+	})
+	_, err = ReadEvents(strings.NewReader("task t pid=1" + fieldsOfATask(64)))
+	assert.ErrorContains(t, err, "more than 64 fields")
+}
+
+func fieldsOfATask(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, " f%d=1", i)
+	}
+	return out.String()
+}
+
+// TestTasksAreNotChangedByTheLinesThatNameThem: a line that sets a field of a declared task sets it
+// for itself.
+func TestTasksAreNotChangedByTheLinesThatNameThem(t *testing.T) {
+	ev, err := ReadEvents(strings.NewReader("task t pid=1 comm=a$$b$$\nhook task.x=1 task=@t task.comm=c p=@t p.pid=2\nhook task=@t p=@t\n"))
+	require.NoError(t, err)
+	declared := map[string]any{"pid": int64(1), "comm": "a$b$"}
+	assert.Equal(t, map[string]any{"pid": int64(1), "comm": "c", "x": int64(1)}, ev.Steps[0][0].Event.Task)
+	assert.Equal(t, map[string]any{"pid": int64(2), "comm": "a$b$"}, ev.Steps[0][0].Event.Tasks["p"])
+	assert.Equal(t, declared, ev.Steps[0][1].Event.Task)
+	assert.Equal(t, declared, ev.Steps[0][1].Event.Tasks["p"])
 }
 
 func FuzzReadEvents(f *testing.F) {

@@ -3,7 +3,6 @@ package exec
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 )
@@ -14,6 +13,7 @@ type scope struct {
 	vars  map[string]string
 	tasks map[string]map[string]any
 	loops []openLoop
+	grown int // bytes that the file's lines have with their variables and tasks, beyond those that are written
 }
 
 type openLoop struct {
@@ -28,6 +28,10 @@ const (
 	maxDeclared = 1 << 12
 	// maxExpanded limits the bytes of a line whose variables are replaced.
 	maxExpanded = 1 << 16
+	// maxGrown limits the bytes that the variables and changed tasks of all lines add to what is
+	// written, maxTaskFields the fields of a task.
+	maxGrown      = 64 << 20
+	maxTaskFields = 64
 )
 
 func newScope() *scope {
@@ -177,10 +181,14 @@ func (s *scope) declare(words []string) error {
 		if !ok || name == "" {
 			return fmt.Errorf("%q: want FIELD=VALUE", w)
 		}
-		if strings.Contains(v, "$") {
+		v, err := expand(v, func(string) (string, bool) { return "", false }) // what is left of constants are variables of loops, and $$
+		if err != nil {
 			return fmt.Errorf("%s: a task's fields cannot have variables of loops", name)
 		}
 		fields[name] = value(v)
+	}
+	if len(fields) > maxTaskFields {
+		return fmt.Errorf("a task with more than %d fields", maxTaskFields)
 	}
 	if _, ok := fields["pid"]; !ok {
 		return errors.New(want + ": a task needs a pid")
@@ -191,12 +199,12 @@ func (s *scope) declare(words []string) error {
 	return nil
 }
 
-// task returns the fields of the task that a value names, or nil if it names none. The task of an
-// event is always a declared one.
+// task returns the fields of the task that a value names, or nil if it names none. They are the
+// declaration's, which is not to be changed. The task of an event is always a declared one.
 func (s *scope) task(name, value string) (map[string]any, error) {
 	at, ok := strings.CutPrefix(value, "@")
 	if s != nil && ok && s.tasks[at] != nil {
-		return maps.Clone(s.tasks[at]), nil
+		return s.tasks[at], nil
 	}
 	if name == "task" {
 		return nil, fmt.Errorf("%q is no task: want @NAME of an earlier line \"task NAME pid=N ...\"", value)
@@ -204,12 +212,23 @@ func (s *scope) task(name, value string) (map[string]any, error) {
 	return nil, nil
 }
 
+// grow accounts for bytes that a line has beyond those that are written.
+func (s *scope) grow(n int) error {
+	if s == nil || n <= 0 {
+		return nil
+	}
+	if s.grown += n; s.grown > maxGrown {
+		return fmt.Errorf("the lines up to this one have %d MiB more with their variables and tasks than are written", maxGrown>>20)
+	}
+	return nil
+}
+
 // constants replaces the variables of let. Those of loops stay, as does $$.
 func (s *scope) constants(word string) (string, error) {
 	if !strings.Contains(word, "$") {
 		return word, nil
 	}
-	return replace(word, func(name, all string) (string, error) {
+	out, err := replace(word, func(name, all string) (string, error) {
 		if name == "$" {
 			return all, nil
 		}
@@ -223,6 +242,10 @@ func (s *scope) constants(word string) (string, error) {
 		}
 		return "", fmt.Errorf("there is no variable %s: want a line \"let %s=VALUE\" before, or $$ for a dollar sign", name, name)
 	})
+	if err != nil {
+		return "", err
+	}
+	return out, s.grow(len(out) - len(word))
 }
 
 // running is a loop that has begun, and how often its lines have happened.

@@ -39,17 +39,26 @@ func liveRules(asRoot bool) []rule {
 }
 
 // served are the rules by the number of their call.
-var served = sync.OnceValue(func() map[int][]rule {
+var served = sync.OnceValue(func() map[int][]rule { return byCall(rules(false)) })
+
+// servedAsRoot are those of a tool that is to believe that it runs as root.
+var servedAsRoot = sync.OnceValue(func() map[int][]rule { return byCall(rules(true)) })
+
+func byCall(list []rule) map[int][]rule {
 	out := map[int][]rule{}
-	for _, r := range rules(true) {
+	for _, r := range list {
 		out[r.nr] = append(out[r.nr], r)
 	}
 	return out
-})
+}
 
 // ruled reports whether a rule is about a call, so that its handler serves it.
-func ruled(n *notif) bool {
-	for _, r := range served()[int(n.NR)] {
+func ruled(n *notif, asRoot bool) bool {
+	rules := served
+	if asRoot {
+		rules = servedAsRoot
+	}
+	for _, r := range rules()[int(n.NR)] {
 		word := uint32(n.Args[r.arg])
 		switch r.when {
 		case always:

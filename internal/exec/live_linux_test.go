@@ -8,6 +8,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -25,6 +26,8 @@ func init() {
 
 // liveTool counts its own system calls and those of a child.
 func liveTool() error {
+	runtime.LockOSThread() // a call ends with the next one of its thread
+	defer runtime.UnlockOSThread()
 	counts, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 4})
 	if err != nil {
 		return err
@@ -82,12 +85,29 @@ func liveTool() error {
 	if err := osexec.Command("/bin/true").Run(); err != nil {
 		return err
 	}
+	if err := sameCaps(); err != nil {
+		return err
+	}
 	for i, name := range []string{"enter", "exit", "execve", "kprobe"} {
 		var n uint64
 		if err := counts.Lookup(uint32(i), &n); err != nil {
 			return err
 		}
 		fmt.Println(name, n)
+	}
+	return nil
+}
+
+// sameCaps fails if capget(2) tells of other capabilities than /proc does.
+func sameCaps() error {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &data[0]); err != nil {
+		return err
+	}
+	status, err := os.ReadFile("/proc/thread-self/status")
+	if want := fmt.Sprintf("CapEff:\t%08x%08x\n", data[1].Effective, data[0].Effective); err != nil || !strings.Contains(string(status), want) {
+		return fmt.Errorf("capget: want %s in %s: %w", want, status, err)
 	}
 	return nil
 }

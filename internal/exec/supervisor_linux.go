@@ -507,7 +507,7 @@ func (s *supervisor) handle(n *notif) {
 	c := &call{s: s, n: n}
 	c.lives()
 	c.live()
-	if h := handlers()[int(n.NR)]; h != nil && (!s.cfg.Live || ruled(n)) {
+	if h := handlers()[int(n.NR)]; h != nil && (!s.cfg.Live || ruled(n, s.cfg.Root)) {
 		h(c)
 		return
 	}

@@ -6,6 +6,7 @@
 package project
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -131,8 +132,10 @@ func (f *File) read(p scenario.Pair, flags, thresholds []string) (err error) {
 	switch p.Key.Text {
 	case "kernels":
 		if f.Kernels, err = values(p.Value); err == nil {
-			for i := range f.Kernels {
-				f.Kernels[i].Text = f.kernel(f.Kernels[i].Text)
+			for i, k := range f.Kernels {
+				if f.Kernels[i].Text, err = f.kernel(k); err != nil {
+					return err
+				}
 			}
 		}
 	case "objects":
@@ -204,12 +207,16 @@ func settings(n *scenario.Node, what string, names []string) ([]Setting, error) 
 
 // kernel makes a name a path if that is one in the file's directory: a file, a directory or a
 // pattern that matches.
-func (f *File) kernel(name string) string {
-	path := f.Join(name)
-	if found, err := filepath.Glob(path); err == nil && len(found) > 0 {
-		return path
+func (f *File) kernel(name Value) (string, error) {
+	path := f.Join(name.Text)
+	found, err := glob(path)
+	switch {
+	case errors.Is(err, errMany):
+		return "", &Error{name.Pos, err.Error()}
+	case err == nil && len(found) > 0:
+		return path, nil
 	}
-	return name
+	return name.Text, nil
 }
 
 // Join returns a path in the file relative to the working directory of the command; absolute ones
@@ -236,13 +243,18 @@ func (f *File) patterns(n *scenario.Node) ([]Value, error) {
 // without a match is an error where required is set.
 func Match(patterns []Value, required bool) ([]string, error) {
 	var out []string
+	seen := map[string]bool{}
 	for _, p := range patterns {
-		found, err := filepath.Glob(p.Text)
+		found, err := glob(p.Text)
+		if errors.Is(err, errMany) {
+			return nil, &Error{p.Pos, err.Error()}
+		}
 		if err != nil || len(found) == 0 && required {
 			return nil, &Error{p.Pos, fmt.Sprintf("no file matches %s", p.Text)}
 		}
 		for _, path := range found {
-			if !slices.Contains(out, path) {
+			if !seen[path] {
+				seen[path] = true
 				out = append(out, path)
 			}
 		}

@@ -37,6 +37,31 @@ func TestPathsAreRelativeToTheFile(t *testing.T) {
 	assert.ErrorContains(t, err, Name+":3:9: no file matches")
 }
 
+// TestPatternsMatchAsTheLibrarysDo, up to the limit of what is looked at.
+func TestPatternsMatchAsTheLibrarysDo(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"a/x.o", "a/y.o", "b/x.o", "b/c/z.o", "b/[1].o", "x.o"} {
+		write(t, filepath.Join(dir, path), "")
+	}
+	for _, pattern := range []string{"*.o", "*/*.o", "?/x.o", "*/*/*.o", "[ab]/*", "a/x.o", "none/*.o", "none", "*/x.o/*", `b/\\[1\\].o`, "*", "."} {
+		pattern = filepath.Join(dir, pattern)
+		want, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		got, err := glob(pattern)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, pattern)
+	}
+	many := filepath.Join(dir, "many")
+	require.NoError(t, os.Mkdir(many, 0o755))
+	for i := range 20 {
+		require.NoError(t, os.Symlink(many, filepath.Join(many, strings.Repeat("l", i+1))))
+	}
+	_, err := Match([]Value{{Text: filepath.Join(many, "*/*/*/*/*/*/*/*/*")}}, false)
+	assert.ErrorContains(t, err, "about more than 100000 files")
+	_, err = Read(write(t, filepath.Join(dir, Name), "kernels: [many/*/*/*/*/*/*/*/*/*]\n"), nil, nil)
+	assert.ErrorContains(t, err, Name+":1:11: the pattern is about more than")
+}
+
 func TestMistakesHaveAPlaceAndTheNearestName(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"kernel: 6.1", `:1:1: unknown key "kernel" (nearest: kernels)`},

@@ -54,24 +54,25 @@ func (f *ftrace) line(text string) (bool, error) {
 // ftraceHead parses what stands before an event's fields. A name may have blanks, so the processor
 // in brackets is looked for.
 func ftraceHead(text string) (e Event, event, fields string, ok bool) {
-	open := strings.Index(text, " [")
-	for open >= 0 {
-		end := strings.IndexByte(text[open:], ']')
-		if end < 0 {
+	for from := 0; ; {
+		open := strings.Index(text[from:], " [")
+		if open < 0 {
 			return e, "", "", false
 		}
-		if cpu, err := strconv.Atoi(text[open+2 : open+end]); err == nil && cpu >= 0 && cpu < 1<<16 {
-			e.CPU = cpu
-			return ftraceRest(e, strings.TrimSpace(text[:open]), strings.TrimLeft(text[open+end+1:], " "))
+		open += from
+		inside := text[open+2 : min(open+2+maxCPUDigits+1, len(text))]
+		if end := strings.IndexByte(inside, ']'); end >= 0 {
+			if cpu, err := strconv.Atoi(inside[:end]); err == nil && cpu >= 0 && cpu < 1<<16 {
+				e.CPU = cpu
+				return ftraceRest(e, strings.TrimSpace(text[:open]), strings.TrimLeft(text[open+2+end+1:], " "))
+			}
 		}
-		next := strings.Index(text[open+1:], " [")
-		if next < 0 {
-			return e, "", "", false
-		}
-		open += 1 + next
+		from = open + 1
 	}
-	return e, "", "", false
 }
+
+// maxCPUDigits is how many digits the number of a processor has at most.
+const maxCPUDigits = 5
 
 func ftraceRest(e Event, who, rest string) (Event, string, string, bool) {
 	none := Event{}

@@ -197,7 +197,7 @@ func (r *Recorder) capture(in io.Reader) error {
 		if first.IsZero() {
 			first = p.Time
 		}
-		e := Event{At: p.Time.Sub(first), Hook: r.opt.PacketHook, CPU: -1, Args: []Arg{{Name: "packet", Text: hex.EncodeToString(p.Data)}}}
+		e := Event{At: p.Time.Sub(first), Hook: r.opt.PacketHook, CPU: -1, packet: hex.EncodeToString(p.Data)}
 		if err := r.Add(e); errors.Is(err, errEnough) {
 			return nil
 		} else if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ type Event struct {
 	Task Task
 	// CPU is the processor, -1 if it is not known.
 	CPU int
+
+	packet string // the bytes of a captured packet in hexadecimal digits
 }
 
 // Task is the task in which an event happened. A PID of 0 with an empty Comm means that it is not
@@ -85,7 +88,27 @@ const (
 	MaxLimit     = 300_000
 	maxLeft      = 1 << 10
 	maxArgs      = 64
+	// maxValue limits the bytes of a value: lines of a file of events, and their words with dollar
+	// signs, have limits of their own.
+	maxValue = 24 << 10
+	maxName  = 256
 )
+
+// reserved are words that mean something else than a hook at the beginning of an event's line, and
+// settings those that mean something else than an argument before its equals sign (docs/exec.md).
+var (
+	reserved = []string{"pass", "repeat", "end", "let", "task", "auto", "clock", "---"}
+	settings = []string{"repeat", "cpu", "packet", "task"}
+)
+
+// writable reports whether the line of an event can say a value: a file may have values that lines
+// write in another way, or that are too long.
+func writable(a Arg) bool {
+	if len(a.Text) > maxValue || len(a.Name) > maxName || a.Name == "ret" && !isNumber(a.Text) {
+		return false
+	}
+	return !slices.Contains(settings, a.Name)
+}
 
 // errEnough ends reading when the limit is reached.
 var errEnough = errors.New("enough events")
@@ -153,9 +176,15 @@ func (r *Recorder) kept(hook string) bool {
 	return false
 }
 
+func short(text string) string { return text[:min(len(text), maxName)] }
+
 // Add writes an event.
 func (r *Recorder) Add(e Event) error {
 	if !r.kept(e.Hook) {
+		return nil
+	}
+	if slices.Contains(reserved, e.Hook) || len(e.Hook) > maxName {
+		r.left(short(e.Hook), "the event, whose name events cannot have")
 		return nil
 	}
 	if r.sum.Events >= r.opt.Limit {
@@ -175,7 +204,14 @@ func (r *Recorder) Add(e Event) error {
 			r.left(e.Hook, "further arguments")
 			break
 		}
+		if !writable(a) {
+			r.left(e.Hook, short(a.Name))
+			continue
+		}
 		line += " " + word(a.Name+"="+r.red.value(a))
+	}
+	if e.packet != "" {
+		line += " packet=" + e.packet
 	}
 	if e.CPU > 0 {
 		line += " cpu=" + strconv.Itoa(e.CPU)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,15 @@ func TestPrivateDataIsReplaced(t *testing.T) {
 	assert.Equal(t, strings.Count(plain, "\n"), strings.Count(redacted, "\n"), "the same events")
 }
 
+// TestAddressesAsNumbersAreReplaced: scripts print the addresses of IPv4 as they are in memory.
+func TestAddressesAsNumbersAreReplaced(t *testing.T) {
+	text := `bpfrun 1 0 0 0 "" tcp_connect saddr=0x0100007f daddr=3232235777 daddr=0 addrlen=16` + "\n"
+	got, _ := recorded(t, text+text, "", Options{Redact: Redaction{Addresses: true}})
+	number := binary.NativeEndian.Uint32([]byte{10, 0, 0, 1})
+	line := fmt.Sprintf("tcp_connect saddr=%d daddr=%d daddr=0 addrlen=16\n", 0x0100007f, number)
+	assert.Equal(t, line+line, got)
+}
+
 func TestSummariesCount(t *testing.T) {
 	ftrace, err := os.ReadFile("testdata/ftrace.txt")
 	require.NoError(t, err)
@@ -90,6 +100,36 @@ func TestSummariesCount(t *testing.T) {
 	assert.Equal(t, 1, sum.Events)
 	assert.True(t, sum.Cut)
 	assert.NotContains(t, got, "pass ")
+}
+
+// TestEveryFileOfEventsCanBeRead: what a trace has and lines of events say in another way, or not
+// at all, is left out and counted.
+func TestEveryFileOfEventsCanBeRead(t *testing.T) {
+	for text, want := range map[string]string{
+		`bpfrun 1 7 7 0 "a" hook repeat=1000000 task=q packet=zz cpu=3 ret=much x=1`: "task p7 pid=7 comm=a\nhook x=1 task=@p7\n",
+		`bpfrun 1 0 0 0 "" auto`:         "",
+		`bpfrun 1 0 0 0 "" clock`:        "",
+		`bpfrun 1 0 0 0 "" end`:          "",
+		`bpfrun 1 0 0 0 "" let x=1`:      "",
+		`bpfrun 1 0 0 0 "" #x y=1`:       "\"#x\" y=1\n",
+		`bpfrun 1 0 0 0 "" hook ret=-17`: "hook ret=-17\n",
+		`bpfrun 1 0 0 0 "" hook x=` + strings.Repeat("$", maxValue+1) + " y=1": "hook y=1\n",
+		`bpfrun 1 0 0 0 "" ` + strings.Repeat("h", maxName+1):                  "",
+		`bpfrun 1 0 0 0 "" hook ` + strings.Repeat("n", maxName+1) + "=1":      "hook\n",
+	} {
+		got, sum := recorded(t, text, "", Options{})
+		assert.Equal(t, want, got, "%.100s", text)
+		assert.Equal(t, strings.Contains(text, "ret=-17") || strings.Contains(text, "#x"), len(sum.Left) == 0, "%.100s", text)
+	}
+}
+
+// TestLinesAreReadInTheirLength: a line without end does not take the square of its length.
+func TestLinesAreReadInTheirLength(t *testing.T) {
+	start := time.Now()
+	for format, text := range map[string]string{"ftrace": "x" + strings.Repeat(" [", 500_000) + "]", "bpftrace": `bpfrun 1 0 0 0 "" h ` + strings.Repeat("=", 1_000_000), "strace": "1 1.5 x(" + strings.Repeat("/**/", 250_000)} {
+		_, _ = recorded(t, strings.Repeat(text+"\n", 4), format, Options{})
+	}
+	assert.Less(t, time.Since(start), 20*time.Second, "milliseconds; minutes if it did")
 }
 
 func pcap(packets ...string) string {

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -78,6 +79,11 @@ func (r *redactor) value(a Arg) string {
 	case Argv:
 		if r.Argv {
 			return r.argv(a.Text)
+		}
+	case Number:
+		if n, err := strconv.ParseUint(a.Text, 0, 64); err == nil && n != 0 && r.Addresses && strings.HasSuffix(a.Name, "addr") {
+			at := r.host(netip.AddrFrom4([4]byte(binary.NativeEndian.AppendUint32(nil, uint32(n))))).As4() // as programs read it from memory
+			return strconv.FormatUint(uint64(binary.NativeEndian.Uint32(at[:])), 10)
 		}
 	case Text:
 		// What kind of text it is, nobody knows: any rule might mean it.

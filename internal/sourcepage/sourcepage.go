@@ -10,6 +10,7 @@ package sourcepage
 import (
 	_ "embed"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -69,8 +70,18 @@ func WriteLines(w *markup.Page, id string, lines []Line) {
 // maxSource limits the size in bytes of a source file that is shown.
 const maxSource = 8 << 20
 
-// Read returns the lines of a source file; ok is false if it cannot be read.
+// sourceTypes are the extensions of files that pages show. An object names its sources itself, and
+// a page may be published: it shows no private file because an object says that it was compiled
+// from it.
+var sourceTypes = []string{".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".inc", ".S", ".rs", ".zig", ".go"}
+
+// Read returns the lines of a source file; ok is false if it cannot be read, or if its name is not
+// one of a source.
 func Read(name string) (lines []string, ok bool) {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil || !slices.Contains(sourceTypes, filepath.Ext(name)) {
+		return nil, false
+	}
 	st, err := os.Stat(name)
 	if err != nil || !st.Mode().IsRegular() || st.Size() > maxSource {
 		return nil, false
@@ -86,13 +97,15 @@ func Read(name string) (lines []string, ok bool) {
 // texts (by number) are of, those of texts with gaps between them.
 func Whole(file string, texts map[int]string, read func(string) ([]string, bool)) []Line {
 	all, ok := read(file)
+	same := false // no line says that it is another file; at least one has to say that it is this one
 	for n, have := range texts {
+		same = same || strings.TrimSpace(have) != ""
 		if ok && have != "" && (n < 1 || n > len(all) || strings.TrimSpace(all[n-1]) != strings.TrimSpace(have)) {
 			ok = false
 		}
 	}
 	var out []Line
-	if ok {
+	if ok && same {
 		if n := len(all); n > 0 && all[n-1] == "" {
 			all = all[:n-1]
 		}

@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -185,6 +186,55 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	return a, true
 }
 
+// BadFuncInfo returns why a record of a program's func_info is refused for what it says by itself,
+// in the words of the log; "" if it may be the program's (check_btf_func). insns is the length of
+// the program.
+func BadFuncInfo(types *btf.Spec, funcs []FuncInfo, i, insns int) string {
+	r, args := badFuncRecord(types, funcs, i)
+	if r == refusal.None && funcs[i].Insn >= insns {
+		r = refusal.FuncInfoBTFSectionNotMatch
+	}
+	return fmt.Sprintf(r.Row().Text, args...)
+}
+
+func badFuncRecord(types *btf.Spec, funcs []FuncInfo, i int) (refusal.ID, []any) {
+	if r, args := badFuncOffset(funcs, i); r != refusal.None {
+		return r, args
+	}
+	return badFuncType(types, funcs[i].Type)
+}
+
+func badFuncOffset(funcs []FuncInfo, i int) (refusal.ID, []any) {
+	switch at := funcs[i].Insn; {
+	case i == 0 && at != 0:
+		return refusal.NonzeroInsnOffFirstFuncInfo, []any{at}
+	case i > 0 && at <= funcs[i-1].Insn:
+		return refusal.SameOrSmallerInsnOffset, []any{at, funcs[i-1].Insn}
+	}
+	return refusal.None, nil
+}
+
+func badFuncType(types *btf.Spec, id btf.ID) (refusal.ID, []any) {
+	if types.Kind(id) != btf.KindFunc {
+		return refusal.InvalidTypeIdInFuncInfo, []any{id}
+	}
+	return refusal.None, nil
+}
+
+// checkFuncRecords checks the records of func_info before the program's functions are known, as
+// releases with exceptions do, whose callbacks are found by the types of functions
+// (check_btf_func_early).
+func (l *layout) checkFuncRecords() {
+	if !l.funcInfo() || !l.has(since.Exceptions) {
+		return
+	}
+	for i := range l.p.Funcs {
+		if r, args := badFuncRecord(l.p.BTF, l.p.Funcs, i); r != refusal.None {
+			l.refuse(r, args...)
+		}
+	}
+}
+
 // checkFuncInfo checks that func_info matches the functions of the program.
 func (l *layout) checkFuncInfo() {
 	if !l.funcInfo() {
@@ -203,8 +253,14 @@ func (l *layout) checkFuncInfo() {
 	}
 	for i := range l.p.Funcs {
 		f := &l.p.Funcs[i]
+		if r, args := badFuncOffset(l.p.Funcs, i); r != refusal.None {
+			l.refuse(r, args...)
+		}
 		if f.Insn != l.subs[i].start {
 			l.refuse(refusal.FuncInfoBTFSectionNotMatch)
+		}
+		if r, args := badFuncType(l.p.BTF, f.Type); r != refusal.None {
+			l.refuse(r, args...)
 		}
 		t := l.p.BTF.MustType(f.Type)
 		s := &l.subs[i]

@@ -133,6 +133,9 @@ var built = []struct {
 	{"LDABSNotAllowedInSubprogs", "6.18", "testdata/refused/calls.o LDABSOnlyAllowedInFunctions_ok", func(s *subject) { s.Funcs, s.BTF = nil, nil }},
 	{"TailCallNotAllowedInSubprogs", "6.18", "testdata/refused/calls.o TailCallOnlyAllowedInFunctions_ok", func(s *subject) { s.Funcs, s.BTF = nil, nil }},
 	{"NumberFuncsInFuncInfoNot", "6.18", "testdata/refused/calls.o TailCallOnlyAllowedInFunctions_ok", func(s *subject) { s.Funcs = s.Funcs[:1] }},
+	{"NonzeroInsnOffFirstFuncInfo", "6.18", "testdata/refused/calls.o TailCallOnlyAllowedInFunctions_ok", func(s *subject) { s.Funcs[0].Insn = 1 }},
+	{"SameOrSmallerInsnOffset", "6.18", "testdata/refused/calls.o TailCallOnlyAllowedInFunctions_ok", func(s *subject) { s.Funcs[1].Insn = 0 }},
+	{"InvalidTypeIdInFuncInfo", "6.18", "testdata/refused/calls.o TailCallOnlyAllowedInFunctions_ok", func(s *subject) { s.Funcs[1].Type = btf.ID(s.BTF.NumTypes()) }},
 	{"FuncInfoBTFSectionNotMatch", "6.18", "testdata/refused/calls.o TailCallOnlyAllowedInFunctions_ok", func(s *subject) { s.Funcs[1].Insn++ }},
 	{"GlobalFunctionArgsBuggyCompiler", "6.18", "testdata/refused/calls.o NotScalar_ok", func(s *subject) {
 		p := s.BTF.MustType(s.BTF.MustType(s.Funcs[1].Type).Ref)

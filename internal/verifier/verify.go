@@ -160,6 +160,7 @@ func (e *explorer) check() {
 	if len(e.insns) > maxInsns {
 		e.refuse(refusal.ProgramTooLong)
 	}
+	e.layout.checkFuncRecords()
 	e.layout.findSubprogs()
 	e.log.functions(e.subs)
 	e.layout.checkSubprogs()
