@@ -57,12 +57,20 @@ func (f *coverFlags) begin() (*coverage, error) {
 		return nil, err
 	}
 	if f.min != "" {
-		c.min, err = strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(f.min), "%"), 64)
-		if err != nil || c.min < 0 || c.min > 100 {
-			return nil, usagef("--cover-min %q: want a percentage such as 80%%", f.min)
+		if c.min, err = parseShare(f.min); err != nil {
+			return nil, usagef("--cover-min %w", err)
 		}
 	}
 	return c, nil
+}
+
+// parseShare reads a percentage from 0 to 100.
+func parseShare(text string) (float64, error) {
+	v, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), "%"), 64)
+	if err != nil || !(v >= 0 && v <= 100) {
+		return 0, fmt.Errorf("%q: want a percentage such as 80%%", text)
+	}
+	return v, nil
 }
 
 func coverOutputs(flags []string) (map[string]string, error) {

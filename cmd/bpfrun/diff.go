@@ -182,13 +182,22 @@ func (c *diffCommand) limits() (map[string]float64, error) {
 		if *text == "" {
 			continue
 		}
-		v, err := strconv.ParseFloat(strings.TrimSuffix(*text, "%"), 64)
-		if err != nil || !(v >= 0) || v > 1e9 {
-			return nil, usagef("--max-%s-growth %s: want a percentage such as 10%%", what, *text)
+		v, err := parseGrowth(*text)
+		if err != nil {
+			return nil, usagef("--max-%s-growth %w", what, err)
 		}
 		out[what] = v
 	}
 	return out, nil
+}
+
+// parseGrowth reads a percentage that may be above 100.
+func parseGrowth(text string) (float64, error) {
+	v, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(v >= 0) || v > 1e9 {
+		return 0, fmt.Errorf("%s: want a percentage such as 10%%", text)
+	}
+	return v, nil
 }
 
 // toStdout reports whether the annotations take the place of the table: -o github=-.

@@ -141,7 +141,9 @@ func (c *execCommand) exec(args []string) error {
 		return codeError{exitNotSimulated, err}
 	case errors.Is(err, bpfexec.ErrGuard):
 		return codeError{exitBug, fmt.Errorf("internal error: %w: unless someone killed it, this is a bug in bpfrun; please report it with the command line", err)}
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+	case errors.Is(err, exec.ErrNotFound):
+		return usagef("%s: no such command in PATH", args[0])
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return usageError{err}
 	case err != nil:
 		return codeError{exitNotSimulated, err}
@@ -154,6 +156,9 @@ func readEvents(path string) (*bpfexec.Events, error) {
 	r := io.Reader(os.Stdin)
 	if path != "-" {
 		f, err := os.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, usagef("--events %s: no such file (- reads standard input, auto invents events)", path)
+		}
 		if err != nil {
 			return nil, usageError{err}
 		}

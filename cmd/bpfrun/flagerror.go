@@ -17,16 +17,11 @@ import (
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		f := invalid.GetFlag()
-		switch f.Value.Type() {
-		case "int":
-			return usagef("--%s %q: want a whole number", f.Name, invalid.GetValue())
-		case "uint", "uint64":
-			return usagef("--%s %q: want a whole number from 0 to 2^64-1", f.Name, invalid.GetValue())
-		case "duration":
-			return usagef("--%s %q: want a time with its unit, such as 30s or 5m", f.Name, invalid.GetValue())
-		case "bool":
+		switch f := invalid.GetFlag(); {
+		case f.Value.Type() == "bool":
 			return usagef("--%s=%s: want true or false, or --%s alone", f.Name, invalid.GetValue(), f.Name)
+		case wanted(f) != "":
+			return usagef("--%s %q: want %s", f.Name, invalid.GetValue(), wanted(f))
 		}
 	}
 	var unknown *pflag.NotExistError
@@ -36,6 +31,21 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return usagef("%w (see %s --help)", err, cmd.CommandPath())
+}
+
+// wanted says what a flag takes, "" if its own errors do.
+func wanted(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int":
+		return "a whole number"
+	case "uint", "uint64":
+		return "a whole number from 0 to 2^64-1"
+	case "duration":
+		return "a time with its unit, such as 30s or 5m"
+	case "bool":
+		return "true or false"
+	}
+	return ""
 }
 
 // belongs finds the flag that may have been meant: the same flag of run if no command was given, or

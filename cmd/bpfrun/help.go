@@ -31,7 +31,7 @@ var commandGroups = []struct {
 	commands []string
 }{
 	{"Run and test", []string{"run", "test", "fuzz", "race", "cover", "debug", "dap", "bench", "play"}},
-	{"Run tools", []string{"exec", "fire"}},
+	{"Run tools", []string{"exec", "fire", "record"}},
 	{"Look at objects on kernels", []string{"matrix", "verify", "require", "diff", "relo", "info", "disasm"}},
 	{"Kernel types", []string{"btf", "kernels"}},
 	{"Scenario files", []string{"scenario"}},
@@ -58,7 +58,7 @@ func usage(cmd *cobra.Command) error {
 	b.WriteString("\nGlobal flags (bpfrun help flags describes them):\n")
 	for _, g := range flagGroups {
 		used := slices.DeleteFunc(slices.Clone(g.flags), func(name string) bool {
-			return cmd.Runnable() && flagUse[cmd.CommandPath()] != "" && !usesFlag(cmd, name)
+			return cmd.Runnable() && !usesFlag(cmd, name)
 		})
 		if len(used) > 0 {
 			visible.Fprintf(&b, "  %-8s --%s\n", g.name, strings.Join(used, " --"))

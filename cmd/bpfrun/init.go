@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	pathpkg "path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,6 +76,10 @@ func (c *initCommand) init(path string) error {
 	if err != nil {
 		return err
 	}
+	object, inside := c.inProject(path)
+	if !inside {
+		c.note("%s is outside of the project, so CI will not find it (--dir names the project's directory)", object)
+	}
 	beside := testrun.ScenarioBeside(path)
 	opt.Verify = c.sim.verifiesEach(ctx)
 	var text bytes.Buffer
@@ -83,9 +88,21 @@ func (c *initCommand) init(path string) error {
 	}
 	return errors.Join(
 		c.create(filepath.Dir(beside), filepath.Base(beside), text.String()),
-		c.create(c.dir, project.Name, c.projectText(pathFrom(c.dir, path), names, found)),
-		c.create(c.dir, filepath.Join(".github", "workflows", "bpfrun.yml"), c.workflow(pathFrom(c.dir, filepath.Dir(path)), names)),
+		c.create(c.dir, project.Name, c.projectText(object, names, found)),
+		c.create(c.dir, filepath.Join(".github", "workflows", "bpfrun.yml"), c.workflow(pathpkg.Dir(object), names)),
 	)
+}
+
+// inProject returns a path relative to the project's directory, and whether it is in there; one
+// outside that was given from the root stays as it is.
+func (c *initCommand) inProject(path string) (string, bool) {
+	rel := pathFrom(c.dir, path)
+	if dir, err := filepath.Abs(c.dir); err == nil && filepath.IsAbs(path) {
+		if r, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(r) {
+			rel = filepath.ToSlash(r)
+		}
+	}
+	return rel, filepath.IsLocal(filepath.FromSlash(rel))
 }
 
 // findings runs the programs once and returns the kinds of findings, as --ignore takes them.

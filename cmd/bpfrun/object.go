@@ -354,3 +354,11 @@ func readKallsyms(path string) (map[string]uint64, error) {
 	}
 	return syms, err
 }
+
+// openError is the error of a file to read that could not be opened.
+func openError(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return usagef("%s: no such file", path)
+	}
+	return usageError{err}
+}

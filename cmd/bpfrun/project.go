@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,13 +23,18 @@ const projectVariable = "BPFRUN_PROJECT"
 var thresholdFlags = []struct {
 	name, flag string
 	commands   []string
+	check      func(text string) error // what the flag takes
 }{
-	{"coverage", "cover-min", []string{"bpfrun test", "bpfrun cover merge"}},
-	{"insns-growth", "max-insns-growth", []string{"bpfrun diff"}},
-	{"size-growth", "max-size-growth", []string{"bpfrun diff"}},
-	{"stack-growth", "max-stack-growth", []string{"bpfrun diff"}},
-	{"oldest", "at-least", []string{"bpfrun require"}},
+	{"coverage", "cover-min", []string{"bpfrun test", "bpfrun cover merge"}, checkShare},
+	{"insns-growth", "max-insns-growth", []string{"bpfrun diff"}, checkGrowth},
+	{"size-growth", "max-size-growth", []string{"bpfrun diff"}, checkGrowth},
+	{"stack-growth", "max-stack-growth", []string{"bpfrun diff"}, checkGrowth},
+	{"oldest", "at-least", []string{"bpfrun require"}, checkRelease},
 }
+
+func checkShare(text string) error   { _, err := parseShare(text); return err }
+func checkGrowth(text string) error  { _, err := parseGrowth(text); return err }
+func checkRelease(text string) error { _, err := parseRelease(text); return err }
 
 // pathFlags are global flags whose values are files.
 var pathFlags = []string{"module-btf", "kconfig", "kallsyms"}
@@ -76,11 +82,33 @@ func (p *projectFile) get() (*project.File, error) {
 		for _, t := range thresholdFlags {
 			names = append(names, t.name)
 		}
-		if p.file, p.err = project.Read(path, projectFlags(), names); p.err != nil {
+		if p.file, p.err = project.Read(path, projectFlags(), names); errors.Is(p.err, fs.ErrNotExist) {
+			p.err = usagef("%s=%s: no such file (off uses no project file)", projectVariable, path)
+		} else if p.err == nil {
+			p.err = checkThresholds(p.file)
+		} else {
 			p.err = usageError{p.err}
 		}
 	})
 	return p.file, p.err
+}
+
+// checkThresholds refuses the first value that the flag of its threshold would refuse, with its
+// place in the file.
+func checkThresholds(f *project.File) error {
+	for _, s := range f.Thresholds {
+		for _, t := range thresholdFlags {
+			for _, v := range s.Values {
+				if s.Text != t.name {
+					continue
+				}
+				if err := t.check(v.Text); err != nil {
+					return usagef("%s: %s: %w", v.Pos, s.Text, err)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // fromProject marks flags whose values the project file gave.
@@ -113,7 +141,10 @@ func (a *app) applyProject(cmd *cobra.Command) error {
 				errs = append(errs, usagef("%s: %s takes one value", v.Pos, s.Text))
 				return
 			}
-			if err := cmd.Flags().Set(fl.Name, text); err != nil {
+			if err := cmd.Flags().Set(fl.Name, text); err != nil && wanted(fl) != "" {
+				errs = append(errs, usagef("%s: %s %q: want %s", v.Pos, s.Text, v.Text, wanted(fl)))
+				return
+			} else if err != nil {
 				errs = append(errs, usagef("%s: %s: %w", v.Pos, s.Text, err))
 				return
 			}

@@ -77,6 +77,8 @@ func (c *recordCommand) record(args []string) error {
 	switch {
 	case err != nil:
 		return usagef("--redact: %w", err)
+	case c.format != "" && !slices.Contains(record.Formats, c.format):
+		return usagef("--format %s: want %s", c.format, strings.Join(record.Formats, ", "))
 	case c.limit < 1 || c.limit > record.MaxLimit:
 		return usagef("--limit %d: want 1 to %d", c.limit, record.MaxLimit)
 	case len(c.live) > 0 && (len(args) > 0 || c.format != ""):
@@ -90,7 +92,7 @@ func (c *recordCommand) record(args []string) error {
 	if len(args) > 0 && args[0] != "-" {
 		f, err := os.Open(args[0])
 		if err != nil {
-			return usageError{err}
+			return openError(args[0], err)
 		}
 		defer f.Close()
 		in, name = f, args[0]
@@ -104,7 +106,8 @@ func (c *recordCommand) record(args []string) error {
 		defer f.Close()
 		out = f
 	}
-	r := record.NewRecorder(out, record.Options{Redact: rules, Hooks: c.hooks, Limit: c.limit, Untimed: c.untimed, PacketHook: c.packetHook})
+	opt := record.Options{Redact: rules, Hooks: c.hooks, Limit: c.limit, Untimed: c.untimed, PacketHook: c.packetHook}
+	r := record.NewRecorder(out, opt)
 	r.Comment("Events recorded by bpfrun record. Replay: bpfrun exec --events FILE -- TOOL")
 	var failed error
 	if len(c.live) > 0 {
@@ -113,10 +116,15 @@ func (c *recordCommand) record(args []string) error {
 	} else {
 		_, failed = record.Read(in, c.format, r)
 	}
-	sum, err := r.Close()
 	if failed != nil {
-		return usageError{fmt.Errorf("%s: %w", name, failed)}
+		err := fmt.Errorf("%s: %w", name, failed)
+		if r.Summary().Events > 0 { // what was understood stays
+			_, closed := r.Close()
+			err = errors.Join(err, closed)
+		}
+		return usageError{err}
 	}
+	sum, err := r.Close()
 	if err != nil {
 		return usageError{err}
 	}
@@ -134,8 +142,11 @@ func (c *recordCommand) recordLive(r *record.Recorder) error {
 	}
 	l := record.Live{Tracefs: c.tracefs, Instance: fmt.Sprintf("bpfrun-%d", os.Getpid()), Events: c.live, BufferKB: c.buffer}
 	err := l.Record(ctx, r)
-	if errors.Is(err, os.ErrPermission) {
+	switch {
+	case errors.Is(err, os.ErrPermission):
 		err = fmt.Errorf("%w: recording the running kernel needs root", err)
+	case errors.Is(err, record.ErrNoTracefs):
+		err = fmt.Errorf("%w (mount it: mount -t tracefs tracefs %s, or name its directory: --tracefs DIRECTORY)", err, c.tracefs)
 	}
 	return err
 }
@@ -145,17 +156,20 @@ func (c *recordCommand) summarise(s record.Summary) {
 	if c.quiet {
 		return
 	}
-	visible.Fprintf(c.stderr, "bpfrun record: %d events of %d lines", s.Events, s.Lines)
+	visible.Fprintf(c.stderr, "bpfrun record: %s of %s", count(s.Events, "event"), count(s.Lines, "line"))
 	if s.Skipped > 0 {
-		visible.Fprintf(c.stderr, "; %d lines tell of no event", s.Skipped)
+		visible.Fprintf(c.stderr, "; %s without an event", count(s.Skipped, "line"))
 	}
 	if s.Lost > 0 {
-		visible.Fprintf(c.stderr, "; the kernel lost %d events", s.Lost)
+		visible.Fprintf(c.stderr, "; the kernel lost %s", count(s.Lost, "event"))
 	}
 	if s.Cut {
 		visible.Fprintf(c.stderr, "; more were not written (--limit)")
 	}
 	visible.Fprintln(c.stderr)
+	if s.Events == 0 && len(s.Others) > 0 {
+		visible.Fprintf(c.stderr, "bpfrun record: --hook %s: no event is at it; there are events at %s\n", strings.Join(c.hooks, ","), strings.Join(s.Others, ", "))
+	}
 	keys := slices.SortedFunc(maps.Keys(s.Left), func(a, b string) int {
 		return cmp.Or(s.Left[b]-s.Left[a], strings.Compare(a, b))
 	})
@@ -165,6 +179,6 @@ func (c *recordCommand) summarise(s record.Summary) {
 			visible.Fprintf(c.stderr, "bpfrun record: left out: %d more kinds of values\n", len(keys)-i)
 			break
 		}
-		visible.Fprintf(c.stderr, "bpfrun record: left out %d times: %s\n", s.Left[k], k)
+		visible.Fprintf(c.stderr, "bpfrun record: left out %s: %s\n", count(s.Left[k], "time"), k)
 	}
 }

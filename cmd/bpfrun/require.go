@@ -115,13 +115,22 @@ func (c *requireCommand) release() (uapi.Release, error) {
 	if c.atLeast == "" {
 		return 0, nil
 	}
-	_, version, ok := loader.ParseRelease(c.atLeast)
-	r := uapi.ReleaseOf(version)
+	r, err := parseRelease(c.atLeast)
 	switch {
-	case !ok || r.String() != c.atLeast:
-		return 0, usagef("--at-least %s: want MAJOR.MINOR, such as 5.15", c.atLeast)
+	case err != nil:
+		return 0, usagef("--at-least %w", err)
 	case c.unchecked:
 		return 0, usagef("--at-least asks every release, --no-check leaves some out: use one of them")
+	}
+	return r, nil
+}
+
+// parseRelease reads MAJOR.MINOR.
+func parseRelease(text string) (uapi.Release, error) {
+	_, version, ok := loader.ParseRelease(text)
+	r := uapi.ReleaseOf(version)
+	if !ok || r.String() != text {
+		return 0, fmt.Errorf("%s: want MAJOR.MINOR, such as 5.15", text)
 	}
 	return r, nil
 }

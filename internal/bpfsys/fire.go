@@ -69,9 +69,15 @@ func (s *System) Fire(e Event) ([]Fired, error) {
 	defer s.endGrace()
 	s.follow()
 	if call, ok := strings.CutPrefix(e.Hook, "syscall/"); ok {
-		return s.fireSyscall(call, e)
+		fired, err := s.fireSyscall(call, e)
+		s.tellUnknownNames(e)
+		return fired, err
 	}
-	return s.fire(e)
+	fired, err := s.fire(e)
+	if err == nil {
+		s.tellUnknownNames(e)
+	}
+	return fired, err
 }
 
 // fireSyscall fires the hooks that a system call passes on entry and exit.

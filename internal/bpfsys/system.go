@@ -79,8 +79,10 @@ type System struct {
 	noted    map[string]bool
 	groups   map[place]*attachGroup
 	tasks    map[string]*kernel.Object
-	stand    map[fileID]*kernel.Object // objects that stand for files of the host
-	sockets  map[filtered]*attachment  // programs of sockets
+	// askedNames are the names of events that were looked up, with their hooks.
+	askedNames map[string]bool
+	stand      map[fileID]*kernel.Object // objects that stand for files of the host
+	sockets    map[filtered]*attachment  // programs of sockets
 	// testArgs are what arguments of the kernel's test functions point to, by type.
 	testArgs map[string]*kernel.Object
 	process  process // of the syscall program that runs

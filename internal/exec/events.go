@@ -148,7 +148,7 @@ func parseWords(text string, words []string, s *scope) (Line, error) {
 	for _, w := range words[1:] {
 		name, text, ok := strings.Cut(w, "=")
 		if !ok || name == "" {
-			return l, fmt.Errorf("%q: want name=value", w)
+			return l, fmt.Errorf("%q: want name=value (a value with blanks in double quotes: argv=\"[ls -l]\")", w)
 		}
 		if err := l.set(name, text); err != nil {
 			return l, fmt.Errorf("%s: %w", name, err)

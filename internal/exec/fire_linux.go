@@ -162,7 +162,7 @@ func (s *supervisor) once(l Line) (int, error) {
 		if errors.Is(err, bpfsys.ErrNoHook) {
 			return 0, fmt.Errorf("%w%s; programs are attached to %s", err, s.nearest(l.Event.Hook), s.hooks())
 		}
-		s.note("event " + err.Error())
+		s.note("event " + l.Text + ": " + err.Error())
 		return 0, err
 	}
 	if s.cfg.Fired != nil {

@@ -352,7 +352,7 @@ func (s *supervisor) fireLive(b *begun, side bpfsys.Side, ret *int64) (ran bool)
 	if s.cfg.Fired != nil {
 		s.cfg.Fired("syscall/"+b.name, fired)
 	}
-	s.note("--live: programs see the ids, names and parents of real tasks, and of calls the numbers, strings, vectors of strings and addresses of sockets that are arguments; all else of a process is simulated")
+	s.note("--live: tasks (ids, names, parents), arguments of calls and many results are real; all else that programs read is simulated")
 	for _, f := range fired {
 		if f.Err != nil {
 			s.note("--live: " + b.name + ": " + f.Err.Error())

@@ -116,7 +116,7 @@ func TestLiveSystemCallsFireTheirHooks(t *testing.T) {
 	r := start(t, "live", "", func(c *Config) { c.Live = true })
 	assert.Equal(t, "enter 3\nexit 3\nexecve 1\nkprobe 3\n", r.out)
 	assert.Zero(t, r.code)
-	assert.Contains(t, r.notes, "--live: programs see the ids, names and parents of real tasks")
+	assert.Contains(t, r.notes, "--live: tasks (ids, names, parents), arguments of calls and many results are real")
 	r = start(t, "live", "")
 	assert.Equal(t, "enter 0\nexit 0\nexecve 0\nkprobe 0\n", r.out, "without --live")
 }

@@ -61,3 +61,16 @@ func TestWhatIsNotServedIsNamedOnce(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(r.notes, text), "%s: %s", text, r.notes)
 	}
 }
+
+// TestNamesThatNoProgramTakesAreSaid: a mistyped name in an event is said once, with what it could
+// have been; the event happens.
+func TestNamesThatNoProgramTakesAreSaid(t *testing.T) {
+	r := start(t, "ring", "sched_switch prv.pid=7\nsched_switch prv.pid=8\n---\nsched_switch prev.pid=9 task.com=x\n")
+	assert.Equal(t, 1, strings.Count(r.notes, "event sched_switch: no program there takes prv (nearest: prev)"), r.notes)
+	assert.NotContains(t, r.notes, "takes prev (")
+	assert.Contains(t, r.notes, `event sched_switch prev.pid=9 task.com=x: com: no such field: "com" in task_struct (nearest: comm`)
+	r = start(t, "ring", "syscall/openat filenam=/x dfd=3 id=1 ret=3\n")
+	assert.Contains(t, r.notes, "event syscall/openat: no program there takes filenam (nearest: filename)")
+	assert.NotContains(t, r.notes, "takes dfd")
+	assert.NotContains(t, r.notes, "takes id")
+}

@@ -48,7 +48,7 @@ func Read(in io.Reader, format string, r *Recorder) (string, error) {
 	}
 	if format == "" {
 		if format = detect(head); format == "" {
-			return "", fmt.Errorf("%w: it looks like none of %s: --format names one", ErrInput, strings.Join(Formats, ", "))
+			return "", fmt.Errorf("%w: it looks like none of %s; --format NAME chooses one", ErrInput, strings.Join(Formats, ", "))
 		}
 	}
 	if format == "pcap" {

@@ -76,6 +76,7 @@ type Summary struct {
 	Left    map[string]int `json:"left_out"` // values that were left out, by argument
 	Cut     bool           `json:"cut"`      // the limit was reached
 	Lost    int            `json:"lost"`     // events that the recorded kernel lost
+	Others  []string       `json:"others"`   // hooks of events that [Options.Hooks] left out, in the order of the input
 }
 
 // Limits of what a file of events declares and what one line may hold.
@@ -87,6 +88,7 @@ const (
 	DefaultLimit = 100_000
 	MaxLimit     = 300_000
 	maxLeft      = 1 << 10
+	maxOthers    = 8
 	maxArgs      = 64
 	// maxValue limits the bytes of a value: lines of a file of events, and their words with dollar
 	// signs, have limits of their own.
@@ -146,6 +148,9 @@ func (r *Recorder) Comment(text string) {
 	}, text))
 }
 
+// Summary returns what was counted so far.
+func (r *Recorder) Summary() Summary { return r.sum }
+
 // Close writes what is left and returns what was counted.
 func (r *Recorder) Close() (Summary, error) {
 	if err := r.out.Flush(); r.err == nil {
@@ -181,6 +186,9 @@ func short(text string) string { return text[:min(len(text), maxName)] }
 // Add writes an event.
 func (r *Recorder) Add(e Event) error {
 	if !r.kept(e.Hook) {
+		if len(r.sum.Others) < maxOthers && !slices.Contains(r.sum.Others, e.Hook) {
+			r.sum.Others = append(r.sum.Others, e.Hook)
+		}
 		return nil
 	}
 	if slices.Contains(reserved, e.Hook) || len(e.Hook) > maxName {

@@ -154,6 +154,27 @@ func TestCapturesBecomePackets(t *testing.T) {
 	assert.ErrorIs(t, err, ErrPackets)
 }
 
+// TestHooksThatAreLeftOutAreNamed: a --hook without events is a mistyped one, and the summary has
+// what it could have been.
+func TestHooksThatAreLeftOutAreNamed(t *testing.T) {
+	text, err := os.ReadFile(inputs("strace"))
+	require.NoError(t, err)
+	got, sum := recorded(t, string(text), "", Options{Hooks: []string{"syscall/connec"}})
+	assert.Empty(t, got)
+	assert.Zero(t, sum.Events)
+	assert.Contains(t, sum.Others, "syscall/connect")
+	assert.LessOrEqual(t, len(sum.Others), maxOthers)
+	_, sum = recorded(t, string(text), "", Options{})
+	assert.Empty(t, sum.Others)
+}
+
+func TestADirectoryWithoutTracefsIsNamed(t *testing.T) {
+	l := Live{Tracefs: t.TempDir(), Instance: "one", Events: []string{"sched:sched_switch"}}
+	err := l.Record(t.Context(), NewRecorder(&bytes.Buffer{}, Options{}))
+	assert.ErrorIs(t, err, ErrNoTracefs)
+	assert.ErrorIs(t, err, ErrLive)
+}
+
 func TestWrongInputsAreRefused(t *testing.T) {
 	for text, format := range map[string]string{"nothing known\n": "", "": "", "x": "morse"} {
 		_, err := Read(strings.NewReader(text), format, NewRecorder(&bytes.Buffer{}, Options{}))

@@ -32,6 +32,9 @@ type Live struct {
 // ErrLive is wrapped by errors of tracefs.
 var ErrLive = errors.New("tracefs")
 
+// ErrNoTracefs means that the directory is no mounted tracefs.
+var ErrNoTracefs = fmt.Errorf("%w: it is not mounted there", ErrLive)
+
 // maxLiveEvents limits the events that are switched on.
 const maxLiveEvents = 256
 
@@ -51,7 +54,9 @@ func (l *Live) Record(ctx context.Context, r *Recorder) (err error) {
 	if l.mkdir == nil {
 		l.mkdir, l.rmdir = func(dir string) error { return os.Mkdir(dir, 0o700) }, os.Remove
 	}
-	if err := l.mkdir(dir); err != nil {
+	if err := l.mkdir(dir); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %s has no directory instances", ErrNoTracefs, l.Tracefs)
+	} else if err != nil {
 		return fmt.Errorf("%w: an instance for this recording: %w", ErrLive, err)
 	}
 	on := []string{}
