@@ -162,6 +162,9 @@ func bomb(t *testing.T, open func(io.Writer) (io.WriteCloser, error), start []by
 // TestBombsTakeNoMemory: decompression ends after the first bytes when these are neither BTF nor
 // ELF, and at the ceiling of raw BTF otherwise; what is allocated meanwhile stays near that.
 func TestBombsTakeNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("unpacks gigabytes in one goroutine: without -short")
+	}
 	formats := map[string]func(io.Writer) (io.WriteCloser, error){
 		"gzip": func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
 		"zstd": func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) },
@@ -200,6 +203,9 @@ func TestBombsTakeNoMemory(t *testing.T) {
 // TestMembersHaveTheCeilingsOfFiles: so do the members of an archive, whatever size they say they
 // have.
 func TestMembersHaveTheCeilingsOfFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("unpacks gigabytes in one goroutine: without -short")
+	}
 	const mb = 1 << 20
 	zip := func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }
 	for name, c := range map[string]struct {
