@@ -30,8 +30,9 @@ import (
 
 // judges lists the packages whose tests may detect a mutation in another package.
 var judges = []string{
-	"mem", "maps", "loader", "internal/kernel/object", "internal/kernel/model", "internal/kernel/net", "internal/kernel/hook", "internal/kernel/window", "kernel", "helpers/proto", "helpers", "machine", "jit/plan", "jit",
-	"intest", "matrix", "scenario", "bpftest", "conformance",
+	"internal/mem", "internal/maps", "loader", "internal/kernel/object", "internal/kernel/model", "internal/kernel/net",
+	"internal/kernel/hook", "internal/kernel/window", "internal/kernel", "helpers/proto", "helpers", "internal/machine",
+	"jit/plan", "jit", "internal/intest", "internal/app/matrix", "internal/scenario", "bpftest", "conformance",
 }
 
 func main() {

@@ -93,6 +93,13 @@ func faultOn(n int) bool {
 	}
 	return n == faultNumber
 }
+
+func faultPick[T any](n int, right, wrong T) T {
+	if faultOn(n) {
+		return wrong
+	}
+	return right
+}
 `
 
 // edit replaces bytes of a text.

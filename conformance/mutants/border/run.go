@@ -1,0 +1,267 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bpfrun/bpfrun/internal/testing/mutate"
+)
+
+// timeLimit ends the tests of one package that a mutant causes to loop, surveyLimit those without
+// mutants.
+const (
+	timeLimit   = 3 * time.Minute
+	surveyLimit = 15 * time.Minute
+)
+
+// Words of results that name no test.
+const (
+	survived  = "survived"
+	unreached = "not executed by any test"
+)
+
+// judge tests the mutants of a sample.
+type judge struct {
+	options
+	mutate.Bench
+	sample []mutate.Border
+	left   map[int]bool
+	took   map[string]time.Duration
+	// reachedBy has, by mutant, the packages whose tests execute it, the quickest first.
+	reachedBy map[int][]string
+	result    map[int]string
+}
+
+func run(o *options, stop <-chan os.Signal) error {
+	root, err := mutate.Root()
+	if err != nil {
+		return err
+	}
+	all, err := packages(root)
+	if err != nil {
+		return err
+	}
+	found, err := mutants(root, all, o.packages)
+	if err != nil {
+		return err
+	}
+	j := &judge{options: *o, sample: mutate.Sample(found, o.n, o.seed), left: map[int]bool{}, took: map[string]time.Duration{},
+		reachedBy: map[int][]string{}, result: map[int]string{}}
+	fmt.Printf("%d mutants of %d, seed %d\n", len(j.sample), len(found), o.seed)
+	if o.list {
+		for i := range j.sample {
+			fmt.Println(i+1, &j.sample[i])
+		}
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "border")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := compiling(root, dir, j.sample, j.left)
+	if err != nil {
+		return err
+	}
+	j.Root, j.Dir, j.Overlay = root, dir, overlay
+	if err := j.resume(); err != nil {
+		return err
+	}
+	if err := j.surveyAll(all, stop); err != nil {
+		return err
+	}
+	j.judgeAll(stop)
+	j.report()
+	return nil
+}
+
+// resume reads the results of an earlier run of the same sample.
+func (j *judge) resume() error {
+	if j.results == "" {
+		return nil
+	}
+	text, err := os.ReadFile(j.results)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	known := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, result, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
+			known[name] = result
+		}
+	}
+	for i := range j.sample {
+		if r, ok := known[j.sample[i].String()]; ok {
+			j.result[i] = r
+		}
+	}
+	return nil
+}
+
+// surveyAll finds out which packages' tests execute which mutants.
+func (j *judge) surveyAll(all []pkg, stop <-chan os.Signal) error {
+	for _, p := range all {
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || strings.HasPrefix(p.rel, "scripts") || strings.HasPrefix(p.rel, "conformance/mutants") {
+			continue
+		}
+		select {
+		case <-stop:
+			return fmt.Errorf("interrupted")
+		default:
+		}
+		_, reached, took, err := j.Survey(p.rel, surveyLimit)
+		if err != nil {
+			fmt.Println("left out:", err)
+			continue
+		}
+		fmt.Printf("%s: %v, %d mutants executed\n", p.rel, took.Round(time.Second/10), len(reached))
+		j.took[p.rel] = took
+		for n := range reached {
+			j.reachedBy[n-1] = append(j.reachedBy[n-1], p.rel)
+		}
+	}
+	for _, by := range j.reachedBy {
+		slices.SortFunc(by, func(a, b string) int { return cmp.Or(cmp.Compare(j.took[a], j.took[b]), strings.Compare(a, b)) })
+	}
+	return nil
+}
+
+// judgeAll tests the mutants that have no result yet.
+func (j *judge) judgeAll(stop <-chan os.Signal) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	next := 0
+	for range j.jobs {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				for next < len(j.sample) && (j.left[next] || j.result[next] != "") {
+					next++
+				}
+				i := next
+				next++
+				mu.Unlock()
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if i >= len(j.sample) {
+					return
+				}
+				result := j.judge(i)
+				mu.Lock()
+				j.result[i] = result
+				fmt.Printf("%d/%d %s: %s\n", i+1, len(j.sample), &j.sample[i], result)
+				if j.results != "" {
+					j.append(i)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// append adds a result to the results file.
+func (j *judge) append(i int) {
+	f, err := os.OpenFile(j.results, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%s\t%s\n", &j.sample[i], j.result[i])
+		f.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "border:", err)
+	}
+}
+
+// judge returns the test that detects a mutant, after its package.
+func (j *judge) judge(i int) string {
+	by := slices.Clone(j.reachedBy[i])
+	if len(by) == 0 {
+		return unreached
+	}
+	own := path.Dir(j.sample[i].File)
+	slices.SortStableFunc(by, func(a, b string) int {
+		return cmp.Compare(boolInt(b == own), boolInt(a == own))
+	})
+	start := time.Now()
+	for _, p := range by {
+		left := j.budget - time.Since(start)
+		if left < j.took[p] && p != own {
+			return survived + " (in the tests that the budget allowed)"
+		}
+		bin, _, _, err := j.Survey(p, surveyLimit)
+		if err != nil {
+			return err.Error()
+		}
+		test, err := j.Test(p, bin, max(timeLimit, 4*j.took[p]), mutate.EnvFault+"="+strconv.Itoa(i+1))
+		if err != nil {
+			return err.Error()
+		}
+		if test != "" {
+			return p + " " + test
+		}
+	}
+	return survived
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// report prints what was detected by class and by package, and what was not.
+func (j *judge) report() {
+	type count struct{ all, killed int }
+	classes, dirs := map[string]*count{}, map[string]*count{}
+	var total count
+	for i := range j.sample {
+		r := j.result[i]
+		if r == "" {
+			continue
+		}
+		killed := !strings.HasPrefix(r, survived) && r != unreached
+		add := func(m map[string]*count, key string) {
+			if m[key] == nil {
+				m[key] = &count{}
+			}
+			m[key].all++
+			if killed {
+				m[key].killed++
+			}
+		}
+		add(classes, string(j.sample[i].Class))
+		add(dirs, path.Dir(j.sample[i].File))
+		total.all++
+		if killed {
+			total.killed++
+		} else {
+			fmt.Println(&j.sample[i], "--", r)
+		}
+	}
+	for _, m := range []map[string]*count{classes, dirs} {
+		fmt.Println()
+		keys := make([]string, 0, len(m))
+		for k := range m {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			fmt.Printf("%-32s %3d of %3d\n", k, m[k].killed, m[k].all)
+		}
+	}
+	fmt.Printf("\n%d mutants tested, %d detected (%.1f %%), %d do not compile\n", total.all, total.killed, 100*float64(total.killed)/float64(max(1, total.all)), len(j.left))
+}
