@@ -110,7 +110,14 @@ func (j *judge) resume() error {
 
 // surveyAll finds out which packages' tests execute which mutants.
 func (j *judge) surveyAll(all []pkg, stop <-chan os.Signal) error {
+	own := map[string]bool{}
+	for i := range j.sample {
+		own[path.Dir(j.sample[i].File)] = !j.left[i] || own[path.Dir(j.sample[i].File)]
+	}
 	for _, p := range all {
+		if j.own && !own[p.rel] {
+			continue
+		}
 		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || strings.HasPrefix(p.rel, "scripts") || strings.HasPrefix(p.rel, "conformance/mutants") {
 			continue
 		}
@@ -127,6 +134,9 @@ func (j *judge) surveyAll(all []pkg, stop <-chan os.Signal) error {
 		fmt.Printf("%s: %v, %d mutants executed\n", p.rel, took.Round(time.Second/10), len(reached))
 		j.took[p.rel] = took
 		for n := range reached {
+			if j.own && path.Dir(j.sample[n-1].File) != p.rel {
+				continue
+			}
 			j.reachedBy[n-1] = append(j.reachedBy[n-1], p.rel)
 		}
 	}
