@@ -287,10 +287,9 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 	if r.ref != 0 && r.ref == r.id && isNull {
 		c.resources.dropRef(s, r.id)
 	}
-	s.eachReg(spillMask, func(x *reg) {
-		if !x.typ.mayBeNull() || x.id != r.id || !(x.isRCU() || x.id != 0) {
-			return
-		}
+	s.eachReg(spillMask, func(x *reg) bool {
+		return x.typ.mayBeNull() && x.id == r.id && (x.isRCU() || x.id != 0)
+	}, func(x *reg) {
 		if x.SMin != 0 || x.SMax != 0 || !x.Var.Equals(0) {
 			return
 		}
@@ -371,10 +370,10 @@ func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	if open {
 		n++
 	}
-	s.eachReg(spillMask, func(r *reg) {
-		if r.typ == p.typ && r.id == p.id {
-			r.rng = max(r.rng, int32(n))
-		}
+	s.eachReg(spillMask, func(r *reg) bool {
+		return r.typ == p.typ && r.id == p.id
+	}, func(r *reg) {
+		r.rng = max(r.rng, int32(n))
 	})
 }
 

@@ -180,7 +180,7 @@ func (e *explorer) check() {
 	if !before {
 		e.attachment.checkAttach()
 	}
-	var known []constRegs
+	var known *constFlow
 	if e.r.half {
 		known = e.layout.computeConstRegs()
 		e.layout.pruneDeadBranches(known)
