@@ -1,6 +1,8 @@
 package verifier
 
 import (
+	"math"
+
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/internal/verifier/num"
@@ -391,6 +393,34 @@ func (c *conditions) mayGoto(in *decode.Insn) {
 	c.insn += int(in.Off)
 }
 
+// jumpTableRange returns the first and the last element of a jump table that a register may point
+// to (indirect_jump_min_max_index).
+func (c *conditions) jumpTableRange(n int, r *reg) (lo, hi uint64) {
+	const most = math.MaxUint32 * 8
+	if c.has(since.OffsetInBounds) {
+		at := r.place()
+		if at.UMin > most {
+			c.refuse(refusal.UminBeyondJumpTables, n, at.UMin)
+		}
+		if at.UMax > most {
+			c.refuse(refusal.UmaxBeyondJumpTables, n, at.UMax)
+		}
+		return at.UMin / 8, at.UMax / 8
+	}
+	sum := func(v uint64) (uint64, bool) {
+		total := v + uint64(int64(r.off))
+		return total, (r.off < 0) == (total < v) && total <= most
+	}
+	lo, ok := sum(r.UMin)
+	if !ok {
+		c.refuse(refusal.UminSumBeyondJumpTables, n, r.UMin, uint32(r.off))
+	}
+	if hi, ok = sum(r.UMax); !ok {
+		c.refuse(refusal.UmaxSumBeyondJumpTables, n, r.UMax, uint32(r.off))
+	}
+	return lo / 8, hi / 8
+}
+
 // gotox checks an indirect jump: all targets but one are queued.
 func (c *conditions) gotox(in *decode.Insn) stepResult {
 	c.values.checkSrc(in.Dst)
@@ -399,10 +429,9 @@ func (c *conditions) gotox(in *decode.Insn) stepResult {
 		c.refuse(refusal.TypeExpectedPTRTOINSN, in.Dst, c.typeName(r.typ))
 	}
 	m := c.mapOf(r)
-	lo := (r.UMin + uint64(r.off)) / 8
-	hi := (r.UMax + uint64(r.off)) / 8
-	if hi >= uint64(len(m.Slots)) || lo > hi {
-		c.refuse(refusal.GotoxTargetOutsideJumpTable)
+	lo, hi := c.jumpTableRange(int(in.Dst), r)
+	if hi >= uint64(m.MaxEntries) || hi >= uint64(len(m.Slots)) {
+		c.refuse(refusal.PointsOutsideJumpTable, in.Dst, lo, hi, m.MaxEntries)
 	}
 	seen := map[uint32]bool{}
 	var targets []int
