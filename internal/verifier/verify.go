@@ -277,6 +277,9 @@ func (e *explorer) walkFunc(sub int) {
 	if sub == 0 {
 		e.resources.startRefs()
 	}
+	if e.o.follow != nil {
+		e.o.follow.active = sub == 0
+	}
 	e.walkAll()
 	e.log.passed()
 }

@@ -33,7 +33,11 @@ func (p *checkpoints) visited(i int) bool {
 	}
 	count := 0
 	var prev *state
-	for s := *head; s != nil; {
+	s := *head
+	if p.o.follow != nil && p.o.follow.active {
+		s = nil
+	}
+	for s != nil {
 		count++
 		next := s.next
 		if s.insn != i {

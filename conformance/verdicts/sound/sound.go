@@ -62,19 +62,24 @@ func Run(ctx context.Context, l *verdicts.Line, target *loader.Target, seed uint
 func RunLinked(ctx context.Context, linked *loader.Linked, program, title string, seed uint64, inputs int) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := range inputs {
-		if err := runOnce(ctx, linked, program, title, rng, i); err != nil {
+		if err := runOnce(ctx, linked, program, title, rng, i, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func runOnce(ctx context.Context, linked *loader.Linked, program, title string, rng *rand.Rand, input int) error {
+// runOnce runs the program on both engines, or, to record its path, on the interpreter.
+func runOnce(ctx context.Context, linked *loader.Linked, program, title string, rng *rand.Rand, input int, to *path) error {
 	different := ""
-	m, err := machine.New(linked, machine.Config{
+	cfg := machine.Config{
 		Seed: rng.Uint64(), MaxInsns: budget, Engine: machine.EngineBoth, OnDifference: func(text string) { different = text },
 		Random: []uint64{edge(rng), edge(rng), edge(rng), edge(rng)},
-	})
+	}
+	if to != nil {
+		cfg.Engine = machine.EngineInterpreter
+	}
+	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotRun, err)
 	}
@@ -87,6 +92,9 @@ func runOnce(ctx context.Context, linked *loader.Linked, program, title string, 
 		packet[i] = byte(edge(rng))
 	}
 	in := machine.Input{Packet: packet}
+	if to != nil {
+		in.Trace = to
+	}
 	lp, ok := linked.Program(program)
 	if !ok {
 		return fmt.Errorf("no program %s", program)
