@@ -18,7 +18,7 @@ import (
 var releases = []string{"5.10.262", "5.15.215", "6.1.192", "6.6.87", "6.12.117", "6.18.44", "7.0.13", "7.2.13"}
 
 // What registers contain in runs is within what the verifier knows of them, with the rules of each
-// release. `bpfrun conformance verdicts RECORDING --inputs N --follow` does so for a whole recording.
+// release. `bpfrun conformance verdicts RECORDING --inputs N` does so for a whole recording.
 func TestRunsAreWithinWhatTheVerifierKnows(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 // Package sound runs programs that a verifier accepts. A program that a kernel's verifier, or
-// package verifier, accepts must not fault in the simulated machine, whatever its input. Every
-// contradiction is a bug in the verifier or in the machine.
+// package verifier, accepts must not fault in the simulated machine, whatever its input, and no
+// register may have a value that the verifier excludes on that path. Every contradiction is a bug
+// in the verifier or in the machine.
 //
 // Faults that no verifier prevents do not count, such as an exceeded instruction budget and faults
 // that kernels handle themselves.
