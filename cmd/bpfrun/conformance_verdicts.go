@@ -72,7 +72,7 @@ Programs that never reached the kernel's verifier are skipped. Exit code 1 if an
 	cmd.Flags().StringSliceVar(&c.releases, "kernel", nil, "only recordings of releases that begin so: 6.18")
 	cmd.Flags().BoolVar(&c.markdown, "table", false, "print the table alone")
 	cmd.Flags().DurationVar(&c.limit, "limit", time.Minute, "how long one verification may take")
-	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run accepted programs with `N` random inputs on both engines: none may fault")
+	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run accepted programs with `N` random inputs on both engines: none may fault, and no register may have a value that the verifier excludes")
 	cmd.Flags().BoolVar(&c.logs, "logs", false, "compare the logs of programs recorded with record verdicts --log, line by line")
 	cmd.Flags().IntVar(&c.speed, "speed", 0, "verify each timed program `N` times and compare its processor time with the kernel's (record verdicts --repeat)")
 	cmd.Flags().StringVar(&c.shortest, "minimise", "", "write generated programs with another verdict, made as short as they stay so on the running kernel (root)")
@@ -168,6 +168,8 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 	}
 	if v.inputs > 0 {
 		visible.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, v.inputs, runs.notRun, runs.bad)
+		f := &runs.compared
+		visible.Fprintf(out, "%d runs followed (%d only at the beginning): %d registers at %d instructions compared with the verifier's states\n", f.Runs, f.Stopped, f.Registers, f.Steps)
 	}
 	return nil
 }
@@ -242,7 +244,10 @@ func (n *logTotals) add(ctx context.Context, out io.Writer, r *verdicts.Replayer
 }
 
 // soundRuns are the totals of runs of accepted programs.
-type soundRuns struct{ inputs, ran, notRun, bad int }
+type soundRuns struct {
+	inputs, ran, notRun, bad int
+	compared                 sound.Compared
+}
 
 // runAccepted runs a program that the kernel or the verifier accepts. It skips mutated programs of
 // objects, because the machine runs objects unchanged.
@@ -252,7 +257,7 @@ func (v *conformanceVerdictsCommand) runAccepted(ctx context.Context, out io.Wri
 	if runs.inputs == 0 || l.Patches != nil || !accepted {
 		return nil
 	}
-	err := v.runInputs(ctx, replay, l, runs.inputs, sources)
+	err := v.runInputs(ctx, replay, l, runs, sources)
 	var bad *sound.Contradiction
 	switch {
 	case err == nil:
@@ -272,19 +277,25 @@ func (v *conformanceVerdictsCommand) runAccepted(ctx context.Context, out io.Wri
 	return nil
 }
 
-func (v *conformanceVerdictsCommand) runInputs(ctx context.Context, replay *verdicts.Replayer, l *verdicts.Line, inputs int, sources []btfSource) error {
+func (v *conformanceVerdictsCommand) runInputs(ctx context.Context, replay *verdicts.Replayer, l *verdicts.Line, runs *soundRuns, sources []btfSource) error {
 	if l.Generated == nil {
 		linked, err := replay.Linked(l)
 		if err != nil {
 			return err
 		}
-		return sound.RunLinked(ctx, linked, l.Program, l.Key(), v.sim.seed, inputs)
+		if err := sound.RunLinked(ctx, linked, l.Program, l.Key(), v.sim.seed, runs.inputs); err != nil {
+			return err
+		}
+		return sound.Follow(ctx, linked, l.Program, l.Key(), v.sim.seed, runs.inputs, &runs.compared)
 	}
 	target, err := v.releaseTarget(sources, l.Kernel)
 	if err != nil {
 		return err
 	}
-	return sound.Run(ctx, l, target, v.sim.seed, inputs)
+	if err := sound.Run(ctx, l, target, v.sim.seed, runs.inputs); err != nil {
+		return err
+	}
+	return sound.FollowGenerated(ctx, l, target, v.sim.seed, runs.inputs, &runs.compared)
 }
 
 // releaseTarget returns a target for the kernel of a recording, using the types of the nearest

@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/bpfrun/bpfrun/decode"
 )
@@ -27,9 +28,23 @@ const trackedSlots = maxStack / 8
 
 // trackState is what registers and slots hold before an instruction.
 type trackState struct {
-	regs  [11]argTrack
+	regs  trackRegs
 	slots [trackedSlots]argTrack
 }
+
+type trackRegs [11]argTrack
+
+// keptTrack is what registers and slots hold where a block begins. Blocks share slots that are the
+// same.
+type keptTrack struct {
+	regs  trackRegs
+	slots *[trackedSlots]argTrack
+}
+
+const (
+	keptTrackBytes  = int64(unsafe.Sizeof(keptTrack{}))
+	trackSlotsBytes = int64(unsafe.Sizeof([trackedSlots]argTrack{}))
+)
 
 var noTrack = argTrack{frame: trackNone}
 
@@ -317,20 +332,4 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 	case c == clsST && mode(in) == modeMEM && ownFrame(depth, in.Dst, *dst):
 		t.overwrite(in)
 	}
-}
-
-// join merges the state of another path into the state before an instruction.
-func (t *trackState) join(o *trackState) bool {
-	changed := false
-	for r := range t.regs {
-		if n := joinTracks(t.regs[r], o.regs[r]); n != t.regs[r] {
-			t.regs[r], changed = n, true
-		}
-	}
-	for s := range t.slots {
-		if n := joinTracks(t.slots[s], o.slots[s]); n != t.slots[s] {
-			t.slots[s], changed = n, true
-		}
-	}
-	return changed
 }

@@ -476,11 +476,11 @@ func (t *precision) markParent(s *state, changed *bool) {
 				}
 				t.bug("stack slot %d, total slots %d", i, len(f.stack))
 			}
-			sl := &f.stack[i]
+			sl := f.stack[i]
 			if !sl.isScalarSpill() || sl.reg.precise {
 				b.stacks[fr] &^= 1 << i
 			} else {
-				sl.reg.precise = true
+				f.own(i).reg.precise = true
 				setTrue(changed)
 			}
 		}
@@ -499,8 +499,8 @@ func (t *precision) allPrecise(s *state) {
 				}
 			}
 			for j := range f.stack {
-				if f.stack[j].isScalarSpill() {
-					f.stack[j].reg.precise = true
+				if f.stack[j].isScalarSpill() && !f.stack[j].reg.precise {
+					f.own(j).reg.precise = true
 				}
 			}
 		}
@@ -517,8 +517,8 @@ func allImprecise(s *state) {
 			}
 		}
 		for j := range f.stack {
-			if f.stack[j].isScalarSpill() {
-				f.stack[j].reg.precise = false
+			if f.stack[j].isScalarSpill() && f.stack[j].reg.precise {
+				f.own(j).reg.precise = false
 			}
 		}
 	}

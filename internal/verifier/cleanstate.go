@@ -56,35 +56,32 @@ func (p *checkpoints) cleanState(s *state) {
 			}
 		}
 		for j := range f.stack {
-			p.cleanSlot(s, f, i, j)
+			p.cleanSlot(f, i, j)
 		}
 	}
 }
 
-func (p *checkpoints) cleanSlot(s *state, f *frame, fr, j int) {
-	sl := &f.stack[j]
+func (p *checkpoints) cleanSlot(f *frame, fr, j int) {
 	switch {
 	case p.r.half:
-		p.cleanHalves(sl, p.liveness.flow.alive(p.position, fr, 2*j), p.liveness.flow.alive(p.position, fr, 2*j+1))
+		p.cleanHalves(f, j, p.liveness.flow.alive(p.position, fr, 2*j), p.liveness.flow.alive(p.position, fr, 2*j+1))
 	case p.r.static:
-		sl.reg.live |= liveDone
 		if !p.liveness.live.alive(p.position, fr, j) {
-			sl.reg.notInit()
-			sl.t = [8]uint8{}
+			f.replace(j, clearedSlot)
 		}
 	default:
-		was := sl.reg.live
-		sl.reg.live |= liveDone
+		was := f.uses[j]
+		f.uses[j] |= liveDone
 		if was&liveRead == 0 {
-			sl.reg.notInit()
-			sl.t = [8]uint8{}
+			f.replace(j, clearedSlot)
 		}
 	}
 }
 
 // cleanHalves poisons the dead halves of a slot.
-func (p *checkpoints) cleanHalves(sl *slot, lo, hi bool) {
-	if lo && hi {
+func (p *checkpoints) cleanHalves(f *frame, j int, lo, hi bool) {
+	sl := f.stack[j]
+	if lo && hi || sl == poisonedSlot {
 		return
 	}
 	start, end := 0, 8
@@ -103,14 +100,28 @@ func (p *checkpoints) cleanHalves(sl *slot, lo, hi bool) {
 			if sl.reg.typ != scalar || sl.reg.isNull() {
 				return
 			}
+			sl = f.own(j)
 			for i := 0; i < 4; i++ {
 				if sl.t[i] == slotSpill {
 					sl.t[i] = slotMisc
 				}
 			}
 		}
+		if !lo {
+			f.replace(j, poisonedSlot)
+			return
+		}
+		sl = f.own(j)
 		sl.reg.notInit()
 	}
+	dead := true
+	for _, t := range sl.t[start:end] {
+		dead = dead && t == slotPoison
+	}
+	if dead {
+		return
+	}
+	sl = f.own(j)
 	for i := start; i < end; i++ {
 		sl.t[i] = slotPoison
 	}

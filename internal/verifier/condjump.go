@@ -1,6 +1,8 @@
 package verifier
 
 import (
+	"math"
+
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/internal/verifier/num"
@@ -287,10 +289,9 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 	if r.ref != 0 && r.ref == r.id && isNull {
 		c.resources.dropRef(s, r.id)
 	}
-	s.eachReg(spillMask, func(x *reg) {
-		if !x.typ.mayBeNull() || x.id != r.id || !(x.isRCU() || x.id != 0) {
-			return
-		}
+	s.eachReg(spillMask, func(x *reg) bool {
+		return x.typ.mayBeNull() && x.id == r.id && (x.isRCU() || x.id != 0)
+	}, func(x *reg) {
 		if x.SMin != 0 || x.SMax != 0 || !x.Var.Equals(0) {
 			return
 		}
@@ -371,10 +372,10 @@ func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	if open {
 		n++
 	}
-	s.eachReg(spillMask, func(r *reg) {
-		if r.typ == p.typ && r.id == p.id {
-			r.rng = max(r.rng, int32(n))
-		}
+	s.eachReg(spillMask, func(r *reg) bool {
+		return r.typ == p.typ && r.id == p.id
+	}, func(r *reg) {
+		r.rng = max(r.rng, int32(n))
 	})
 }
 
@@ -392,6 +393,34 @@ func (c *conditions) mayGoto(in *decode.Insn) {
 	c.insn += int(in.Off)
 }
 
+// jumpTableRange returns the first and the last element of a jump table that a register may point
+// to (indirect_jump_min_max_index).
+func (c *conditions) jumpTableRange(n int, r *reg) (lo, hi uint64) {
+	const most = math.MaxUint32 * 8
+	if c.has(since.OffsetInBounds) {
+		at := r.place()
+		if at.UMin > most {
+			c.refuse(refusal.UminBeyondJumpTables, n, at.UMin)
+		}
+		if at.UMax > most {
+			c.refuse(refusal.UmaxBeyondJumpTables, n, at.UMax)
+		}
+		return at.UMin / 8, at.UMax / 8
+	}
+	sum := func(v uint64) (uint64, bool) {
+		total := v + uint64(int64(r.off))
+		return total, (r.off < 0) == (total < v) && total <= most
+	}
+	lo, ok := sum(r.UMin)
+	if !ok {
+		c.refuse(refusal.UminSumBeyondJumpTables, n, r.UMin, uint32(r.off))
+	}
+	if hi, ok = sum(r.UMax); !ok {
+		c.refuse(refusal.UmaxSumBeyondJumpTables, n, r.UMax, uint32(r.off))
+	}
+	return lo / 8, hi / 8
+}
+
 // gotox checks an indirect jump: all targets but one are queued.
 func (c *conditions) gotox(in *decode.Insn) stepResult {
 	c.values.checkSrc(in.Dst)
@@ -400,10 +429,9 @@ func (c *conditions) gotox(in *decode.Insn) stepResult {
 		c.refuse(refusal.TypeExpectedPTRTOINSN, in.Dst, c.typeName(r.typ))
 	}
 	m := c.mapOf(r)
-	lo := (r.UMin + uint64(r.off)) / 8
-	hi := (r.UMax + uint64(r.off)) / 8
-	if hi >= uint64(len(m.Slots)) || lo > hi {
-		c.refuse(refusal.GotoxTargetOutsideJumpTable)
+	lo, hi := c.jumpTableRange(int(in.Dst), r)
+	if hi >= uint64(m.MaxEntries) || hi >= uint64(len(m.Slots)) {
+		c.refuse(refusal.PointsOutsideJumpTable, in.Dst, lo, hi, m.MaxEntries)
 	}
 	seen := map[uint32]bool{}
 	var targets []int

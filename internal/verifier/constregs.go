@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/endian"
@@ -34,30 +35,115 @@ type constReg struct {
 // constRegs are the registers before an instruction.
 type constRegs [11]constReg
 
-func (l *layout) computeConstRegs() []constRegs {
-	n := len(l.insns)
-	l.took(int64(n) * int64(11*16))
-	in := make([]constRegs, n)
-	for s := range l.nsubs() {
-		for r := range in[l.subs[s].start] {
-			in[l.subs[s].start][r].kind = knownNothing
-		}
+// constFlow is what is needed of them: the registers before calls, and the branches that they
+// decide.
+type constFlow struct {
+	calls   map[int]*constRegs
+	decided map[int]bool // by instruction: whether the branch is taken
+}
+
+// computeConstRegs keeps registers where blocks begin; between, they follow from the instructions.
+func (l *layout) computeConstRegs() *constFlow {
+	starts := l.blockStarts()
+	in := make([]*constRegs, len(l.insns))
+	keep := func(at int, c *constRegs) {
+		l.took(constRegsBytes)
+		in[at] = new(constRegs)
+		*in[at] = *c
 	}
+	var none constRegs
+	for r := range none {
+		none[r].kind = knownNothing
+	}
+	for s := range l.nsubs() {
+		keep(l.subs[s].start, &none)
+	}
+	out := &constFlow{calls: map[int]*constRegs{}, decided: map[int]bool{}}
 	var buf [2]int
-	for changed := true; changed; {
-		changed = false
-		for i := len(l.postorder) - 1; i >= 0; i-- {
-			at := l.postorder[i]
-			out := in[at]
-			l.constStep(&out, at)
-			for _, s := range l.succ(buf[:0], at) {
-				if in[s].join(&out) {
+	block := func(at int, last bool) (changed bool) {
+		c := *in[at]
+		for {
+			if last {
+				l.noteConst(out, &c, at)
+			}
+			l.constStep(&c, at)
+			next := l.succ(buf[:0], at)
+			if len(next) == 1 && !starts[next[0]] {
+				at = next[0]
+				continue
+			}
+			for _, s := range next {
+				if in[s] == nil {
+					keep(s, &c)
+					changed = true
+				} else if in[s].join(&c) {
 					changed = true
 				}
 			}
+			return changed
 		}
 	}
-	return in
+	for changed, last := true, false; changed || !last; {
+		last = !changed
+		changed = false
+		for i := len(l.postorder) - 1; i >= 0; i-- {
+			if at := l.postorder[i]; in[at] != nil && block(at, last) {
+				changed = true
+			}
+		}
+	}
+	return out
+}
+
+const constRegsBytes = int64(unsafe.Sizeof(constRegs{}))
+
+// noteConst records what is needed of an instruction.
+func (l *layout) noteConst(out *constFlow, c *constRegs, at int) {
+	in := &l.insns[at]
+	switch {
+	case !isJump(in) || opOf(in) == opJA || opOf(in) == opExit || opOf(in) == opJCOND:
+		return
+	case opOf(in) == opCall:
+		l.took(constRegsBytes)
+		known := *c
+		out.calls[at] = &known
+		return
+	}
+	x, ok := c.number(in.Dst)
+	y := uint64(int64(in.Imm))
+	if ok && isX(in) {
+		y, ok = c.number(in.Src)
+	}
+	if !ok {
+		return
+	}
+	if class(in) == clsJMP32 {
+		x, y = uint64(int64(int32(x))), uint64(int64(int32(y)))
+	}
+	out.decided[at] = branchTaken(opOf(in), x, y)
+}
+
+// blockStarts returns the instructions that are not only reached from the one before, which leads
+// nowhere else.
+func (u *subject) blockStarts() []bool {
+	starts := make([]bool, len(u.insns)+1)
+	for _, s := range u.subs {
+		starts[s.start] = true
+	}
+	var buf [2]int
+	for _, at := range u.postorder {
+		width := 1
+		if isLdImm64(&u.insns[at]) {
+			width = 2
+		}
+		next := u.succ(buf[:0], at)
+		for _, s := range next {
+			if len(next) > 1 || s != at+width {
+				starts[s] = true
+			}
+		}
+	}
+	return starts
 }
 
 // join keeps what is the same on both paths.
@@ -241,40 +327,19 @@ func atomicResult(in *decode.Insn) int {
 
 // pruneDeadBranches turns branches that constants decide into jumps, so that dead code does not
 // count as reading anything.
-func (l *layout) pruneDeadBranches(known []constRegs) {
-	changed := false
-	for i := range l.insns {
-		in := &l.insns[i]
-		if !isJump(in) || opOf(in) == opJA || opOf(in) == opCall || opOf(in) == opExit || opOf(in) == opJCOND {
-			continue
-		}
-		x, ok := known[i].number(in.Dst)
-		if !ok {
-			continue
-		}
-		y := uint64(int64(in.Imm))
-		if isX(in) {
-			if y, ok = known[i].number(in.Src); !ok {
-				continue
-			}
-		}
-		if class(in) == clsJMP32 {
-			x, y = uint64(int64(int32(x))), uint64(int64(int32(y)))
-		}
-		if !changed {
-			l.insns = append([]decode.Insn(nil), l.insns...)
-			in = &l.insns[i]
-			changed = true
-		}
+func (l *layout) pruneDeadBranches(known *constFlow) {
+	if len(known.decided) == 0 {
+		return
+	}
+	l.insns = append([]decode.Insn(nil), l.insns...)
+	for at, taken := range known.decided {
 		jump := decode.Insn{Code: clsJMP | opJA}
-		if branchTaken(opOf(in), x, y) {
-			jump.Off = in.Off
+		if taken {
+			jump.Off = l.insns[at].Off
 		}
-		*in = jump
+		l.insns[at] = jump
 	}
-	if changed {
-		l.computePostorder()
-	}
+	l.computePostorder()
 }
 
 func branchTaken(op uint8, x, y uint64) bool {

@@ -436,23 +436,23 @@ func (p *checkpoints) differences(o, c *state, x exactness) []difference {
 			}
 		}
 		for k := range of.stack {
-			a, b := of.stack[k:k+1], []slot(nil)
+			a, b := of.stack[k:k+1], []*slot(nil)
 			if k < len(cf.stack) {
 				b = cf.stack[k : k+1]
 			}
-			if p.safeStack(&frame{stack: a}, &frame{stack: b}, x) {
+			if p.safeStack(&frame{stack: a, uses: []uint8{of.use(k)}}, &frame{stack: b}, x) {
 				continue
 			}
 			d := difference{in: o.at(fr), place: fmt.Sprintf("%sfp-%d", owner, 8*(k+1)), kind: ApartUnset}
 			if b != nil {
-				d.kind = p.howSlotsApart(&a[0], &b[0])
+				d.kind = p.howSlotsApart(a[0], b[0])
 			}
 			d.texts = func() (string, string) {
 				now := "unset"
 				if b != nil {
-					now = p.slotText(&b[0], k, fr)
+					now = p.slotText(b[0], k, fr)
 				}
-				return p.slotText(&a[0], k, fr), now
+				return p.slotText(a[0], k, fr), now
 			}
 			out = append(out, d)
 		}
@@ -488,7 +488,7 @@ func (p *checkpoints) slotText(s *slot, k, fr int) string {
 		return p.short(&s.reg, fr)
 	}
 	var b strings.Builder
-	slotText(p.position, &b, s, k, fr, false)
+	slotText(p.position, &b, s, k, fr, "")
 	_, text, ok := strings.Cut(strings.TrimSpace(b.String()), "=")
 	if !ok {
 		return "unset"

@@ -76,11 +76,20 @@ func (p *checkpoints) safe(o, c *reg, x exactness) bool {
 	if !p.r.pairs {
 		return p.safeOld(o, c)
 	}
-	if x == exact {
-		return p.exactRegs(o, c)
-	}
 	if !p.r.static && x == notExact && o.live&liveRead == 0 {
 		return true
+	}
+	return p.safeRead(o, c, x)
+}
+
+// safeRead is safe for a register that is read, and for a spilled one: the stack knows which of
+// those are.
+func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
+	if !p.r.pairs {
+		return p.safeOldRead(o, c)
+	}
+	if x == exact {
+		return p.exactRegs(o, c)
 	}
 	if o.typ == notInit {
 		if p.r.static || x == notExact || c.typ == notInit {
@@ -171,7 +180,6 @@ func sameBeforeBounds(a, b *reg) bool {
 var unboundReg = func() *reg {
 	var r reg
 	r.unknown()
-	r.live = liveRead
 	return &r
 }()
 
@@ -207,18 +215,23 @@ func clean(t uint8) uint8 {
 func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 	n, m := len(o.stack)*8, len(c.stack)*8
 	for i := 0; i < n; i++ {
-		os := &o.stack[i/8]
+		os := o.stack[i/8]
 		b := i % 8
 		var cs *slot
 		if i < m {
-			cs = &c.stack[i/8]
+			cs = c.stack[i/8]
+			if os == cs && b == 0 && os.reg.id == 0 && os.reg.ref == 0 {
+				i += 7 // the same in every respect, and not one of several
+				continue
+			}
 		}
 		if x == exact || x == rangeWithin && !p.r.static {
 			if cs == nil || clean(os.t[b]) != clean(cs.t[b]) {
 				return false
 			}
 		}
-		if !p.r.static && os.reg.live&liveRead == 0 && x == notExact {
+		read := p.r.static || o.uses[i/8]&liveRead != 0
+		if !read && x == notExact {
 			i += 7
 			continue
 		}
@@ -235,7 +248,7 @@ func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 			}
 			or, cr := p.scalarOf(os, from), p.scalarOf(cs, from)
 			if or != nil && cr != nil {
-				if !p.safe(or, cr, x) {
+				if !p.safeRead(or, cr, x) {
 					return false
 				}
 				if p.r.half && b == 4 {
@@ -255,18 +268,18 @@ func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 		if b != 7 {
 			continue
 		}
-		if !p.safeSlot(os, cs, x) {
+		if !p.safeSlot(os, cs, read, x) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *checkpoints) safeSlot(os, cs *slot, x exactness) bool {
+func (p *checkpoints) safeSlot(os, cs *slot, read bool, x exactness) bool {
 	o, c := &os.reg, &cs.reg
 	switch os.t[7] {
 	case slotSpill:
-		return p.safe(o, c, x)
+		return !read && !p.r.pairs || p.safeRead(o, c, x)
 	case slotDynptr:
 		return !p.r.pairs || o.dtype == c.dtype && o.first == c.first && p.idmap.same(o.ref, c.ref)
 	case slotIter:
@@ -371,7 +384,7 @@ func maybeLooping(o, c *state) bool {
 func depthsDiffer(o, c *state) bool {
 	for fr := o.curFrame; fr >= 0; fr-- {
 		for i := range o.frames[fr].stack {
-			s := &o.frames[fr].stack[i]
+			s := o.frames[fr].stack[i]
 			if s.t[0] == slotIter && s.reg.istate == iterActive && i < len(c.frames[fr].stack) && c.frames[fr].stack[i].reg.depth != s.reg.depth {
 				return true
 			}

@@ -18,9 +18,10 @@ func (m *idMap) mapOnce(old, cur uint32) bool {
 
 // safeOld is safe for these releases (regsafe).
 func (p *checkpoints) safeOld(o, c *reg) bool {
-	if o.live&liveRead == 0 {
-		return true
-	}
+	return o.live&liveRead == 0 || p.safeOldRead(o, c)
+}
+
+func (p *checkpoints) safeOldRead(o, c *reg) bool {
 	equal := o.value == c.value && o.id == c.id && o.ref == c.ref
 	switch {
 	case o.typ == ptrStack:

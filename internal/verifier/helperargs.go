@@ -330,10 +330,7 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 		id := m.ref
 		rcu := g.resources.inRCU()
 		if ok = g.resources.dropRef(g.cur, id); ok {
-			g.cur.eachReg(spillMask, func(x *reg) {
-				if x.ref != id {
-					return
-				}
+			g.cur.eachReg(spillMask, func(x *reg) bool { return x.ref == id }, func(x *reg) {
 				if rcu && x.typ&memAlloc != 0 && x.typ&memPercpu != 0 {
 					x.ref = 0
 					x.typ = x.typ&^memAlloc | memRCU
@@ -398,7 +395,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	if spi < 0 || spi >= len(f.stack) {
 		return
 	}
-	s := &f.stack[spi]
+	s := f.stack[spi]
 	at := slotOff % 8
 	zeros, spills := 0, 0
 	for i := at; i >= 0 && at-i < size; i-- {

@@ -44,7 +44,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	f := c.funcOf(r)
 	ok := errno == 0
 	for i := 0; ok && i < slots; i++ {
-		s := &f.stack[spi-i]
+		s := f.stack[spi-i]
 		if s.reg.typ&ptrUntrusted != 0 {
 			c.refuse(refusal.ExpectedRCUCSWhenUsing, k.name)
 		}
@@ -64,7 +64,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	m.ref = f.stack[spi].reg.ref
 	if k.flags.has(kfIterDestroy) {
 		for i := 0; i < slots; i++ {
-			s := &f.stack[spi-i]
+			s := f.own(spi - i)
 			if i == 0 {
 				c.resources.release(s.reg.ref)
 			}
@@ -83,7 +83,7 @@ func (c *kfuncs) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
 	f := c.funcOf(r)
 	ref := c.resources.acquire()
 	for i := 0; i < slots; i++ {
-		s := &f.stack[spi-i]
+		s := f.own(spi - i)
 		s.reg.pointer(ptrStack)
 		if m.k.flags.has(kfRCUProtected) {
 			if c.resources.inRCU() {
@@ -106,15 +106,14 @@ func (c *kfuncs) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
 }
 
 func (c *kfuncs) iterReg(m *callMeta) *reg {
-	return &c.cur.frames[m.iterFrame].stack[m.iterSpi].reg
+	return &c.cur.frames[m.iterFrame].own(m.iterSpi).reg
 }
 
 // iterNextCall explores both outcomes of a call for the next element: there is one, or the iterator
 // has reached its end (process_iter_next_call).
 func (c *kfuncs) iterNextCall(m *callMeta) {
 	cur := c.cur
-	it := c.iterReg(m)
-	if it.istate == iterActive {
+	if c.iterReg(m).istate == iterActive {
 		var prev *state
 		if cur.parent == nil || cur.parent.insn != c.insn || !sameCallsites(cur.parent, cur) {
 			if c.has(since.ConvergingIterators) {
@@ -124,7 +123,7 @@ func (c *kfuncs) iterNextCall(m *callMeta) {
 			prev = c.checkpoints.findEntry(cur.parent, c.insn)
 		}
 		q := c.pool.push(c.insn+1, c.insn)
-		qi := &q.frames[m.iterFrame].stack[m.iterSpi].reg
+		qi := &q.frames[m.iterFrame].own(m.iterSpi).reg
 		qi.istate = iterActive
 		qi.depth++
 		if prev != nil && c.has(since.ConvergingIterators) {
@@ -132,6 +131,6 @@ func (c *kfuncs) iterNextCall(m *callMeta) {
 		}
 		c.values.notNull(&q.regs()[0])
 	}
-	it.istate = iterDrained
+	c.iterReg(m).istate = iterDrained
 	c.reg(0).constant(0)
 }

@@ -162,10 +162,8 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 		}
 		s.rcu--
 		if s.rcu == 0 {
-			s.eachReg(1<<slotSpill|1<<slotIter, func(r *reg) {
-				if r.typ&memRCU != 0 {
-					r.typ = r.typ&^(memRCU|maybeNull) | ptrUntrusted
-				}
+			s.eachReg(1<<slotSpill|1<<slotIter, func(r *reg) bool { return r.typ&memRCU != 0 }, func(r *reg) {
+				r.typ = r.typ&^(memRCU|maybeNull) | ptrUntrusted
 			})
 		}
 	case off:

@@ -114,7 +114,7 @@ func (c *kfuncs) irqArg(m *callMeta, n int) {
 		x := ref{kind: refIRQ, id: c.newID(), insn: c.insn}
 		c.cur.refs = append(c.cur.refs, x)
 		c.cur.irqID = x.id
-		sl := &f.stack[spi]
+		sl := f.own(spi)
 		sl.reg.pointer(ptrStack)
 		sl.reg.ref, sl.reg.class = x.id, class
 		c.liveness.wroteSlot(f, spi)
@@ -127,7 +127,7 @@ func (c *kfuncs) irqArg(m *callMeta, n int) {
 		c.refuse(refusal.ExpectedInitializedIrqFlagArg, n-1)
 	}
 	f := c.funcOf(r)
-	sl := &f.stack[spi]
+	sl := f.own(spi)
 	c.liveness.readSlot(f, spi)
 	if sl.reg.class != class {
 		names := [...]string{"native", "lock"}

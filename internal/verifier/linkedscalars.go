@@ -6,19 +6,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/num"
 )
 
+// maxLinked is the number of registers and slots that are narrowed together.
+const maxLinked = 6
+
 // collectLinked finds registers and slots with an identity; beyond six they are forgotten.
 func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
 	id &^= addConst
-	add := func(r *reg, fr, i int, isReg bool) {
-		if r.typ != scalar || r.id&^addConst != id {
-			return
-		}
-		if len(set) >= 6 {
-			r.clearID()
-			return
-		}
-		set = append(set, linkedReg{uint8(fr), uint8(i), isReg})
-	}
+	is := func(r *reg) bool { return r.typ == scalar && r.id&^addConst == id }
 	for fr := c.cur.curFrame; fr >= 0; fr-- {
 		f := c.cur.frames[fr]
 		live := uint16(0xffff)
@@ -26,13 +20,21 @@ func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
 			live = c.aux[c.cur.at(fr)].live
 		}
 		for i := 0; i < 10; i++ {
-			if live>>i&1 != 0 {
-				add(&f.regs[i], fr, i, true)
+			switch {
+			case live>>i&1 == 0 || !is(&f.regs[i]):
+			case len(set) >= maxLinked:
+				f.regs[i].clearID()
+			default:
+				set = append(set, linkedReg{uint8(fr), uint8(i), true})
 			}
 		}
-		for i := range f.stack {
-			if f.stack[i].isSpill() {
-				add(&f.stack[i].reg, fr, i, false)
+		for i, s := range f.stack {
+			switch {
+			case !s.isSpill() || !is(&s.reg):
+			case len(set) >= maxLinked:
+				f.own(i).reg.clearID()
+			default:
+				set = append(set, linkedReg{uint8(fr), uint8(i), false})
 			}
 		}
 	}
@@ -46,23 +48,21 @@ func (c *conditions) syncEqual(in *decode.Insn, other *state, d, s, od, os *reg,
 			c.syncLinked(st, known, linked)
 			return
 		}
-		copyTo := func(r *reg) {
-			if r.typ == scalar && r.id == known.id {
-				r.copyFrom(known)
-			}
-		}
+		is := func(r *reg) bool { return r.typ == scalar && r.id == known.id }
 		if c.has(since.LinkedInSpills) {
-			st.eachReg(spillMask, copyTo)
+			st.eachReg(spillMask, is, func(r *reg) { r.copyFrom(known) })
 			return
 		}
 		// Spills of less than 8 bytes are passed over.
 		for _, f := range st.frames[:st.curFrame+1] {
 			for i := range f.regs {
-				copyTo(&f.regs[i])
+				if r := &f.regs[i]; is(r) {
+					r.copyFrom(known)
+				}
 			}
-			for i := range f.stack {
-				if f.stack[i].t[0] == slotSpill {
-					copyTo(&f.stack[i].reg)
+			for i, s := range f.stack {
+				if s.t[0] == slotSpill && is(&s.reg) {
+					f.own(i).reg.copyFrom(known)
 				}
 			}
 		}
@@ -83,7 +83,7 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 		if l.isReg {
 			r = &st.frames[l.frame].regs[l.index]
 		} else {
-			r = &st.frames[l.frame].stack[l.index].reg
+			r = &st.frames[l.frame].own(int(l.index)).reg
 		}
 		if r.typ != scalar || r == known || r.id&^addConst != known.id&^addConst {
 			continue

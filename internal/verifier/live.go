@@ -280,8 +280,7 @@ func (l *liveness) readSlot(f *frame, spi int) {
 		l.live.markRead(l.position, l.live.ensure(l.position), f.no, l.insn, 1<<spi)
 		return
 	}
-	r := &f.stack[spi].reg
-	l.markRead(r, r.parent)
+	l.markSlotRead(f, spi)
 }
 
 // wroteSlot records that a whole slot of a frame is written.
@@ -293,7 +292,7 @@ func (l *liveness) wroteSlot(f *frame, spi int) {
 		l.live.writes[f.no] |= 1 << spi
 		return
 	}
-	f.stack[spi].reg.live |= liveWritten
+	f.uses[spi] |= liveWritten
 }
 
 // markRead marks a read in the checkpoints back to where the register was written.
@@ -305,6 +304,14 @@ func (l *liveness) markRead(r, parent *reg) {
 		}
 		parent.live |= liveRead
 		r, parent, writes = parent, parent.parent, true
+	}
+}
+
+// markSlotRead marks a read of a slot in the checkpoints back to where the slot was written.
+func (l *liveness) markSlotRead(f *frame, spi int) {
+	for f.uses[spi]&liveWritten == 0 && spi < f.common && f.before.uses[spi]&liveRead == 0 {
+		f = f.before
+		f.uses[spi] |= liveRead
 	}
 }
 
@@ -331,7 +338,11 @@ func (l *liveness) propagateLivenessChanged(old, cur *state, changed *bool) {
 			l.propagateReg(&o.regs[i], &c.regs[i], changed)
 		}
 		for i := 0; i < min(len(o.stack), len(c.stack)); i++ {
-			l.propagateReg(&o.stack[i].reg, &c.stack[i].reg, changed)
+			if o.uses[i]&liveRead != 0 && c.uses[i]&liveRead == 0 {
+				setTrue(changed)
+				c.uses[i] |= liveRead
+				l.markSlotRead(c, i)
+			}
 		}
 	}
 }

@@ -34,11 +34,11 @@ func frameText(e *position, s *state, fr int, regs uint32, slots uint64, marks b
 		if regs>>i&1 == 0 || r.typ == notInit {
 			continue
 		}
-		fmt.Fprintf(&b, " R%d%s=%s", i, marksText(e, r, marks), regText(e, r, fr))
+		fmt.Fprintf(&b, " R%d%s=%s", i, marksText(e, r.live, marks), regText(e, r, fr))
 	}
 	for i := range f.stack {
 		if slots>>i&1 != 0 {
-			slotText(e, &b, &f.stack[i], i, fr, marks)
+			slotText(e, &b, f.stack[i], i, fr, marksText(e, f.use(i), marks))
 		}
 	}
 	refsText(e, &b, s)
@@ -54,13 +54,13 @@ func frameText(e *position, s *state, fr int, regs uint32, slots uint64, marks b
 // marksText tells what is known of the use of a register or slot: that it was read, that it was
 // written, and that the state is complete (print_liveness). Releases from 6.18 on know it from the
 // program and keep no marks.
-func marksText(e *position, r *reg, wanted bool) string {
-	if !wanted || e.r.static || r.live&(liveRead|liveWritten|liveDone) == 0 {
+func marksText(e *position, live uint8, wanted bool) string {
+	if !wanted || e.r.static || live&(liveRead|liveWritten|liveDone) == 0 {
 		return ""
 	}
 	text := "_"
 	for i, letter := range "rwD" {
-		if r.live&(liveRead<<i) != 0 {
+		if live&(liveRead<<i) != 0 {
 			text += string(letter)
 		}
 	}
@@ -81,7 +81,7 @@ func refsText(e *position, b *strings.Builder, s *state) {
 
 const slotLetters = "?rm0diffp"
 
-func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marked bool) {
+func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marks string) {
 	used := false
 	var t [8]byte
 	for j := range s.t {
@@ -91,7 +91,7 @@ func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marked bool) 
 	if !used {
 		return
 	}
-	off, marks := -(i+1)*8, marksText(e, &s.reg, marked)
+	off := -(i + 1) * 8
 	switch s.t[7] {
 	case slotSpill:
 		// Bytes below the spilled ones.

@@ -344,6 +344,7 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int,
 		v.value = old.value
 		v.id, v.ref = 0, 0
 		v.typ, v.mapp = ptrInsn, m16
+		v.off = int32(off) // that of the instruction included
 		return
 	}
 	if r.Var.IsConst() && m.Frozen != nil {

@@ -25,4 +25,6 @@ type Options struct {
 	// onInsn, if not nil, is called before each processed instruction, and where a path ends
 	// because an earlier state covers it.
 	onInsn func(e *position, pruned bool)
+	// follow, if not nil, makes the exploration that of one run.
+	follow *follower
 }

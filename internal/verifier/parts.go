@@ -96,6 +96,7 @@ type pool struct {
 
 	freeFrames []*frame
 	freeStates []*state
+	freeSlots  []*slot
 	pending    []pendingState
 }
 

@@ -32,7 +32,7 @@ func (t *precision) markOld(fr, r, spi int) {
 		if !f.stack[spi].isScalarSpill() && !(f.stack[spi].t[0] == slotSpill && f.stack[spi].reg.typ == scalar) {
 			return
 		}
-		x := &f.stack[spi].reg
+		x := &f.own(spi).reg
 		if !t.r.unpreciseCheckpoints {
 			if !x.precise {
 				isNew = true
@@ -110,7 +110,7 @@ func (t *precision) markOld(fr, r, spi int) {
 				t.allPreciseOld()
 				return
 			}
-			sl := &f.stack[i]
+			sl := f.stack[i]
 			if sl.t[0] != slotSpill && sl.t[7] != slotSpill || sl.reg.typ != scalar {
 				stack &^= 1 << i
 				continue
@@ -120,7 +120,7 @@ func (t *precision) markOld(fr, r, spi int) {
 			} else if t.r.unpreciseCheckpoints {
 				stack &^= 1 << i
 			}
-			sl.reg.precise = true
+			f.own(i).reg.precise = true
 		}
 		if regs == 0 && stack == 0 || !t.r.unpreciseCheckpoints && !isNew {
 			return
@@ -153,8 +153,8 @@ func (t *precision) allPreciseOld() {
 				}
 			}
 			for j := range f.stack {
-				if f.stack[j].reg.typ == scalar && (f.stack[j].t[0] == slotSpill || f.stack[j].t[7] == slotSpill) {
-					f.stack[j].reg.precise = true
+				if s := f.stack[j]; s.reg.typ == scalar && !s.reg.precise && (s.t[0] == slotSpill || s.t[7] == slotSpill) {
+					f.own(j).reg.precise = true
 				}
 			}
 		}
@@ -271,7 +271,7 @@ func (t *precision) propagatePrecisionOld(old *state) {
 			}
 		}
 		for i := range f.stack {
-			if s := &f.stack[i]; (s.t[0] == slotSpill || s.t[7] == slotSpill) && s.reg.typ == scalar && s.reg.precise && (s.reg.live&liveRead != 0 || unread) {
+			if s := f.stack[i]; (s.t[0] == slotSpill || s.t[7] == slotSpill) && s.reg.typ == scalar && s.reg.precise && (f.uses[i]&liveRead != 0 || unread) {
 				t.markOld(fr, -1, i)
 			}
 		}

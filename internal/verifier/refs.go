@@ -52,11 +52,7 @@ func (h *resources) release(id uint32) bool {
 	if !h.dropRef(h.cur, id) {
 		return false
 	}
-	h.cur.eachReg(spillMask, func(r *reg) {
-		if r.ref == id {
-			h.invalidate(r)
-		}
-	})
+	h.cur.eachReg(spillMask, func(r *reg) bool { return r.ref == id }, h.invalidate)
 	return true
 }
 
@@ -71,20 +67,12 @@ func (h *resources) invalidate(r *reg) {
 
 // forgetPackets invalidates pointers into the packet.
 func (h *resources) forgetPackets() {
-	h.cur.eachReg(spillMask, func(r *reg) {
-		if r.typ.isPacketAny() || r.typ.isDynSlicePkt() {
-			r.unknown()
-		}
-	})
+	h.cur.eachReg(spillMask, func(r *reg) bool { return r.typ.isPacketAny() || r.typ.isDynSlicePkt() }, (*reg).unknown)
 }
 
 // forgetNonOwning invalidates non-owning references, because the lock was released.
 func (h *resources) forgetNonOwning() {
-	h.cur.eachReg(spillMask, func(r *reg) {
-		if r.typ.isNonOwning() {
-			h.invalidate(r)
-		}
-	})
+	h.cur.eachReg(spillMask, func(r *reg) bool { return r.typ.isNonOwning() }, h.invalidate)
 }
 
 // leak refuses if a reference is held.
@@ -345,11 +333,9 @@ func (h *resources) disown(id uint32) {
 	if id == 0 {
 		h.bug("ref_obj_id is zero for owning -> non-owning conversion")
 	}
-	h.cur.eachReg(spillMask, func(r *reg) {
-		if r.ref == id {
-			r.ref = 0
-			h.nonOwning(r)
-		}
+	h.cur.eachReg(spillMask, func(r *reg) bool { return r.ref == id }, func(r *reg) {
+		r.ref = 0
+		h.nonOwning(r)
 	})
 	h.release(id)
 }

@@ -2,6 +2,7 @@ package verifier_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -121,7 +122,11 @@ var built = []struct {
 	{"TypeExpectedPTRTOINSN", "7.2", "gotox", func(s *subject) { s.Insns[3] = decode.Insn{Code: 0xb7, Dst: 1} }},
 	{"NoJumpTablesFoundSubprogStarting", "7.2", "gotox", func(s *subject) { s.Refs[0].Map.Slots = nil }},
 	{"JumpTableInsnPointsOutsideSubprog", "7.2", "gotox", func(s *subject) { s.Refs[0].Map.Slots[1] = 99 }},
-	{"GotoxTargetOutsideJumpTable", "7.2", "gotox", func(s *subject) { s.Refs[0].Map.MaxEntries, s.Insns[2].Imm = 3, 16 }},
+	{"PointsOutsideJumpTable", "7.2", "gotox", func(s *subject) { jumpAt(s, decode.Insn{Code: 0x07, Dst: 1, Imm: 16}) }},
+	{"UminBeyondJumpTables", "7.2", "gotox", func(s *subject) { jumpAt(s, decode.Insn{Code: 0x07, Dst: 1, Imm: -8}) }},
+	{"UminSumBeyondJumpTables", "6.19", "gotox", func(s *subject) { jumpAt(s, decode.Insn{Code: 0x07, Dst: 1, Imm: -8}) }},
+	{"UmaxBeyondJumpTables", "7.2", "gotox", anyJump},
+	{"UmaxSumBeyondJumpTables", "6.19", "gotox", anyJump},
 	{"InvalidReadBytesInsnArray", "7.2", "gotox", func(s *subject) { s.Insns[3].Off = 4 }},
 	{"BPFJABPFXUsesReserved", "7.2", "gotox", func(s *subject) { s.Insns[4].Imm = 1 }},
 	{"InvalidAccessInsnArrayMap", "7.2", "gotox", func(s *subject) {
@@ -334,6 +339,56 @@ func (s *subject) id(kind btf.Kind, name string) btf.ID {
 
 func (s *subject) attach(function string) {
 	s.AttachTo, s.AttachID = function, s.id(btf.KindFunc, function)
+}
+
+// jumpAt changes the pointer of an indirect jump after it was loaded from the jump table.
+func jumpAt(s *subject, in decode.Insn) { s.Insns[2], s.Insns[3] = s.Insns[3], in }
+
+// anyJump makes the place in the jump table one before or behind the first.
+func anyJump(s *subject) {
+	m := s.Refs[0].Map
+	s.text("r2 = *(u32 *)(r1 + 0)\nr2 &= 15\nr2 += -8\nr1 = 0 ll\nr1 = *(u64 *)(r1 + 0)\nr1 += r2\nr0 = 0\nr0 = 0\nexit\nr0 = 1\nexit")
+	s.Insns[7] = decode.Insn{Code: 0x0d, Dst: 1}
+	m.Slots = []uint32{8, 10}
+	s.Refs = nil
+	s.refer(3, verifier.RefMapValue, m, 0)
+}
+
+// A load from a jump table takes the element at the offset of the pointer and of the instruction,
+// not the first one.
+func TestJumpTableElementsHaveOffsets(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		add   int32
+		load  int16
+		after int32
+		bad   int // the only instruction that is refused when the jump gets there
+		want  verifier.Outcome
+	}{
+		{"first, second is bad", 0, 0, 0, 7, verifier.Accepted},
+		{"first, first is bad", 0, 0, 0, 5, verifier.Refused},
+		{"second by the pointer", 8, 0, 0, 5, verifier.Accepted},
+		{"second by the pointer, is bad", 8, 0, 0, 7, verifier.Refused},
+		{"second by the load", 0, 8, 0, 5, verifier.Accepted},
+		{"second by the load, is bad", 0, 8, 0, 7, verifier.Refused},
+		{"second after the load", 0, 0, 8, 5, verifier.Accepted},
+		{"first, as far forward as back", 0, 8, -8, 7, verifier.Accepted},
+	} {
+		for _, release := range []uapi.Release{uapi.Release(6<<8 | 19), uapi.Release(7<<8 | 2)} {
+			t.Run(fmt.Sprintf("%s on %s", test.name, release), func(t *testing.T) {
+				s := &subject{&verifier.Program{Type: uapi.ProgTypeSocketFilter, License: "GPL"}, &verifier.Kernel{Release: release}}
+				s.text("r1 = 0 ll\nr1 += 0\nr1 = *(u64 *)(r1 + 0)\nr1 += 0\nr0 = 0\nr0 = 0\nexit\nr0 = 1\nexit")
+				s.Insns[2].Imm, s.Insns[3].Off, s.Insns[4].Imm = test.add, test.load, test.after
+				s.Insns[5] = decode.Insn{Code: 0x0d, Dst: 1}
+				s.Insns[test.bad+1] = decode.Insn{Code: 0xbf, Src: 9} // never set
+				m := &verifier.Map{Name: "m", Type: uapi.MapTypeInsnArray, KeySize: 4, ValueSize: 8, MaxEntries: 2, Slots: []uint32{6, 8}}
+				s.refer(0, verifier.RefMapValue, m, 0)
+				v, err := verifier.Verify(context.Background(), s.kernel, s.Program, verifier.Options{})
+				require.NoError(t, err)
+				require.Equal(t, test.want, v.Outcome, v.Message)
+			})
+		}
+	}
 }
 
 // ownProto is the prototype of the program, in types that it does not share with its target.

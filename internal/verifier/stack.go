@@ -30,10 +30,10 @@ func spillable(t regType) bool {
 
 // saveReg spills a register.
 func (k *stack) saveReg(f *frame, spi int, r *reg, size int) {
-	s := &f.stack[spi]
+	s := f.own(spi)
 	s.reg.copyFrom(r)
 	if size == 8 && !k.r.static {
-		s.reg.live |= liveWritten
+		f.uses[spi] |= liveWritten
 	}
 	for i := 8 - size; i < 8; i++ {
 		s.t[i] = slotSpill
@@ -87,7 +87,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	k.destroyDynptr(f, spi)
 	k.fastcallContract(f, insn, off)
 	k.log.touchSlot(f.no, spi)
-	s := &f.stack[spi]
+	s := f.own(spi)
 	history := true
 	full := size == 8
 	aligned := off%8 == 0
@@ -132,7 +132,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 		t := uint8(slotMisc)
 		scrub(s)
 		if full && !k.r.static {
-			s.reg.live |= liveWritten
+			f.uses[spi] |= liveWritten
 		}
 		if r != nil && r.isNull() || r == nil && isStoreImm(in) && in.Imm == 0 && k.has(since.StoredConstants) {
 			if r != nil {
@@ -178,7 +178,7 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 	k.fastcallContract(f, insn, lo)
 	for i := lo; i < hi; i++ {
 		at := -i - 1
-		s := &f.stack[at/8]
+		s := f.own(at / 8)
 		k.log.touchSlot(f.no, at/8)
 		t := &s.t[at%8]
 		if zero && *t == slotSpill && s.isScalarSpill() && s.reg.Var.Equals(0) && k.has(since.ZeroSpillWrites) {
@@ -226,7 +226,7 @@ func (k *stack) readStackBytes(f *frame, lo, hi, dst int) {
 func (k *stack) readStack(f *frame, off, size, dst int) {
 	slotOff := -off - 1
 	spi := slotOff / 8
-	s := &f.stack[spi]
+	s := f.stack[spi]
 	src := &s.reg
 	history := true
 	k.log.touchSlot(f.no, spi)

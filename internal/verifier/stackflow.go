@@ -15,9 +15,11 @@ const maxFlowCalls = 10000
 const unknownBytes = math.MinInt64
 
 // computeStackFlow analyses every function, callers before callees.
-func (w *flowAnalysis) computeStackFlow(known []constRegs) {
+func (w *flowAnalysis) computeStackFlow(known *constFlow) {
 	n := w.nsubs()
-	f := &stackFlow{instances: map[flowKey]*flowInstance{}, analyzed: make([]bool, n), calls: map[int]*[trackedSlots]argTrack{}, known: known}
+	f := &stackFlow{
+		instances: map[flowKey]*flowInstance{}, analyzed: make([]bool, n), calls: map[int]*[trackedSlots]argTrack{}, known: known.calls, starts: w.blockStarts(),
+	}
 	w.liveness.flow = f
 	order := w.topological()
 	var sites [maxFrames]int
@@ -28,7 +30,7 @@ func (w *flowAnalysis) computeStackFlow(known []constRegs) {
 		}
 		w.analyzeFlow(nil, f.instance(w.position, nil, 0, sub), &sites)
 	}
-	f.calls, f.known = nil, nil
+	f.calls, f.known, f.starts = nil, nil, nil
 }
 
 // topological orders functions so that callees come before their callers; it refuses recursion.
@@ -71,7 +73,7 @@ func (w *flowAnalysis) topological() []int {
 
 // analyzeFlow analyses a function for the arguments of one call; entry is nil if no call passes it
 // pointers to a stack.
-func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[maxFrames]int) {
+func (w *flowAnalysis) analyzeFlow(entry *trackRegs, in *flowInstance, sites *[maxFrames]int) {
 	f := w.liveness.flow
 	if f.count++; f.count > maxFlowCalls {
 		w.refuse(refusal.LivenessAnalysisExceededComplexityLimitCalls, f.count)
@@ -86,10 +88,14 @@ func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[
 		before = in
 		in = &flowInstance{flowKey: in.flowKey, sub: in.sub, start: in.start, count: in.count}
 	}
-	states := w.trackFunction(entry, in, sites)
+	calls := w.trackFunction(entry, in, sites)
 	f.analyzed[in.sub] = true
 	for _, at := range w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder] {
-		callee, args, ok := w.flowCall(in, at, &states[at-in.start])
+		regs := calls[at]
+		if regs == nil {
+			continue
+		}
+		callee, args, ok := w.flowCall(in, at, regs)
 		if !ok {
 			continue
 		}
@@ -114,14 +120,14 @@ func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[
 
 // flowCall returns the function that instruction at calls with pointers to a stack, and the
 // arguments.
-func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (callee int, args trackState, ok bool) {
+func (w *flowAnalysis) flowCall(in *flowInstance, at int, regs *trackRegs) (callee int, args trackRegs, ok bool) {
 	insn := &w.insns[at]
 	switch {
 	case isLocalCall(insn):
 		if callee = w.subprogFrom(callTarget(at, insn)); callee < 0 {
 			return 0, args, false
 		}
-		copy(args.regs[1:6], st.regs[1:6])
+		copy(args[1:6], regs[1:6])
 	case w.aux[at].callback:
 		fn, from, to := callbackArgs(insn)
 		if fn == 0 {
@@ -129,7 +135,7 @@ func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (calle
 		}
 		c := w.liveness.flow.known[at][fn]
 		if c.kind != knownFunc {
-			if st.regs[from].frame != trackNone {
+			if regs[from].frame != trackNone {
 				for fr := 0; fr <= in.depth; fr++ {
 					in.read(w.position, fr, at, allHalves)
 				}
@@ -138,14 +144,14 @@ func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (calle
 		}
 		callee = int(c.val)
 		for r := 1; r <= 5; r++ {
-			args.regs[r] = noTrack
+			args[r] = noTrack
 		}
-		args.regs[to] = st.regs[from]
+		args[to] = regs[from]
 	default:
 		return 0, args, false
 	}
 	for r := 1; r <= 5; r++ {
-		ok = ok || args.regs[r].isPointer()
+		ok = ok || args[r].isPointer()
 	}
 	return callee, args, ok
 }
@@ -168,19 +174,11 @@ func callbackArgs(in *decode.Insn) (fn, from, to int) {
 }
 
 // trackFunction computes the contents of registers and slots before each instruction of a function,
-// and records stack accesses.
-func (w *flowAnalysis) trackFunction(entry *trackState, in *flowInstance, sites *[maxFrames]int) []trackState {
-	w.took(int64(in.count) * 16)
-	states := make([]trackState, in.count)
-	for i := range states {
-		for r := range states[i].regs {
-			states[i].regs[r] = argTrack{frame: trackUnvisited}
-		}
-		for s := range states[i].slots {
-			states[i].slots[s] = argTrack{frame: trackUnvisited}
-		}
-	}
-	first := &states[0]
+// and records stack accesses. It returns the registers at calls of functions.
+func (w *flowAnalysis) trackFunction(entry *trackRegs, in *flowInstance, sites *[maxFrames]int) map[int]*trackRegs {
+	w.took(int64(in.count) * pointerBytes)
+	kept := make([]*keptTrack, in.count)
+	first := &keptTrack{slots: new([trackedSlots]argTrack)}
 	for r := range first.regs {
 		first.regs[r] = noTrack
 	}
@@ -189,41 +187,98 @@ func (w *flowAnalysis) trackFunction(entry *trackState, in *flowInstance, sites 
 	}
 	first.regs[10] = oneOffset(in.depth, 0)
 	if entry != nil {
-		copy(first.regs[1:6], entry.regs[1:6])
+		copy(first.regs[1:6], entry[1:6])
 	}
-	parents := func(frame int) *[trackedSlots]argTrack { return w.liveness.flow.calls[sites[frame]] }
+	kept[0] = first
+	f := w.liveness.flow
+	parents := func(frame int) *[trackedSlots]argTrack { return f.calls[sites[frame]] }
 	order := w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder]
+	calls := map[int]*trackRegs{}
 	var buf [2]int
-	for changed := true; changed; {
-		changed = false
-		for p := len(order) - 1; p >= 0; p-- {
-			at := order[p]
-			st := &states[at-in.start]
-			if st.regs[0].frame == trackUnvisited && st.regs[1].frame == trackUnvisited {
+	var t trackState
+	block := func(at int, last bool) (changed bool) {
+		from := kept[at-in.start]
+		t.regs, t.slots = from.regs, *from.slots
+		for {
+			if last {
+				w.flowInsn(in, &t, at, calls)
+			}
+			t.step(&w.insns[at], in.depth, parents)
+			next := w.succ(buf[:0], at)
+			if len(next) == 1 && !f.starts[next[0]] {
+				at = next[0]
 				continue
 			}
-			out := *st
-			out.step(&w.insns[at], in.depth, parents)
-			for _, s := range w.succ(buf[:0], at) {
-				if s >= in.start && s < in.start+in.count && states[s-in.start].join(&out) {
+			for _, s := range next {
+				if s >= in.start && s < in.start+in.count && w.joinKept(&kept[s-in.start], &t, from) {
 					changed = true
 				}
 			}
+			return changed
 		}
 	}
-	for p := len(order) - 1; p >= 0; p-- {
-		at := order[p]
-		st := &states[at-in.start]
-		w.flowAccess(in, st, at)
-		if w.insns[at].Code == codeCall {
-			w.flowArgs(in, st, at)
-		}
-		if isLocalCall(&w.insns[at]) || w.aux[at].callback {
-			slots := st.slots
-			w.liveness.flow.calls[at] = &slots
+	for changed, last := true, false; changed || !last; {
+		last = !changed
+		changed = false
+		for p := len(order) - 1; p >= 0; p-- {
+			if at := order[p]; kept[at-in.start] != nil && block(at, last) {
+				changed = true
+			}
 		}
 	}
-	return states
+	return calls
+}
+
+// flowInsn records what an instruction does with the stack.
+func (w *flowAnalysis) flowInsn(in *flowInstance, t *trackState, at int, calls map[int]*trackRegs) {
+	w.flowAccess(in, t, at)
+	if w.insns[at].Code == codeCall {
+		w.flowArgs(in, t, at)
+	}
+	if isLocalCall(&w.insns[at]) || w.aux[at].callback {
+		slots, regs := t.slots, t.regs
+		w.liveness.flow.calls[at] = &slots
+		calls[at] = &regs
+	}
+}
+
+// joinKept merges the state of another path, which began with from, into one where a block begins.
+func (w *flowAnalysis) joinKept(kept **keptTrack, t *trackState, from *keptTrack) bool {
+	k := *kept
+	if k == nil {
+		w.took(keptTrackBytes)
+		k = &keptTrack{regs: t.regs, slots: from.slots}
+		if t.slots != *from.slots {
+			w.took(trackSlotsBytes)
+			slots := t.slots
+			k.slots = &slots
+		}
+		*kept = k
+		return true
+	}
+	changed := false
+	for r := range k.regs {
+		if n := joinTracks(k.regs[r], t.regs[r]); n != k.regs[r] {
+			k.regs[r], changed = n, true
+		}
+	}
+	var slots *[trackedSlots]argTrack // not those that others share
+	for s := range k.slots {
+		n := joinTracks(k.slots[s], t.slots[s])
+		if n == k.slots[s] {
+			continue
+		}
+		if slots == nil {
+			w.took(trackSlotsBytes)
+			slots = new([trackedSlots]argTrack)
+			*slots = *k.slots
+		}
+		slots[s] = n
+	}
+	if slots != nil {
+		k.slots, changed = slots, true
+	}
+	return changed
 }
 
 // flowAccess records the effect of a load or store.

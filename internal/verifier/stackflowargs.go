@@ -53,7 +53,7 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 		return unknownBytes
 	}
 	a := p.Args[arg]
-	known := &w.liveness.flow.known[at]
+	known := w.liveness.flow.known[at]
 	size := int64(0)
 	switch a.Kind {
 	case proto.MapKey, proto.MapValue:

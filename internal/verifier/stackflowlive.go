@@ -9,7 +9,8 @@ type stackFlow struct {
 	instances map[flowKey]*flowInstance
 	analyzed  []bool                          // by function, analysed on its own or from a caller
 	calls     map[int]*[trackedSlots]argTrack // slots of a frame at a call
-	known     []constRegs
+	known     map[int]*constRegs              // before calls
+	starts    []bool                          // where blocks begin
 	count     int
 	q         flowQuery
 }

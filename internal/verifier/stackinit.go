@@ -62,23 +62,22 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 		if below {
 			k.unreadable(ptr, lo, i, size, what)
 		}
-		s := &f.stack[at/8]
-		b := &s.t[at%8]
+		s := f.stack[at/8]
+		b := s.t[at%8]
 		switch {
-		case *b == slotMisc:
-		case *b == slotZero, (*b == slotInvalid || *b == slotPoison) && k.r.uninit:
+		case b == slotMisc:
+		case b == slotZero, (b == slotInvalid || b == slotPoison) && k.r.uninit:
 			// What a function may read according to BTF, it need not read.
-			if *b == slotPoison && !clobber && !k.byType {
+			if b == slotPoison && !clobber && !k.byType {
 				k.refuse(refusal.ReadingStackROffSizeSlot, ptr, lo, i-lo, size)
 			}
 			if clobber {
-				*b = slotMisc
+				f.own(at / 8).t[at%8] = slotMisc
 			}
 		case k.isSpilled(s):
 			if clobber && !(!k.has(since.ClobberBTFSpills) && s.reg.typ == ptrBTF) {
-				live, parent := s.reg.live, s.reg.parent
+				s = f.own(at / 8)
 				s.reg.unknown()
-				s.reg.live, s.reg.parent = live, parent
 				for j := range s.t {
 					if s.t[j] != slotInvalid {
 						s.t[j] = slotMisc

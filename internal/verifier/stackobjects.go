@@ -75,7 +75,7 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	}
 	k.destroyDynptr(f, spi)
 	k.destroyDynptr(f, spi-1)
-	a, b := &f.stack[spi], &f.stack[spi-1]
+	a, b := f.own(spi), f.own(spi-1)
 	for i := range a.t {
 		a.t[i], b.t[i] = slotDynptr, slotDynptr
 	}
@@ -106,7 +106,7 @@ func (k *stack) derive(r *reg, t regType, parent uint32) {
 	}
 	f := k.funcOf(r)
 	if spi, errno := k.dynptrSpi(r); errno == 0 {
-		f.stack[spi].reg.ref, f.stack[spi-1].reg.ref = parent, parent
+		f.own(spi).reg.ref, f.own(spi-1).reg.ref = parent, parent
 	}
 }
 
@@ -118,7 +118,7 @@ func (k *stack) endDerived(parent uint32) {
 	}
 	for _, f := range k.cur.frames[:k.cur.curFrame+1] {
 		for spi := 1; spi < len(f.stack); spi++ {
-			s := &f.stack[spi]
+			s := f.stack[spi]
 			if s.t[0] == slotDynptr && s.reg.first && s.reg.ref == parent && !dynRefcounted(s.reg.dtype) {
 				k.destroyDynptr(f, spi)
 			}
@@ -127,10 +127,8 @@ func (k *stack) endDerived(parent uint32) {
 }
 
 func (k *stack) clearDynptr(f *frame, spi int) {
-	for _, s := range []*slot{&f.stack[spi], &f.stack[spi-1]} {
-		s.t = [8]uint8{}
-		s.reg.notInit()
-	}
+	f.replace(spi, clearedSlot)
+	f.replace(spi-1, clearedSlot)
 	k.liveness.wroteSlot(f, spi)
 	k.liveness.wroteSlot(f, spi-1)
 }
@@ -149,7 +147,7 @@ func (k *stack) unmarkDynptr(r *reg) {
 	id := f.stack[spi].reg.ref
 	k.resources.release(id)
 	for i := 1; i < len(f.stack); i++ {
-		if s := &f.stack[i]; s.reg.ref == id && s.t[0] == slotDynptr && s.reg.first {
+		if s := f.stack[i]; s.reg.ref == id && s.t[0] == slotDynptr && s.reg.first {
 			k.clearDynptr(f, i)
 		}
 	}
@@ -163,7 +161,7 @@ func (k *stack) destroyDynptr(f *frame, spi int) {
 	if !f.stack[spi].reg.first {
 		spi++
 	}
-	s := &f.stack[spi]
+	s := f.stack[spi]
 	if dynRefcounted(s.reg.dtype) {
 		ok := false
 		if k.has(since.SharedDynptrs) {
@@ -176,10 +174,8 @@ func (k *stack) destroyDynptr(f *frame, spi int) {
 		}
 	}
 	id := s.reg.id
-	k.cur.eachReg(spillMask, func(x *reg) {
-		if (x.typ == ptrMem|maybeNull || x.typ == ptrMem || k.has(since.DynptrSliceTypes) && x.typ.base() == ptrMem) && x.dyn == id && id != 0 {
-			k.resources.invalidate(x)
-		}
-	})
+	k.cur.eachReg(spillMask, func(x *reg) bool {
+		return (x.typ == ptrMem|maybeNull || x.typ == ptrMem || k.has(since.DynptrSliceTypes) && x.typ.base() == ptrMem) && x.dyn == id && id != 0
+	}, k.resources.invalidate)
 	k.clearDynptr(f, spi)
 }

@@ -12,11 +12,28 @@ const (
 	slotPoison
 )
 
-// slot is eight bytes of a stack.
+// slot is eight bytes of a stack. Frames share the slots that they have in common: one that several
+// refer to is not changed ([frame.own]).
 type slot struct {
-	reg reg
-	t   [8]uint8
+	reg  reg // its marks of use are those of the frame, uses
+	t    [8]uint8
+	refs int32 // frames that refer to it; -1: a constant
 }
+
+// Slots that many frames have: never written, cleared because nothing reads them any more, and
+// poisoned for the same reason.
+var (
+	blankSlot    = &slot{refs: -1}
+	clearedSlot  = func() *slot { s := &slot{refs: -1}; s.reg.notInit(); return s }()
+	poisonedSlot = func() *slot {
+		s := &slot{refs: -1}
+		s.reg.notInit()
+		for i := range s.t {
+			s.t[i] = slotPoison
+		}
+		return s
+	}()
+)
 
 func (s *slot) isSpill() bool       { return s.t[7] == slotSpill }
 func (s *slot) isScalarSpill() bool { return s.t[7] == slotSpill && s.reg.typ == scalar }
@@ -34,7 +51,14 @@ type retRange struct{ min, max int32 }
 // frame is a function call on the simulated stack.
 type frame struct {
 	regs  [11]reg
-	stack []slot
+	stack []*slot // read only but for what own returns
+	pool  *pool
+
+	// The use of slots in releases before 6.18: marks of each slot, and the frame in the last
+	// checkpoint, with the number of slots that it has in common with this one.
+	uses   []uint8
+	before *frame
+	common int
 
 	callsite      int // instruction of the call, or mainFunc
 	no            int
@@ -141,17 +165,19 @@ func (s *state) at(fr int) int {
 	return s.frames[fr+1].callsite
 }
 
-// eachReg visits registers and spilled registers of all frames, and other slots whose type is in
-// mask.
-func (s *state) eachReg(mask uint, f func(r *reg)) {
+// eachReg changes the registers and spilled registers of all frames that are chosen, and those of
+// other slots whose type is in mask.
+func (s *state) eachReg(mask uint, chosen func(r *reg) bool, change func(r *reg)) {
 	for i := 0; i <= s.curFrame; i++ {
 		fr := s.frames[i]
 		for j := range fr.regs {
-			f(&fr.regs[j])
+			if r := &fr.regs[j]; chosen(r) {
+				change(r)
+			}
 		}
-		for j := range fr.stack {
-			if mask>>fr.stack[j].t[7]&1 != 0 {
-				f(&fr.stack[j].reg)
+		for j, sl := range fr.stack {
+			if mask>>sl.t[7]&1 != 0 && chosen(&sl.reg) {
+				change(&fr.own(j).reg)
 			}
 		}
 	}

@@ -10,12 +10,85 @@ const (
 	frameBytes = int(unsafe.Sizeof(frame{}))
 	stateBytes = int(unsafe.Sizeof(state{}))
 	slotBytes  = int64(unsafe.Sizeof(slot{}))
+
+	pointerBytes = int64(unsafe.Sizeof(new(slot)))
 )
 
 type pendingState struct {
 	st         *state
 	insn, prev int
 	logPos     int
+}
+
+// own returns slot i for changes. A pointer to it is good until the state is copied.
+func (f *frame) own(i int) *slot {
+	s := f.stack[i]
+	if s.refs == 1 {
+		return s
+	}
+	n := f.pool.newSlot()
+	*n = *s
+	n.refs = 1
+	f.pool.dropSlot(s)
+	f.stack[i] = n
+	return n
+}
+
+// replace puts another slot in the place of slot i.
+func (f *frame) replace(i int, s *slot) {
+	s.share()
+	f.pool.dropSlot(f.stack[i])
+	f.stack[i] = s
+}
+
+// use returns the marks of use of slot i; releases from 6.18 on have none.
+func (f *frame) use(i int) uint8 {
+	if i < len(f.uses) {
+		return f.uses[i]
+	}
+	return 0
+}
+
+func (s *slot) share() {
+	if s.refs > 0 {
+		s.refs++
+	}
+}
+
+// slotsAtOnce is how many slots are allocated together.
+const slotsAtOnce = 32
+
+func (o *pool) newSlot() *slot {
+	if len(o.freeSlots) == 0 {
+		o.took(slotsAtOnce * slotBytes)
+		more := make([]slot, slotsAtOnce)
+		for i := range more {
+			o.freeSlots = append(o.freeSlots, &more[i])
+		}
+	}
+	n := len(o.freeSlots)
+	s := o.freeSlots[n-1]
+	o.freeSlots = o.freeSlots[:n-1]
+	return s
+}
+
+// dropSlot: a frame refers to the slot no more.
+func (o *pool) dropSlot(s *slot) {
+	switch {
+	case s.refs > 1:
+		s.refs--
+	case s.refs == 1:
+		s.refs = 0
+		o.freeSlots = append(o.freeSlots, s)
+	}
+}
+
+// dropSlots empties the stack of a frame.
+func (o *pool) dropSlots(f *frame) {
+	for _, s := range f.stack {
+		o.dropSlot(s)
+	}
+	f.stack = f.stack[:0]
 }
 
 func (o *pool) newFrame() *frame {
@@ -25,11 +98,12 @@ func (o *pool) newFrame() *frame {
 		return f
 	}
 	o.took(int64(frameBytes))
-	return new(frame)
+	return &frame{pool: o}
 }
 
 func (o *pool) freeFrame(f *frame) {
 	if f != nil {
+		o.dropSlots(f)
 		o.freeFrames = append(o.freeFrames, f)
 	}
 }
@@ -55,14 +129,17 @@ func (o *pool) freeState(s *state) {
 }
 
 func (o *pool) copyFrame(dst, src *frame) {
-	stack, refs := dst.stack, dst.refs
+	o.dropSlots(dst)
+	stack, uses, refs := dst.stack, dst.uses, dst.refs
 	*dst = *src
 	if cap(stack) < len(src.stack) {
-		o.took(int64(len(src.stack)-cap(stack)) * slotBytes)
-		stack = make([]slot, len(src.stack))
+		o.took(int64(len(src.stack)-cap(stack)) * pointerBytes)
 	}
-	dst.stack = stack[:len(src.stack)]
-	copy(dst.stack, src.stack)
+	dst.stack = append(stack, src.stack...)
+	for _, s := range dst.stack {
+		s.share()
+	}
+	dst.uses = append(uses[:0], src.uses...)
 	dst.refs = append(refs[:0], src.refs...)
 }
 
@@ -94,15 +171,14 @@ func (o *pool) growStack(f *frame, size int) {
 	if n <= len(f.stack) {
 		return
 	}
-	if n <= cap(f.stack) {
-		old := len(f.stack)
-		f.stack = f.stack[:n]
-		clear(f.stack[old:])
-	} else {
-		o.took(int64(n) * slotBytes)
-		s := make([]slot, n, max(n, min(2*n, 64)))
-		copy(s, f.stack)
-		f.stack = s
+	if n > cap(f.stack) {
+		o.took(int64(n) * pointerBytes)
+	}
+	for len(f.stack) < n {
+		f.stack = append(f.stack, blankSlot)
+		if !o.r.static {
+			f.uses = append(f.uses, 0)
+		}
 	}
 	sub := &o.subs[f.sub]
 	sub.stackDepth = max(sub.stackDepth, n*8)
@@ -110,8 +186,8 @@ func (o *pool) growStack(f *frame, size int) {
 
 // initFrame prepares a frame for a function.
 func (o *pool) initFrame(f *frame, callsite, no, sub int) {
-	stack, refs := f.stack[:0], f.refs[:0]
-	*f = frame{callsite: callsite, no: no, sub: sub, stack: stack, refs: refs}
+	o.dropSlots(f)
+	*f = frame{callsite: callsite, no: no, sub: sub, stack: f.stack, uses: f.uses[:0], pool: o, refs: f.refs[:0]}
 	o.log.touchAll()
 	for i := range f.regs {
 		f.regs[i].notInit()

@@ -180,7 +180,7 @@ func (e *explorer) check() {
 	if !before {
 		e.attachment.checkAttach()
 	}
-	var known []constRegs
+	var known *constFlow
 	if e.r.half {
 		known = e.layout.computeConstRegs()
 		e.layout.pruneDeadBranches(known)
@@ -276,6 +276,9 @@ func (e *explorer) walkFunc(sub int) {
 	}
 	if sub == 0 {
 		e.resources.startRefs()
+	}
+	if e.o.follow != nil {
+		e.o.follow.active = sub == 0
 	}
 	e.walkAll()
 	e.log.passed()

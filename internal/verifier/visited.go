@@ -33,7 +33,11 @@ func (p *checkpoints) visited(i int) bool {
 	}
 	count := 0
 	var prev *state
-	for s := *head; s != nil; {
+	s := *head
+	if p.o.follow != nil && p.o.follow.active {
+		s = nil
+	}
+	for s != nil {
 		count++
 		next := s.next
 		if s.insn != i {
@@ -239,10 +243,8 @@ func (p *checkpoints) checkpoint(i int) {
 		for r := 0; r < 10; r++ {
 			f.regs[r].live = 0
 		}
-		for r := range f.stack {
-			f.stack[r].reg.live = 0
-			f.stack[r].reg.parent = &nf.stack[r].reg
-		}
+		clear(f.uses)
+		f.before, f.common = nf, len(f.stack)
 	}
 }
 
@@ -261,7 +263,7 @@ func (p *checkpoints) propagatePrecision(old, cur *state, changed *bool, last in
 			}
 		}
 		for i := range f.stack {
-			if s := &f.stack[i]; s.isScalarSpill() && s.reg.precise && (p.r.static || s.reg.live&liveRead != 0) {
+			if s := f.stack[i]; s.isScalarSpill() && s.reg.precise && (p.r.static || f.uses[i]&liveRead != 0) {
 				b.stacks[fr] |= 1 << i
 			}
 		}
@@ -288,36 +290,35 @@ func (p *checkpoints) widen(old, cur *state) {
 	for fr := old.curFrame; fr >= 0; fr-- {
 		o, c := old.frames[fr], cur.frames[fr]
 		for i := range o.regs {
-			p.widenReg(&o.regs[i], &c.regs[i])
+			if p.widens(&o.regs[i], &c.regs[i]) {
+				c.regs[i].unknown()
+			}
 		}
 		for i := 0; i < min(len(o.stack), len(c.stack)); i++ {
 			if o.stack[i].isSpill() && c.stack[i].isSpill() {
-				p.widenReg(&o.stack[i].reg, &c.stack[i].reg)
+				if p.widens(&o.stack[i].reg, &c.stack[i].reg) {
+					c.own(i).reg.unknown()
+				}
 			}
 		}
 	}
 }
 
-func (p *checkpoints) widenReg(o, c *reg) {
-	if o.typ != scalar || c.typ != scalar || o.precise || c.precise || p.exactRegs(o, c) {
-		return
-	}
-	c.unknown()
+func (p *checkpoints) widens(o, c *reg) bool {
+	return o.typ == scalar && c.typ == scalar && !o.precise && !c.precise && !p.exactRegs(o, c)
 }
 
 // clearSingularIDs drops identities that only one scalar has: they link it to nothing.
 func (p *checkpoints) clearSingularIDs(s *state) {
 	count := map[uint32]int{}
-	s.eachReg(spillMask, func(r *reg) {
-		if r.typ == scalar && r.id != 0 {
+	linked := func(r *reg) bool { return r.typ == scalar && r.id != 0 }
+	s.eachReg(spillMask, func(r *reg) bool {
+		if linked(r) {
 			count[r.id&^addConst]++
 		}
-	})
-	s.eachReg(spillMask, func(r *reg) {
-		if r.typ == scalar && r.id != 0 && count[r.id&^addConst] == 1 {
-			r.clearID()
-		}
-	})
+		return false
+	}, nil)
+	s.eachReg(spillMask, func(r *reg) bool { return linked(r) && count[r.id&^addConst] == 1 }, (*reg).clearID)
 }
 
 // forget drops all states.

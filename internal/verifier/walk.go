@@ -10,9 +10,16 @@ import (
 func (e *explorer) walkAll() {
 	e.prev = -1
 	prev := -1
+	f := e.o.follow
+	if f != nil && !f.active {
+		f = nil
+	}
 	for {
 		e.precision.histEntry = nil
 		e.prev = prev
+		if f != nil {
+			f.steer(e, &prev)
+		}
 		s := e.cur
 		if e.insn < 0 || e.insn >= len(e.insns) {
 			e.refuse(refusal.InvalidInsnIdxInsnCnt, e.insn, len(e.insns))
@@ -66,6 +73,9 @@ func (e *explorer) walkAll() {
 		case stepReturned:
 			e.log.returned()
 		case stepEnd:
+			if f != nil {
+				f.stop("")
+			}
 			if !e.next(&prev) {
 				return
 			}

@@ -1,6 +1,7 @@
 // Package sound runs programs that a verifier accepts. A program that a kernel's verifier, or
-// package verifier, accepts must not fault in the simulated machine, whatever its input. Every
-// contradiction is a bug in the verifier or in the machine.
+// package verifier, accepts must not fault in the simulated machine, whatever its input, and no
+// register may have a value that the verifier excludes on that path. Every contradiction is a bug
+// in the verifier or in the machine.
 //
 // Faults that no verifier prevents do not count, such as an exceeded instruction budget and faults
 // that kernels handle themselves.
@@ -62,19 +63,24 @@ func Run(ctx context.Context, l *verdicts.Line, target *loader.Target, seed uint
 func RunLinked(ctx context.Context, linked *loader.Linked, program, title string, seed uint64, inputs int) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := range inputs {
-		if err := runOnce(ctx, linked, program, title, rng, i); err != nil {
+		if err := runOnce(ctx, linked, program, title, rng, i, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func runOnce(ctx context.Context, linked *loader.Linked, program, title string, rng *rand.Rand, input int) error {
+// runOnce runs the program on both engines, or, to record its path, on the interpreter.
+func runOnce(ctx context.Context, linked *loader.Linked, program, title string, rng *rand.Rand, input int, to *path) error {
 	different := ""
-	m, err := machine.New(linked, machine.Config{
+	cfg := machine.Config{
 		Seed: rng.Uint64(), MaxInsns: budget, Engine: machine.EngineBoth, OnDifference: func(text string) { different = text },
 		Random: []uint64{edge(rng), edge(rng), edge(rng), edge(rng)},
-	})
+	}
+	if to != nil {
+		cfg.Engine = machine.EngineInterpreter
+	}
+	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotRun, err)
 	}
@@ -87,6 +93,9 @@ func runOnce(ctx context.Context, linked *loader.Linked, program, title string, 
 		packet[i] = byte(edge(rng))
 	}
 	in := machine.Input{Packet: packet}
+	if to != nil {
+		in.Trace = to
+	}
 	lp, ok := linked.Program(program)
 	if !ok {
 		return fmt.Errorf("no program %s", program)
