@@ -67,6 +67,7 @@ var layers = []struct {
 	{"btf/fromdwarf", []string{"internal/endian", "internal/dwarfloc", "btf", "btf/dedup"}},
 	{"btf/embedded", []string{"btf", "btf/btffile"}},
 	{"btf/debuginfo", []string{"btf"}},
+	{"internal/assembly", []string{"internal/uapi", "decode", "btf", "internal/elfbuild"}},
 	{"corerelo", []string{"internal/lazyre", "btf", "decode"}},
 	{"loader", []string{"internal/valuehash", "internal/uapi/since", "internal/lazyre", "internal/endian", "internal/nearest", "internal/uapi", "internal/progtype", "helpers/proto", "decode", "btf", "btf/check", "btf/debuginfo", "corerelo"}},
 	{"internal/testing/mutate", nil}, // for commands that measure tests
@@ -134,7 +135,7 @@ var layers = []struct {
 	{"internal/app/testrun", []string{"internal/project", "internal/exitcode", "internal/kernels", "internal/shell", "loader", "internal/kernel", "internal/machine", "internal/scenario", "internal/intest", "internal/debug", "internal/app/report"}},
 	{"internal/app/pass", []string{"internal/verifier/mend", "internal/exitcode", "internal/visible", "internal/uapi", "helpers/proto", "decode", "loader", "internal/verifier", "internal/bpfsys", "internal/machine", "internal/find/search", "internal/subsys/device", "internal/subsys/schedule", "internal/subsys/traffic", "internal/debug", "internal/app/report"}},
 	{"internal/app/races", []string{"internal/uapi/since", "loader", "internal/machine", "internal/find/race", "internal/app/report"}},
-	{"internal/app/play", []string{"internal/elfbuild", "decode", "internal/debug/scopes", "internal/scenario", "internal/find/race", "internal/app/fuzz", "internal/app/races", "internal/verifier/klog", "jit", "btf", "internal/progtype", "btf/btffile", "btf/embedded", "loader", "internal/machine", "internal/app/matrix", "internal/packet", "internal/debug", "internal/app/report", "internal/app/pass"}},
+	{"internal/app/play", []string{"internal/assembly", "internal/verifier/profile", "internal/debug/scopes", "internal/scenario", "internal/app/fuzz", "internal/app/races", "internal/verifier/klog", "jit", "btf", "internal/progtype", "btf/btffile", "btf/embedded", "loader", "internal/machine", "internal/app/matrix", "internal/packet", "internal/debug", "internal/app/report", "internal/app/pass"}},
 	{"examples", nil},
 	{"web", []string{"examples"}},
 	{"internal/app/play/serve", []string{"internal/app/play", "web"}},

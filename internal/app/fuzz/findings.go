@@ -347,6 +347,9 @@ func (f *Fuzzer) finish(ctx context.Context) error {
 
 // noteChange says that the object is not the one that was searched.
 func (f *Fuzzer) noteChange() {
+	if f.opt.ObjectPath == "" {
+		return
+	}
 	now, err := os.ReadFile(f.opt.ObjectPath)
 	if err == nil && sha256.Sum256(now) == f.digest {
 		return
