@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/web"
 )
@@ -59,6 +60,10 @@ func build(dir string, types []string) error {
 	if out["bpfrun.wasm.gzip"], err = wasm(); err != nil {
 		return err
 	}
+	// The types are loaded beside the program, so that neither waits for the other.
+	if out["embedded.btf.zst"], err = os.ReadFile("btf/embedded/" + embedded.Name + ".btf.zst"); err != nil {
+		return err
+	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return err
@@ -96,7 +101,7 @@ func wasm() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "bpfrun.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "./cmd/bpfrun-wasm")
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "apart", "-ldflags", "-s -w", "-o", file, "./cmd/bpfrun-wasm")
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
@@ -106,6 +111,14 @@ func wasm() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return packed(data)
+}
+
+// largest is the limit of the compressed program, in bytes: what it needs more goes into files of
+// its own.
+const largest = 8_000_000
+
+func packed(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
@@ -113,6 +126,9 @@ func wasm() ([]byte, error) {
 	}
 	if _, err = z.Write(data); err == nil {
 		err = z.Close()
+	}
+	if err == nil && b.Len() > largest {
+		err = fmt.Errorf("bpfrun.wasm.gzip has %d bytes, more than %d", b.Len(), largest)
 	}
 	return b.Bytes(), err
 }

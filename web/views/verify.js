@@ -8,8 +8,13 @@ export async function show(session, root, page) {
   add(root, h('h2', {}, `The verifier of ${doc.target?.version ? `Linux ${doc.target.version}` : session.kernel}`),
     h('p', {}, `${plural(doc.programs.length, 'program')}: ${count('accepted')} accepted, ${count('refused')} refused, ${count('unknown')} unknown`));
   if (doc.error) add(root, h('p', {class: 'error'}, doc.error.message));
-  for (const p of [...doc.programs].sort((a, b) => (a.verdict === 'accepted') - (b.verdict === 'accepted'))) add(root, program(p, page));
-  if (doc.programs.length && session.state.program) await costs(session, root, page);
+  const chosen = doc.programs.find(p => p.name === session.state.program);
+  if (chosen) {
+    add(root, program(chosen, page));
+    await costs(session, root, page);
+    if (doc.programs.length > 1) add(root, h('h2', {}, 'The other programs'));
+  }
+  for (const p of [...doc.programs].sort((a, b) => (a.verdict === 'accepted') - (b.verdict === 'accepted'))) if (p !== chosen) add(root, program(p, page));
 }
 
 // costs shows how often each instruction and line of a program was processed, with states that were kept and paths that ended there.
