@@ -30,7 +30,7 @@ async function costs(session, root, page) {
   }
   const code = await session.ask({do: 'code'});
   const of = new Map(c.insns.map(i => [i.pc, i])), most = Math.max(...c.insns.map(i => i.processed), 1);
-  const level = n => n === 0 ? 'missed' : `heat${Math.min(7, Math.floor(8 * Math.log2(n + 1) / Math.log2(most + 2)))}`;
+  const level = n => n === 0 ? 'missed' : `heat${most === 1 ? 0 : Math.round(7 * Math.log2(n) / Math.log2(most))}`;
   const note = (n, states, pruned) => n === 0 ? null : h('span', {class: 'cost'}, ` ${n}×`, states > 0 && ` · ${plural(states, 'state')}`, pruned > 0 && ` · ${pruned} pruned`);
   const sum = (insns, key) => insns.reduce((n, i) => n + (of.get(i.pc)?.[key] ?? 0), 0);
   add(place, h('p', {}, `${plural(c.profile.insns, 'instruction')} processed, ${plural(c.profile.states, 'state')} kept. `, h('span', {class: 'legend'}, Array.from({length: 8}, (_, i) => h('span', {class: `heat${i}`}, i === 0 ? 'once' : i === 7 ? `${most}×` : '\u00a0')))),
