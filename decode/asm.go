@@ -35,6 +35,12 @@ func (e *AsmError) Unwrap() error { return ErrSyntax }
 //
 // Instructions are encoded as written; Check reports whether a kernel would accept them.
 func Assemble(text string) ([]Insn, error) {
+	insns, _, err := AssembleLines(text)
+	return insns, err
+}
+
+// AssembleLines is [Assemble] that also returns the line of the text, from 1, of each slot.
+func AssembleLines(text string) (insns []Insn, lines []int, err error) {
 	a := assembler{labels: map[string]int{}}
 	for n, line := range strings.Split(text, "\n") {
 		a.current = n + 1
@@ -43,16 +49,16 @@ func Assemble(text string) ([]Insn, error) {
 		}
 		for _, stmt := range strings.Split(line, ";") {
 			if err := a.statement(stmt); err != nil {
-				return nil, &AsmError{Line: n + 1, Text: strings.TrimSpace(stmt), Detail: err.Error()}
+				return nil, nil, &AsmError{Line: n + 1, Text: strings.TrimSpace(stmt), Detail: err.Error()}
 			}
 		}
 	}
 	for _, f := range a.fixups {
 		if err := a.fix(f); err != nil {
-			return nil, &AsmError{Line: a.line[f.pc], Text: f.label, Detail: err.Error()}
+			return nil, nil, &AsmError{Line: a.line[f.pc], Text: f.label, Detail: err.Error()}
 		}
 	}
-	return a.insns, nil
+	return a.insns, a.line, nil
 }
 
 type assembler struct {

@@ -1,4 +1,4 @@
-// The page: what to run at the top, five views of it, and the state in the URL.
+// The page: what to run at the top, seven views of it, and the state in the URL.
 import {h} from './dom.js';
 import {Session, load} from './session.js';
 import * as state from './state.js';
@@ -6,9 +6,11 @@ import {show as programs} from './views/programs.js';
 import {show as code} from './views/code.js';
 import {show as step} from './views/step.js';
 import {show as verify} from './views/verify.js';
+import {show as packets} from './views/packets.js';
+import {show as find} from './views/find.js';
 import {show as kernels} from './views/kernels.js';
 
-const views = {programs, code, step, verify, kernels};
+const views = {programs, code, step, verify, packets, find, kernels};
 const $ = id => document.getElementById(id);
 const main = $('main'), status = $('status');
 
@@ -80,8 +82,43 @@ function fill() {
   example.value = chosen;
   kernel.replaceChildren(...session.kernelNames().map(n => h('option', {value: n}, n.replace(/^linux-/, 'Linux '))));
   kernel.value = session.kernel;
-  $('packet-field').hidden = !session.packets.length;
+  $('packet-field').hidden = !session.packets.length || session.state.view === 'packets'; // that view has its own
+  if (session.typed !== null && document.activeElement !== $('asm')) $('asm').value = session.typed;
   if (document.activeElement !== $('packet')) $('packet').value = session.state.packet ?? '';
+}
+
+// sample is what the field for assembly begins with: docs/play.md explains it.
+const sample = `.map counts array 4 8 1
+.prog count xdp
+    *(u32 *)(r10 - 4) = 0
+    r2 = r10
+    r2 += -4
+    r1 = map_fd(counts)
+    call bpf_map_lookup_elem
+    if r0 == 0 goto out
+    r1 = 1
+    lock *(u64 *)(r0 + 0) += r1
+out:
+    r0 = 2  // XDP_PASS
+    exit
+`;
+
+// typing shows or hides the field for assembly.
+function typing(on) {
+  $('typing').hidden = !on;
+  $('type-open').setAttribute('aria-expanded', on);
+  if (on && !$('asm').value) $('asm').value = session.typed ?? sample;
+  (on ? $('asm') : $('type-open')).focus();
+}
+
+async function typed() {
+  try {
+    await session.openTyped($('asm').value);
+  } catch (e) {
+    main.replaceChildren(failed(e));
+    return;
+  }
+  await render();
 }
 
 async function dropped(file) {
@@ -104,6 +141,9 @@ function isObject(b) {
 
 function listen() {
   $('inputs').addEventListener('submit', e => e.preventDefault());
+  $('type-open').addEventListener('click', () => typing($('typing').hidden));
+  $('type-close').addEventListener('click', () => typing(false));
+  $('typing').addEventListener('submit', e => { e.preventDefault(); typed(); });
   $('example').addEventListener('change', async e => {
     if (!e.target.value) return;
     session.openExample(e.target.value);

@@ -17,6 +17,11 @@ export async function load(path) {
 
 async function bytesOf(path) { return new Uint8Array(await (await load(path)).arrayBuffer()); }
 
+// other is the state that another object begins with.
+const other = Object.fromEntries(['example', 'name', 'object', 'asm', 'program', 'at', 'why', 'insn', 'packet', 'field', 'type', 'find', 'runs'].map(f => [f, '']));
+
+const typedName = 'typed.o';
+
 export class Session {
   constructor(site) {
     this.site = site;
@@ -25,6 +30,7 @@ export class Session {
     this.generation = 0;
     this.known = []; // kernels that the engine knows
     this.added = new Map(); // files with types, by name
+    this.typed = null; // assembly text in place of a file
     this.answers = new Map();
     this.object = '';
     this.info = null;
@@ -33,7 +39,7 @@ export class Session {
 
   get limit() { return 1000 * Math.min(3600, Math.max(0.01, Number(this.state.limit) || seconds)); }
   get kernel() { return this.kernelNames().includes(this.state.kernel) ? this.state.kernel : this.kernelNames()[0]; }
-  get objectName() { return this.file?.name ?? this.example()?.file.split('/').pop() ?? ''; }
+  get objectName() { return this.typed !== null ? typedName : this.file?.name ?? this.example()?.file.split('/').pop() ?? ''; }
   get programs() { return this.info?.programs ?? []; }
 
   // program is the chosen one, or the first.
@@ -47,7 +53,7 @@ export class Session {
   // lost says why the object that the address names is not here.
   get lost() {
     const {example, name} = this.state;
-    if (this.file) return '';
+    if (this.file || this.typed !== null) return '';
     if (example) return this.example().name === example ? '' : `There is no example ${example}: choose an object, or open a file.`;
     return name ? `${name} is too large to be part of a link: open the file to see what the link shows.` : '';
   }
@@ -68,7 +74,10 @@ export class Session {
   async follow(next) {
     const before = this.objectKey();
     this.state = next;
-    if (next.object) {
+    this.typed = next.asm ? await state.unpackText(next.asm) : null;
+    if (this.typed !== null) {
+      this.file = null;
+    } else if (next.object) {
       this.file = {name: next.name || 'object.bpf.o', bytes: await state.unpack(next.object)};
     } else if (next.example) {
       this.file = null;
@@ -81,7 +90,7 @@ export class Session {
     if (this.objectKey() !== before) this.forget();
   }
 
-  objectKey() { return this.file ?? this.state.example; }
+  objectKey() { return this.typed !== null ? `typed ${this.typed}` : this.file ?? this.state.example; }
 
   forget() {
     this.object = '';
@@ -90,17 +99,28 @@ export class Session {
   }
 
   openExample(name) {
-    this.file = null;
+    this.file = this.typed = null;
     this.forget();
     const {kernel} = this.site.examples.find(e => e.name === name) ?? {};
     if (this.kernelNames().includes(kernel)) this.set({kernel});
-    this.set({example: name, object: '', name: '', program: '', at: '', packet: '', type: ''}, true);
+    this.set({...other, example: name}, true);
   }
 
   async openFile(name, bytes) {
     this.file = {name, bytes};
+    this.typed = null;
     this.forget();
-    this.set({example: '', name, object: await state.pack(bytes) ?? '', program: '', at: '', packet: '', type: ''}, true);
+    this.set({...other, name, object: await state.pack(bytes) ?? ''}, true);
+  }
+
+  // openTyped takes assembly text as the object.
+  async openTyped(text) {
+    const asm = await state.packText(text);
+    if (asm === undefined) throw new Error('the text is too large');
+    this.file = null;
+    this.typed = text;
+    this.forget();
+    this.set({...other, asm}, true);
   }
 
   async addKernel(file, bytes) {
@@ -131,14 +151,21 @@ export class Session {
     while (!this.object) {
       if (this.lost) throw new Error(this.lost);
       const key = this.objectKey();
-      const example = this.example();
-      const file = this.file ?? {name: example.file.split('/').pop(), bytes: await bytesOf(example.file)};
-      const opened = await this.engine.call({do: 'open', name: file.name, data: base64(file.bytes)}, this.limit);
+      const {name, data} = await this.given();
+      const opened = await this.engine.call({do: 'open', name, data}, this.limit);
       if (key !== this.objectKey()) continue; // another one was chosen meanwhile
       this.object = opened.object;
       this.info = opened.info;
       this.packets = opened.packets;
     }
+  }
+
+  // given returns the name and the bytes, in base64, of the chosen object.
+  async given() {
+    if (this.typed !== null) return {name: typedName, ...await this.engine.call({do: 'assemble', name: 'typed.s', text: this.typed}, this.limit)};
+    const example = this.example();
+    const file = this.file ?? {name: example.file.split('/').pop(), bytes: await bytesOf(example.file)};
+    return {name: file.name, data: base64(file.bytes)};
   }
 
   // have makes sure that the engine has a kernel.
@@ -151,16 +178,17 @@ export class Session {
   }
 
   // ask sends a message about the object on the chosen kernel, or on those of the message, and remembers the answer.
-  async ask(message) {
+  async ask(message, limit = this.limit) {
     await this.open();
     const whole = {object: this.object, kernel: this.kernel, ...message};
     if (whole.kernels) delete whole.kernel;
-    if (this.state.packet && this.packets.length && ['run', 'code', 'step'].includes(whole.do)) whole.packet = this.state.packet;
+    if (this.state.packet && this.packets.length && ['run', 'code', 'step', 'why'].includes(whole.do)) whole.packet ??= this.state.packet;
     const key = JSON.stringify(whole);
     if (this.answers.has(key)) return this.answers.get(key);
     for (const k of whole.kernels ?? [whole.kernel]) await this.have(k);
-    if (whole.do === 'layout') delete whole.object;
-    const answer = await this.engine.call(whole, this.limit);
+    if (whole.do === 'layout' && !whole.own) delete whole.object;
+    delete whole.own;
+    const answer = await this.engine.call(whole, limit);
     if (this.answers.size > 200) this.answers.clear();
     this.answers.set(key, answer);
     return answer;

@@ -1,6 +1,6 @@
 // The state of the page is in the part of its URL after #, so that a link shows what the sender saw. Small objects are part of it.
 
-const fields = ['view', 'example', 'kernel', 'program', 'packet', 'at', 'type', 'limit', 'name', 'object'];
+const fields = ['view', 'example', 'kernel', 'program', 'packet', 'field', 'at', 'why', 'proc', 'insn', 'type', 'find', 'runs', 'limit', 'name', 'object', 'asm'];
 
 // largestObject is how many compressed bytes of an object a URL holds.
 const largestObject = 24 << 10;
@@ -27,6 +27,12 @@ export async function pack(bytes) {
   if (small.length > largestObject) return undefined;
   return btoa(String.fromCharCode(...small)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
+
+// packText returns text for a URL, or undefined if it is too large.
+export function packText(text) { return pack(new TextEncoder().encode(text)); }
+
+// unpackText returns the text of a URL.
+export async function unpackText(text) { return new TextDecoder().decode(await unpack(text)); }
 
 // unpack returns the object of a URL.
 export async function unpack(text) {

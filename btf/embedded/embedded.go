@@ -1,11 +1,13 @@
 // Package embedded contains the BTF of one kernel, so that objects run without a BTF file. Start at
 // [Spec].
 //
+// With the build tag apart the BTF is not in the program: whoever starts it gives the file (Give),
+// as a page does that loads program and types at the same time.
+//
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package embedded
 
 import (
-	_ "embed" // for the kernel's BTF
 	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -20,9 +22,6 @@ const (
 	// Arch is its architecture as `uname -m` prints it.
 	Arch = "x86_64"
 )
-
-//go:embed linux-6.12.107-amd64.btf.zst
-var compressed []byte
 
 var (
 	once    sync.Once

@@ -4,7 +4,8 @@
 // (web/worker.js), or in anything else that runs js/wasm.
 //
 // It sets globalThis.bpfrun = {answer(Uint8Array): Uint8Array} and then calls
-// globalThis.bpfrunReady().
+// globalThis.bpfrunReady(). Built with the tag apart, it also sets types(Uint8Array), to be called
+// with the embedded kernel's file before the first message.
 package main
 
 import (
@@ -25,17 +26,23 @@ func main() {
 	array := js.Global().Get("Uint8Array")
 	api := js.Global().Get("Object").New()
 	api.Set("answer", js.FuncOf(func(_ js.Value, args []js.Value) any {
-		var message []byte
-		if len(args) == 1 && args[0].InstanceOf(array) {
-			message = make([]byte, args[0].Length())
-			js.CopyBytesToGo(message, args[0])
-		}
-		answer := player.Answer(context.Background(), message)
+		answer := player.Answer(context.Background(), bytesOf(args))
 		out := array.New(len(answer))
 		js.CopyBytesToJS(out, answer)
 		return out
 	}))
+	takeTypes(api)
 	js.Global().Set("bpfrun", api)
 	js.Global().Call("bpfrunReady")
 	select {} // answers come from the page's event loop
+}
+
+// bytesOf returns the bytes that a function is called with.
+func bytesOf(args []js.Value) []byte {
+	if len(args) != 1 || !args[0].InstanceOf(js.Global().Get("Uint8Array")) {
+		return nil
+	}
+	b := make([]byte, args[0].Length())
+	js.CopyBytesToGo(b, args[0])
+	return b
 }

@@ -217,7 +217,7 @@ func (c *fuzzCommand) fuzz(path string) error {
 	if r == nil {
 		return fuzzError(ctx, failed)
 	}
-	return c.tell(ctx, fuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r), path, opt.Keep, failed)
+	return c.tell(ctx, report.NewFuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r), path, opt.Keep, failed)
 }
 
 // tell prints what a search found, and after it the error that ended the search.
@@ -287,33 +287,6 @@ func fuzzError(ctx context.Context, err error) error {
 		return codeError{exitLoad, err}
 	}
 	return codeError{exitLoad, err}
-}
-
-func fuzzDocument(obj *loader.Object, target *report.Target, r *fuzz.Report) *report.FuzzDocument {
-	doc := &report.FuzzDocument{
-		Schema: report.Schema, Kind: "fuzz", Object: obj.Name, Target: target, Runs: r.Runs, Seconds: r.Seconds, Unconfirmed: r.Unconfirmed, Corpus: r.Corpus,
-		Programs: []report.FuzzProgram{}, Findings: []report.FuzzFinding{}, Skipped: []report.FuzzSkipped{},
-	}
-	for _, p := range r.Programs {
-		out := report.FuzzProgram{Name: p.Name, Runs: p.Runs, Branches: report.FuzzBranches{Total: p.Total, Reachable: p.Reachable, Default: p.Default, Reached: p.Reached}, Unreached: []report.FuzzUnreached{}}
-		for _, u := range p.Unreached {
-			out.Unreached = append(out.Unreached, report.FuzzUnreached{Source: u.Source, Needs: u.Needs})
-		}
-		doc.Programs = append(doc.Programs, out)
-	}
-	for _, f := range r.Findings {
-		out := report.FuzzFinding{
-			Kind: string(f.Kind), Program: f.Program, Insn: f.Insn, Source: f.Source, Message: f.Text, Scenario: f.Scenario, AfterRuns: f.AfterRuns, AfterSeconds: f.AfterSeconds,
-		}
-		if f.Invariant != "" {
-			out.Invariant = &f.Invariant
-		}
-		doc.Findings = append(doc.Findings, out)
-	}
-	for _, s := range r.Skipped {
-		doc.Skipped = append(doc.Skipped, report.FuzzSkipped{Run: s.Run, Why: s.Why})
-	}
-	return doc
 }
 
 // fuzzProgress is the line of a search on a terminal.

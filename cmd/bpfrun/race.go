@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/internal/app/pass"
+	"github.com/bpfrun/bpfrun/internal/app/races"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/find/race"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/uapi/since"
-	"github.com/bpfrun/bpfrun/loader"
 )
 
 // raceOptions are the flags of the race command.
@@ -41,9 +39,6 @@ type raceCommand struct {
 	raceOptions
 	timed bool // --time was given
 }
-
-// raceInsns limits the instructions of one program in one order.
-const raceInsns = 1 << 20
 
 func newRaceCommand(a *app) *cobra.Command {
 	c := &raceCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
@@ -127,8 +122,7 @@ func (c *raceCommand) race(path string) error {
 	if err != nil {
 		return err
 	}
-	cfg.Uncovered, cfg.Unwatched, cfg.Restores, cfg.Engine = true, true, true, machine.EngineInterpreter
-	cfg.MaxInsns, cfg.Strict = min(cfg.MaxInsns, raceInsns), false
+	cfg = races.Machine(cfg)
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	cfg.Verify = pass.NewVerdicts(ctx, linked, c.progs, c.sim.noVerify).Verify
@@ -137,18 +131,15 @@ func (c *raceCommand) race(path string) error {
 		return codeError{exitLoad, err}
 	}
 	defer m.Close()
-	doc := &report.RaceDocument{
-		Schema: report.Schema, Kind: "race", Object: obj.Name, Target: report.NewTarget(target, source.Path), Complete: true, Preemptions: c.preemptions, Most: c.orders,
-		Races: []report.Race{}, Findings: []report.RaceFinding{}, Left: left(m, linked),
-	}
-	began := time.Now()
-	prepared, err := c.prepare(ctx, m, linked, cfg)
-	if err != nil {
-		return err
-	}
-	doc.Unsearched = prepared.Left
-	if err := c.meet(ctx, m, doc, memory, prepared, began); err != nil {
-		return err
+	opt := c.search(memory)
+	doc := races.NewDocument(obj, report.NewTarget(target, source.Path), opt)
+	var not *race.NotRunnableError
+	switch err := races.Search(ctx, m, cfg, doc, opt); {
+	case err == nil:
+	case errors.As(err, &not) || ctx.Err() == nil:
+		return codeError{exitLoad, err}
+	default:
+		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
 	if err := c.keepFindings(context.WithoutCancel(ctx), path, m, doc); err != nil {
 		return err
@@ -168,106 +159,15 @@ func (c *raceCommand) race(path string) error {
 	return report.WriteRace(c.stdout, doc, table)
 }
 
-// prepare looks for inputs and states that get programs further, on a machine of its own: it
-// records coverage, which makes orders slower.
-func (c *raceCommand) prepare(ctx context.Context, m *machine.Machine, linked *loader.Linked, cfg machine.Config) (*race.Prepared, error) {
-	cfg.Uncovered = false
-	other, err := machine.New(linked, cfg)
-	if err != nil {
-		return nil, codeError{exitLoad, err}
+// search returns what is searched, and for how long.
+func (c *raceCommand) search(memory race.Memory) races.Options {
+	opt := races.Options{Programs: c.progs, Preemptions: c.preemptions, Seed: c.sim.seed, Memory: memory, Orders: c.orders, Random: c.random, Endless: c.timed}
+	if c.orders == 0 || c.timed { // the time ends the search
+		opt.Time = c.time
 	}
-	defer other.Close()
-	race.Warm(m)
-	race.Warm(other)
-	var until time.Time
-	if c.clocked() {
-		until = time.Now().Add(c.time / 2)
+	if c.preempt != "auto" {
+		yes := c.preempt == "yes"
+		opt.Preemptible = &yes
 	}
-	p, err := race.Prepare(ctx, other, c.progs, until)
-	if err != nil {
-		return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
-	}
-	return p, nil
-}
-
-// clocked reports whether the time ends the search.
-func (c *raceCommand) clocked() bool { return c.orders == 0 || c.timed }
-
-// leastShare is what a race gets of the time at least: in less none is begun.
-const leastShare = 200 * time.Millisecond
-
-// leastOrders is the same for orders.
-const leastOrders = 64
-
-// meet runs all races of an object. Each gets an equal share of the orders or the time that is
-// left; if that is too little for all, those that come first get enough.
-func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, memory race.Memory, prepared *race.Prepared, began time.Time) error {
-	meetings := race.Meetings(m, c.progs, c.kernel(m))
-	end := began.Add(c.time)
-	for i, meeting := range meetings {
-		if c.clocked() && !time.Now().Before(end) || c.orders > 0 && doc.Orders >= c.orders {
-			doc.Skipped, doc.Complete = len(meetings)-i, false
-			break
-		}
-		cfg := race.Config{Preemptions: c.preemptions, Seed: c.sim.seed, Random: c.random, Memory: memory, Prepared: prepared, Ignore: m.Ignored()}
-		if c.clocked() {
-			left := time.Until(end)
-			cfg.Until = time.Now().Add(max(left/time.Duration(len(meetings)-i), min(left, leastShare)))
-		}
-		if c.orders > 0 {
-			left := c.orders - doc.Orders
-			cfg.Most = max(left/(len(meetings)-i), min(left, leastOrders))
-		} else if c.timed {
-			cfg.Random = math.MaxInt
-		}
-		r, err := race.Explore(ctx, m, meeting, cfg)
-		if err != nil {
-			var not *race.NotRunnableError
-			if errors.As(err, &not) {
-				return codeError{exitLoad, err}
-			}
-			if ctx.Err() == nil || r == nil {
-				return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
-			}
-			doc.Add(meeting, r) // what was found so far counts
-			doc.Skipped, doc.Complete, doc.Interrupted = len(meetings)-i-1, false, true
-			break
-		}
-		doc.Add(meeting, r)
-	}
-	doc.Seconds = time.Since(began).Seconds()
-	return nil
-}
-
-// kernel says whether the kernel is preemptible: as --preempt says, or else from the release on
-// that has CONFIG_PREEMPT_LAZY.
-func (c *raceCommand) kernel(m *machine.Machine) race.Kernel {
-	version := m.Linked().Target.Version
-	k := race.Kernel{Version: version, Preemptible: since.Of(version).Has(since.PreemptLazy)}
-	switch c.preempt {
-	case "yes":
-		k.Preemptible = true
-	case "no":
-		k.Preemptible = false
-	}
-	return k
-}
-
-// left lists the programs that take no part.
-func left(m *machine.Machine, l *loader.Linked) []report.RaceLeft {
-	out := []report.RaceLeft{}
-	for _, lp := range l.Programs {
-		if _, ok := m.ImageOf(lp.Name); ok {
-			continue
-		}
-		status, err := m.ProgramStatus(lp.Name)
-		text := string(status)
-		if err != nil {
-			text += ": " + err.Error()
-		}
-		if status != machine.StatusDisabled {
-			out = append(out, report.RaceLeft{Program: lp.Name, Status: text})
-		}
-	}
-	return out
+	return opt
 }

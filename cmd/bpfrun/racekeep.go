@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/app/races"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
@@ -125,7 +126,7 @@ func (c *raceCommand) repeats(ctx context.Context, path string, linked *loader.L
 	if err != nil {
 		return err
 	}
-	cfg.MaxInsns, cfg.Strict = min(cfg.MaxInsns, raceInsns), false
+	cfg = races.Limited(cfg)
 	r, err := scenario.Open(f, linked.Object, linked.Target, scenario.Options{Config: cfg, Load: load})
 	if err != nil {
 		return err

@@ -16,13 +16,13 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/app/pass"
 	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/debug/scopes"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/filecache"
 	"github.com/bpfrun/bpfrun/internal/kept"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/internal/verifier/klog"
-	"github.com/bpfrun/bpfrun/internal/verifier/mend"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -42,7 +42,7 @@ type verifyOptions struct {
 type verifyCommand struct {
 	*console
 	linker
-	variables registerNames
+	variables scopes.Registers
 
 	verifyOptions
 }
@@ -352,12 +352,10 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 
 // judged adds to a verdict what would mend a refusal, and the profile that was asked for.
 func (c *verifyCommand) judged(ctx context.Context, doc *report.VerifyDocument, j *pass.Judged) error {
-	names := c.variables.of(j.Linked, j.Program)
-	change, err := mend.Suggest(ctx, j.Kernel, j.Input, j.Verdict, names)
-	if err != nil {
+	names := c.variables.Of(j.Linked, j.Program)
+	if err := pass.Mend(ctx, doc, j, names); err != nil {
 		return err
 	}
-	doc.Mend(change)
 	if j.Costs != nil {
 		if r := c.profile.of(j, names); c.profile.on {
 			doc.Profile(r)

@@ -42,6 +42,7 @@ func (c *Covered) Ways(pc int) (taken, fell bool) {
 type coverage struct {
 	reg   *registry
 	begin func() (ran func([]Covered)) // of the sink, or nil
+	ways  bool                         // Config.Ways
 	cover *vm.Patches                  // nil if nothing is recorded
 	// ever is what earlier runs executed, if each run is reported to the sink; told is its
 	// callback. Both are for Config.Cover.
@@ -52,7 +53,7 @@ type coverage struct {
 // start begins recording, and returns the recorder.
 func (cov *coverage) start() *vm.Patches {
 	cov.cover = vm.NewPatches(true)
-	if cov.begin != nil {
+	if cov.begin != nil || cov.ways {
 		cov.cover.RecordWays()
 	}
 	return cov.cover
@@ -132,9 +133,9 @@ func (cov *coverage) of(p *program) Coverage {
 	return c
 }
 
-// InsnCoverage tells whether an instruction is reachable on the target, and whether it was
-// executed.
-type InsnCoverage struct{ Reachable, Executed bool }
+// InsnCoverage tells whether an instruction is reachable on the target, and whether it was executed;
+// of a conditional jump, with [Config.Ways], also whether it jumped and whether it did not.
+type InsnCoverage struct{ Reachable, Executed, Taken, Fell bool }
 
 // Covered returns the coverage of a program by slot, over all runs so far. It returns nil for
 // programs that cannot run, and if nothing is recorded ([Config.Uncovered]).
@@ -147,6 +148,9 @@ func (cov *coverage) Covered(program string) []InsnCoverage {
 	for pc := range out {
 		out[pc].Reachable = p.reachable(pc)
 		out[pc].Executed = out[pc].Reachable && cov.cover.Covered(p.img, pc)
+		if cov.ways && out[pc].Executed {
+			out[pc].Taken, out[pc].Fell = cov.cover.Gone(p.img, pc, vm.Taken), cov.cover.Gone(p.img, pc, vm.Fell)
+		}
 	}
 	return out
 }

@@ -51,6 +51,9 @@ type Config struct {
 	// Cover receives what each run executed. It overrides Uncovered and also records which branches
 	// conditional jumps take.
 	Cover CoverSink
+	// Ways also records which branches conditional jumps take, for [Machine.Covered]. Cover implies
+	// it.
+	Ways bool
 	// Unwatched disables the recording of changes to maps.
 	Unwatched bool
 	// Mode selects the values of kernel fields that were not set.
@@ -251,7 +254,7 @@ func (m *Machine) furnish() {
 		release: uapi.ReleaseOf(l.Target.Version), work: work{left: workSlice}}
 	m.binder = binder{reg: reg, mem: m.mem, kernel: m.kernel, text: m.text, cfg: &m.cfg, instrument: m.accounts.instrument, attached: &m.attached}
 	m.attached.enter = m.enterFunction
-	m.coverage = coverage{reg: reg}
+	m.coverage = coverage{reg: reg, ways: m.cfg.Ways}
 	if sink := m.cfg.Cover; sink != nil {
 		m.coverage.begin = func() func([]Covered) { return sink.Begin(m) }
 	}

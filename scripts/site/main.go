@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/web"
 )
@@ -59,6 +61,10 @@ func build(dir string, types []string) error {
 	if out["bpfrun.wasm.gzip"], err = wasm(); err != nil {
 		return err
 	}
+	// The types are loaded beside the program, so that neither waits for the other.
+	if out["embedded.btf.zst"], err = os.ReadFile("btf/embedded/" + embedded.Name + ".btf.zst"); err != nil {
+		return err
+	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return err
@@ -96,7 +102,7 @@ func wasm() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "bpfrun.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "./cmd/bpfrun-wasm")
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "apart", "-ldflags", "-s -w", "-o", file, "./cmd/bpfrun-wasm")
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
@@ -106,15 +112,41 @@ func wasm() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return packed(data)
+}
+
+// largest is the limit of the compressed program, in bytes: what it needs more goes into files of
+// its own.
+const largest = 8_000_000
+
+// packed compresses the program: by gzip, which packs it 1 % better than Go's package, if it is
+// installed.
+func packed(data []byte) ([]byte, error) {
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
+	if path, err := exec.LookPath("gzip"); err == nil {
+		cmd := exec.Command(path, "-9", "-n", "-c")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), &b, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return nil, fmt.Errorf("gzip: %w", err)
+		}
+	} else if err := packedByGo(&b, data); err != nil {
 		return nil, err
 	}
-	if _, err = z.Write(data); err == nil {
-		err = z.Close()
+	if b.Len() > largest {
+		return nil, fmt.Errorf("bpfrun.wasm.gzip has %d bytes, more than %d", b.Len(), largest)
 	}
-	return b.Bytes(), err
+	return b.Bytes(), nil
+}
+
+func packedByGo(w io.Writer, data []byte) error {
+	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err = z.Write(data); err != nil {
+		return err
+	}
+	return z.Close()
 }
 
 // repacked returns a kernel's types in zstd, which a page unpacks in a tenth of the time that xz

@@ -113,7 +113,142 @@ view('code: C and instructions, what ran, CO-RE patches', '#view=code&example=ex
   await line.hover();
   assert.ok(await insns.locator('.insn.lit', {hasText: 'call bpf_ringbuf_submit'}).count() > 0, 'instructions of the line under the pointer');
   await choose(page, () => patched.getByRole('link').click());
+  await choose(page, () => page.getByRole('button', {name: 'On all kernels'}).click());
   assert.match(page.url(), /view=kernels.*type=task_struct/);
+});
+
+view('code: native code of both processors, without running any', '#view=code&example=exec', async page => {
+  await choose(page, () => page.getByLabel('Native code', {exact: true}).selectOption('amd64'));
+  const amd = page.getByRole('group', {name: 'x86-64 code'});
+  assert.match(await amd.innerText(), /mov r11, rdi/);
+  await amd.locator('[data-native="9"]').hover();
+  assert.match(await page.locator('.insns .insn.pair[data-pc]').innerText(), /call bpf_probe_read_kernel/);
+  await choose(page, () => page.getByLabel('Native code', {exact: true}).selectOption('arm64'));
+  assert.match(await page.getByRole('group', {name: 'ARM64 code'}).innerText(), /\bldr?\b|\bmov\b/);
+  assert.match(page.url(), /proc=arm64/);
+});
+
+view('code: a patch with the structs of object and kernel', '#view=code&example=exec', async page => {
+  const insns = page.getByRole('group', {name: 'BPF instructions'});
+  assert.match(await insns.locator('.insn', {hasText: 'if r0 == 0'}).first().innerText(), /jumped|both ways/);
+  await choose(page, () => insns.getByRole('link', {name: 'struct task_struct.cred'}).first().click());
+  assert.match(page.url(), /insn=\d+/);
+  const struct = page.getByRole('region', {name: /CO-RE at instruction/});
+  assert.match(await struct.innerText(), /struct task_struct\.cred is 40 in the object and 2960 on/);
+  assert.match(await struct.locator('tr.chosen').innerText(), /struct cred \*cred\s+40 \(8\)\s+2960 \(8\)/);
+  await choose(page, () => struct.getByRole('button', {name: 'Close'}).click());
+  assert.equal(await struct.count(), 0);
+});
+
+view('code: rows are reached by the keyboard', '#view=code&example=exec', async page => {
+  const source = page.getByRole('group', {name: 'C source'});
+  await source.locator('[tabindex="0"]').focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  const row = await page.evaluate(() => document.activeElement.dataset.line);
+  assert.match(row, /exec\.bpf\.c:\d+/);
+  assert.ok(await page.locator('.insns .insn.lit').count() > 0, 'the instructions of the line with the focus');
+});
+
+view('step: why a value is what it is', '#view=step&example=xdp&at=30', async page => {
+  await page.locator('.state [data-why="$r1"]').click();
+  const why = page.getByRole('region', {name: 'Why $r1'});
+  await why.waitFor();
+  assert.match(await why.innerText(), /context field xdp_md\.data/);
+  assert.match(page.url(), /why=%24r1/);
+  await why.getByRole('button', {name: 'filter 2', exact: true}).click();
+  await page.waitForFunction(() => document.getElementById('where').textContent !== '30 of 63');
+  await page.locator('.state .packet button[data-path="ip.ttl"]').click();
+  const ttl = page.getByRole('region', {name: 'Why pkt.ip.ttl'});
+  await ttl.waitFor();
+  assert.match(await ttl.innerText(), /pkt\.ip\.ttl = /);
+  await ttl.getByRole('button', {name: 'Close'}).click();
+  assert.equal(await ttl.count(), 0);
+});
+
+view('verify: a change that mends a refusal', '#view=verify&example=faults', async page => {
+  const card = page.getByRole('region', {name: 'err_null_lookup', exact: true});
+  assert.match(await card.locator('.mend').innerText(), /With this change it loads[\s\S]*if \(!/);
+});
+
+view('verify: what it costs, by line and instruction', '#view=verify&example=loop', async page => {
+  await choose(page, () => page.getByRole('button', {name: 'What it costs'}).first().click());
+  const costs = page.getByRole('region', {name: 'What the verification costs'});
+  assert.match(await costs.innerText(), /\d+ instructions processed, \d+ states? kept/);
+  const hot = await costs.locator('.line').evaluateAll(list => list.map(e => [...e.classList].find(c => c.startsWith('heat'))).filter(Boolean));
+  assert.ok(new Set(hot).size > 1, `shades of lines: ${hot}`);
+  assert.match(await costs.locator('.insn .cost').first().innerText(), /\d+×/);
+  await costs.getByText('The last path, with the registers').click();
+  assert.match(await costs.innerText(), /R1=ctx|R10=fp0/);
+});
+
+view('packets: an expression is drawn, and a field is changed', '#view=packets&example=xdp', async page => {
+  const ip = page.getByRole('table', {name: /^ip: 20 bytes/});
+  assert.match(await ip.innerText(), /ttl\s+64/);
+  await choose(page, () => page.locator('.packet button[data-path="ip.ttl"]').click());
+  await page.getByLabel('ip.ttl', {exact: true}).fill('9');
+  await choose(page, () => page.getByRole('button', {name: 'Change', exact: true}).click());
+  assert.match(await page.getByLabel('Packet', {exact: true}).inputValue(), /ip\(ttl=9\)/);
+  assert.match(await ip.innerText(), /ttl\s+9/);
+  assert.match(await page.getByRole('region', {name: 'filter'}).innerText(), /XDP_\w+/);
+  await choose(page, () => page.getByLabel('Add a header', {exact: true}).selectOption('udp'));
+  assert.match(await page.getByLabel('Packet', {exact: true}).inputValue(), /\/udp$/);
+  const field = page.getByLabel('Packet', {exact: true});
+  await field.fill('eth/nonsense(');
+  await choose(page, () => field.press('Enter'));
+  assert.match(await page.getByRole('alert').innerText(), /packet:/);
+});
+
+const racy = `.map counts array 4 8 1
+.prog count tc
+*(u32 *)(r10 - 4) = 0
+r2 = r10
+r2 += -4
+r1 = map_fd(counts)
+call bpf_map_lookup_elem
+if r0 == 0 goto out
+r1 = *(u64 *)(r0 + 0)
+r1 += 1
+*(u64 *)(r0 + 0) = r1
+out: r0 = 0
+exit`;
+
+view('assembly is typed, run, and searched for races; a link has it', '#example=exec', async (page, context) => {
+  await page.getByRole('button', {name: 'Type assembly'}).click();
+  const field = page.locator('#asm');
+  assert.match(await field.inputValue(), /\.prog count xdp/);
+  await choose(page, () => page.getByRole('button', {name: 'Run it'}).click());
+  assert.match(await text(page), /typed\.o on linux[\s\S]*XDP_PASS/);
+  await field.fill('r0 = 1\nr1 == 2');
+  await choose(page, () => page.getByRole('button', {name: 'Run it'}).click());
+  assert.match(await page.getByRole('alert').innerText(), /line 2/);
+  await field.fill(racy);
+  await choose(page, () => page.getByRole('button', {name: 'Run it'}).click());
+  await choose(page, () => page.getByRole('tab', {name: 'Code'}).click());
+  assert.match(await page.getByRole('group', {name: 'C source'}).innerText(), /call bpf_map_lookup_elem/);
+  await choose(page, () => page.getByRole('tab', {name: 'Find'}).click());
+  await choose(page, () => page.getByRole('button', {name: /\(race\)/}).click());
+  assert.match(await text(page), /[1-9]\d* findings? in \d+ orders/);
+  assert.match(await text(page), /lost[\s\S]*in this order/i);
+  assert.ok(await page.locator('svg.timeline .task').count() > 1);
+  const other = await context.newPage();
+  await other.goto(page.url());
+  await shown(other, 'find');
+  assert.equal(await text(other), await text(page));
+});
+
+view('find: inputs are tried within a budget', '#view=find&example=xdp', async page => {
+  await page.getByLabel('Budget', {exact: true}).fill('300');
+  await choose(page, () => page.getByRole('button', {name: /\(fuzz\)/}).click());
+  assert.match(await text(page), /\d+ findings? in 3\d\d inputs/);
+  assert.match(await page.getByRole('table', {name: /How far it got/}).innerText(), /filter\s+\d+\s+\d+ of \d+/);
+  assert.match(page.url(), /find=fuzz.*runs=300/);
+});
+
+view('a schedule is drawn: who ran where', '#example=schedfifo&kernel=linux-7.2.13-amd64', async page => {
+  const drawn = page.getByRole('img', {name: /turns of \d+ tasks on \d+ CPU/});
+  assert.ok(await drawn.locator('.task').count() > 3);
+  assert.match(await page.getByRole('table', {name: 'Tasks'}).innerText(), /task\s+ran\s+waited/);
 });
 
 view('step: both ways, with registers, stack, variables and maps', '#view=step&example=xdp', async page => {
@@ -263,11 +398,11 @@ view('keyboard: tabs by arrows, results by a link', '#example=exec', async page 
   assert.equal(await page.evaluate(() => document.activeElement.id), 'tab-code');
   await choose(page, () => page.keyboard.press('End'));
   assert.match(await text(page), /All kernels/);
-  const unnamed = await page.evaluate(() => [...document.querySelectorAll('button, a[href], input, select')].filter(e => !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length || e.title)).map(e => e.outerHTML));
+  const unnamed = await page.evaluate(() => [...document.querySelectorAll('button, a[href], input, select, textarea')].filter(e => !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length || e.title)).map(e => e.outerHTML));
   assert.deepEqual(unnamed, [], 'controls without a name');
 });
 
-for (const [name, hash] of [['programs', 'example=exec'], ['code', 'view=code&example=exec'], ['step', 'view=step&example=xdp&at=20'], ['verify', 'view=verify&example=faults'], ['kernels', 'view=kernels&example=exec']]) {
+for (const [name, hash] of [['programs', 'example=exec'], ['code', 'view=code&example=exec'], ['step', 'view=step&example=xdp&at=20'], ['native', 'view=code&example=exec&proc=amd64&insn=3'], ['why', 'view=step&example=xdp&at=30&why=%24r1'], ['verify', 'view=verify&example=faults'], ['costs', 'view=verify&example=loop&program=on_exit'], ['packets', 'view=packets&example=xdp&field=ip.ttl'], ['find', 'view=find&example=xdp&find=race&runs=50'], ['schedule', 'example=schedfifo&kernel=linux-7.2.13-amd64'], ['kernels', 'view=kernels&example=exec']]) {
   view(`phone, dark: ${name}`, `#${hash}`, async page => {
     const size = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(size[0] <= size[1], `the page is ${size[0]} wide on a screen of ${size[1]}`);
@@ -323,7 +458,7 @@ test('bpfrun play: the same page with the native engine', {skip: missing || (!ex
     await page.goto(url);
     await shown(page);
     assert.match(await text(page), /nat\.bpf\.o on linux-6\.12\.107/);
-    for (const name of ['Code', 'Step', 'Verify', 'Kernels']) await choose(page, () => page.getByRole('tab', {name}).click());
+    for (const name of ['Code', 'Step', 'Verify', 'Packets', 'Find', 'Kernels']) await choose(page, () => page.getByRole('tab', {name}).click());
     assert.match(await text(page), /7\.2\.13/);
     await choose(page, () => page.getByLabel('Open a file', {exact: true}).setInputFiles(`${root}examples/tc/tc.bpf.o`));
     await choose(page, () => page.getByRole('tab', {name: 'Programs'}).click());

@@ -22,6 +22,7 @@ console.log(`compile ${Math.round(cpu() - before)} ms`);
 before = cpu();
 go.run(instance);
 await ready;
+globalThis.bpfrun.types?.(new Uint8Array(readFileSync(`${site}/embedded.btf.zst`)));
 console.log(`start ${Math.round(cpu() - before)} ms`);
 
 function ask(message) {

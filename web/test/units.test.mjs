@@ -14,6 +14,7 @@ globalThis.fetch = async (url, options) => {
 const {Session} = await import('../session.js');
 const {marks} = await import('../views/listing.js');
 const {WorkerEngine} = await import('../engine.js');
+const {cells, setField} = await import('../packet.js');
 
 const site = {engine: 'http', examples: [{name: 'a', title: 'a', file: 'examples/a.o'}, {name: 'b', title: 'b', file: 'examples/b.o'}], kernels: []};
 
@@ -69,6 +70,25 @@ test('programs may have the names of methods', () => {
     assert.equal(marks({executed: {}, dead: {}}, name)({pc: 0}), 'missed');
     assert.equal(marks(JSON.parse(`{"executed":{"${name}":[0]},"dead":{}}`), name)({pc: 0}), 'ran');
   }
+});
+
+test('a field is changed where the expression has its header', () => {
+  for (const [text, layer, nth, field, value, want] of [
+    ['eth/ip/tcp', 'ip', 0, 'ttl', '9', 'eth/ip(ttl=9)/tcp'],
+    ['eth/ip(src=10.0.0.1, ttl=3)/tcp', 'ip', 0, 'ttl', '9', 'eth/ip(src=10.0.0.1,ttl=9)/tcp'],
+    ['ip/udp/vxlan/eth/ip/tcp', 'ip', 1, 'dst', '10.0.0.2', 'ip/udp/vxlan/eth/ip(dst=10.0.0.2)/tcp'],
+    ['ip/tcp', 'eth', 0, 'type', '0x1', 'eth(type=0x1)/ip/tcp'],
+    ['eth/ip/tcp/\'a/ip(b\'[:60]', 'ip', 0, 'id', '1', 'eth/ip(id=1)/tcp/\'a/ip(b\'[:60]'],
+    ['eth/ip/tcp[:40]', 'tcp', 0, 'dport', '80', 'eth/ip/tcp(dport=80)[:40]'],
+    ['eth/ip/tcp', 'udp', 0, 'dport', '80', undefined],
+    ['02000000', 'ip', 0, 'ttl', '9', undefined],
+  ]) assert.equal(setField(text, layer, nth, field, value), want, text);
+});
+
+test('a header is drawn without gaps or fields twice', () => {
+  const fields = [{path: 'x.a', off: 14, bit: 0, bits: 4}, {path: 'x.b', off: 14, bit: 4, bits: 4}, {path: 'x.both', off: 14, bit: 0, bits: 8}, {path: 'x.wide', off: 16, bit: 0, bits: 48}];
+  const got = cells({off: 14, len: 9, fields});
+  assert.deepEqual(got.map(c => [c.from, c.bits, c.field?.path, c.first]), [[0, 4, 'x.a', true], [4, 4, 'x.b', true], [8, 8, undefined, true], [16, 16, 'x.wide', true], [32, 32, 'x.wide', false], [64, 8, undefined, true]]);
 });
 
 test('a worker that could not load bpfrun is started again', async () => {

@@ -1,5 +1,6 @@
 // What each program did, as the command prints it, foldable.
 import {add, h, chip, fold, table, tree, number, plural, bytesText} from '../dom.js';
+import {timeline} from '../schedule.js';
 
 export async function show(session, root, page) {
   const doc = await session.ask({do: 'run'});
@@ -12,7 +13,8 @@ export async function show(session, root, page) {
   const globals = Object.entries(doc.globals ?? {});
   if (globals.length) add(root, h('h2', {}, 'Global variables'), table(null, ['name', 'section', 'value'],
     globals.map(([name, g]) => [h('code', {}, name), g.section, h('code', {}, g.typed === undefined ? g.bytes : brief(g.typed))])));
-  for (const [title, list] of [['Schedules', doc.schedules], ['Traffic', doc.traffic], ['Sockets', doc.sockets], ['HID devices', doc.hid]]) {
+  if (doc.schedules?.length) add(root, h('h2', {}, 'Schedules'), doc.schedules.map(timeline));
+  for (const [title, list] of [['Traffic', doc.traffic], ['Sockets', doc.sockets], ['HID devices', doc.hid]]) {
     if (list?.length) add(root, h('h2', {}, title), list.map(x => tree(x)));
   }
 }

@@ -265,6 +265,15 @@ func (f *Fuzzer) keepDir() string {
 // header begins the files that a search writes: files with another beginning are never overwritten.
 const header = "Written by bpfrun fuzz"
 
+// File returns the scenario that shows the finding, as it is kept.
+func (x *Finding) File() []byte {
+	text := header + ": " + strings.Join(strings.Fields(x.key), " ") + "\n" + strings.ReplaceAll(x.Finding.String(), "\n", " ")
+	if x.Line != "" {
+		text += "\n" + strings.TrimSpace(x.Line)
+	}
+	return append([]byte("# "+strings.ReplaceAll(text, "\n", "\n#   ")+"\n"), bytes.TrimPrefix(x.text, []byte("# \n"))...)
+}
+
 // writeFindings writes the scenarios of all findings.
 func (f *Fuzzer) writeFindings() error {
 	if f.opt.Keep == "" || len(f.found) == 0 {
@@ -275,11 +284,7 @@ func (f *Fuzzer) writeFindings() error {
 	}
 	count := map[finding.Kind]int{}
 	for _, x := range f.found {
-		text := header + ": " + strings.Join(strings.Fields(x.key), " ") + "\n" + strings.ReplaceAll(x.Finding.String(), "\n", " ")
-		if x.Line != "" {
-			text += "\n" + strings.TrimSpace(x.Line)
-		}
-		data := append([]byte("# "+strings.ReplaceAll(text, "\n", "\n#   ")+"\n"), bytes.TrimPrefix(x.text, []byte("# \n"))...)
+		data := x.File()
 		for {
 			count[x.Kind]++
 			path := filepath.Join(f.opt.Keep, fmt.Sprintf("%s-%d.yaml", x.Kind, count[x.Kind]))
@@ -342,6 +347,9 @@ func (f *Fuzzer) finish(ctx context.Context) error {
 
 // noteChange says that the object is not the one that was searched.
 func (f *Fuzzer) noteChange() {
+	if f.opt.ObjectPath == "" {
+		return
+	}
 	now, err := os.ReadFile(f.opt.ObjectPath)
 	if err == nil && sha256.Sum256(now) == f.digest {
 		return

@@ -42,7 +42,7 @@ type Options struct {
 	// of the object.
 	Without []string
 	Others  []Other
-	// ObjectPath is the path of the object's file.
+	// ObjectPath is the path of the object's file; empty for an object that has none.
 	ObjectPath string
 	// Time and Runs are the budget; 0 is no limit.
 	Time time.Duration
@@ -146,8 +146,10 @@ func New(ctx context.Context, obj *loader.Object, target *loader.Target, opt Opt
 	if f.opt.Vary == nil {
 		f.opt.Vary, _ = Varied(nil, nil)
 	}
-	if data, err := os.ReadFile(opt.ObjectPath); err == nil {
-		f.digest = sha256.Sum256(data)
+	if opt.ObjectPath != "" {
+		if data, err := os.ReadFile(opt.ObjectPath); err == nil {
+			f.digest = sha256.Sum256(data)
+		}
 	}
 	if err := f.seeds(ctx); err != nil {
 		return nil, err

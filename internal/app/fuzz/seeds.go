@@ -31,7 +31,7 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 		var b bytes.Buffer
 		opt := f.opt.Scenario
 		opt.NameArgs = true
-		if err := scenario.Skeleton(ctx, &b, linked, filepath.Base(f.opt.ObjectPath), f.opt.Programs, opt); err != nil {
+		if err := scenario.Skeleton(ctx, &b, linked, filepath.Base(f.objectFrom(f.keepDir())), f.opt.Programs, opt); err != nil {
 			return err
 		}
 		text, path = b.Bytes(), "seeds.yaml"

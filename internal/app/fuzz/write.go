@@ -66,6 +66,9 @@ func (d *draft) field(name string, value *scenario.Node) {
 // objectFrom is the path of the object's file from a directory.
 func (f *Fuzzer) objectFrom(dir string) string {
 	path := f.opt.ObjectPath
+	if path == "" {
+		return f.obj.Name
+	}
 	base, err1 := filepath.Abs(dir)
 	abs, err2 := filepath.Abs(path)
 	if err1 != nil || err2 != nil {

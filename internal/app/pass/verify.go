@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
 	"github.com/bpfrun/bpfrun/internal/verifier"
+	"github.com/bpfrun/bpfrun/internal/verifier/mend"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -104,4 +105,15 @@ func Verify(ctx context.Context, obj *loader.Object, target *loader.Target, sour
 		doc.NotLoaded(whole)
 	}
 	return doc, nil
+}
+
+// Mend adds to the verdict on a program what would mend a refusal. names are those of variables in
+// registers; it may be nil.
+func Mend(ctx context.Context, doc *report.VerifyDocument, j *Judged, names mend.Names) error {
+	change, err := mend.Suggest(ctx, j.Kernel, j.Input, j.Verdict, names)
+	if err != nil {
+		return err
+	}
+	doc.Mend(change)
+	return nil
 }

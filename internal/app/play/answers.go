@@ -2,7 +2,6 @@ package play
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/pass"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -86,19 +84,15 @@ func (p *Player) linked(m *Message, opts loader.LoadOptions) (*object, *loader.L
 	return o, l, k, err
 }
 
-// options returns how the programs of a message run. A message has no files, so a packet cannot be
-// read from one.
+// options returns how the programs of a message run.
 func (p *Player) options(o *object, m *Message) (pass.Options, error) {
 	opt := pass.Options{Machine: p.machine(), Unverified: m.Unverified}
 	text := strings.TrimSpace(m.Packet)
 	if text == "" {
 		return opt, nil
 	}
-	if strings.Contains(text, "@") {
-		return opt, errors.New("packet: want an expression or hex digits; a page cannot read files")
-	}
 	var err error
-	if opt.Input.Packet, err = packet.Load(text, ""); err != nil {
+	if opt.Input.Packet, err = packetOf(text); err != nil {
 		return opt, fmt.Errorf("packet: %w", err)
 	}
 	opt.Search.Plain = true
@@ -123,64 +117,6 @@ func (p *Player) run(ctx context.Context, m *Message) (any, error) {
 		return nil, err
 	}
 	return pass.Run(ctx, l, k.Source, opt)
-}
-
-// Code is the answer to code.
-type Code struct {
-	*report.DisasmDocument
-	// Executed lists the instructions that each program's run executed, by slot; programs that did
-	// not run are missing.
-	Executed map[string][]int `json:"executed"`
-	// Dead lists those that nothing can reach on the kernel.
-	Dead map[string][]int `json:"dead"`
-}
-
-func (p *Player) code(ctx context.Context, m *Message) (any, error) {
-	o, l, k, err := p.linked(m, loader.LoadOptions{Optional: true})
-	if err != nil {
-		return nil, err
-	}
-	opt, err := p.options(o, m)
-	if err != nil {
-		return nil, err
-	}
-	c := Code{DisasmDocument: report.NewLinkedDisasmDocument(l, k.Source, nil), Executed: map[string][]int{}, Dead: map[string][]int{}}
-	opt.Ran = func(mm *machine.Machine, program string) { c.add(mm, program) }
-	_, err = pass.Run(ctx, l, k.Source, opt)
-	return c, err
-}
-
-// add adds what a machine has executed of a program so far.
-func (c *Code) add(m *machine.Machine, program string) {
-	ran, dead := []int{}, []int{}
-	for pc, insn := range m.Covered(program) {
-		switch {
-		case insn.Executed:
-			ran = append(ran, pc)
-		case !insn.Reachable:
-			dead = append(dead, pc)
-		}
-	}
-	c.Dead[program] = dead
-	if len(ran) > 0 {
-		c.Executed[program] = ran
-	}
-}
-
-func (p *Player) verify(ctx context.Context, m *Message) (any, error) {
-	o, err := p.object(m.Object)
-	if err != nil {
-		return nil, err
-	}
-	t, k, err := p.target(m.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, prog := range o.Programs {
-		names = append(names, prog.Name)
-	}
-	return pass.Verify(ctx, o.Object, t, k.Source, names, pass.VerifyOptions{})
 }
 
 // chosen returns the kernels of a message, by default all, without repetitions.
@@ -230,48 +166,4 @@ func (p *Player) matrix(ctx context.Context, m *Message) (any, error) {
 	doc := report.NewMatrixDocument(res)
 	doc.Exit = report.MatrixExit(res, false, false)
 	return doc, nil
-}
-
-// Layout is the answer to layout.
-type Layout struct {
-	*report.BTFLayoutDocument
-	// Without are the kernels that do not have the type.
-	Without []string `json:"without"`
-}
-
-func (p *Player) layout(_ context.Context, m *Message) (any, error) {
-	chosen, err := p.chosen(m)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkName(m.Type); err != nil {
-		return nil, err
-	}
-	var on []report.BTFOn
-	out := Layout{Without: []string{}}
-	var last error
-	for _, k := range chosen {
-		t, _, err := p.target(k.Name)
-		if err != nil {
-			return nil, err
-		}
-		ids, field, err := t.BTF.Lookup(m.Type)
-		switch {
-		case err == nil && field != "":
-			return nil, fmt.Errorf("%s is a field: want the name of a struct or union", m.Type)
-		case err != nil || len(ids) == 0:
-			last = err
-			out.Without = append(out.Without, k.Name)
-			continue
-		}
-		on = append(on, report.BTFOn{Kernel: k.Name, Spec: t.BTF, ID: ids[0]})
-	}
-	if len(on) == 0 {
-		if last == nil {
-			last = &UnknownError{What: "type", Name: m.Type, Hint: "no chosen kernel has it"}
-		}
-		return nil, last
-	}
-	out.BTFLayoutDocument, _, err = report.NewBTFLayoutDocument(m.Type, on...)
-	return out, err
 }

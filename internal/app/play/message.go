@@ -32,6 +32,14 @@ type Message struct {
 	Type string `json:"type,omitempty"`
 	// At is the number of executed instructions at which step stops; -1 is the end of the run.
 	At int64 `json:"at,omitempty"`
+	// Value is an expression: what why is asked about.
+	Value string `json:"value,omitempty"`
+	// Processor is that of native code.
+	Processor string `json:"processor,omitempty"`
+	// Text is BPF assembly text.
+	Text string `json:"text,omitempty"`
+	// Runs is how many inputs fuzz tries, and how many orders race follows; 0 is the usual number.
+	Runs int `json:"runs,omitempty"`
 	// Unverified runs programs that the kernel's verifier would refuse.
 	Unverified bool `json:"unverified,omitempty"`
 }
@@ -45,15 +53,23 @@ type Answer struct {
 
 // messages is the table of messages.
 var messages = map[string]func(*Player, context.Context, *Message) (any, error){
-	"kernels": (*Player).listKernels, // the kernels that are known
-	"kernel":  (*Player).giveKernel,  // adds the kernel whose types are in the file
-	"open":    (*Player).openObject,  // opens the object in the file
-	"run":     (*Player).run,         // runs all programs of an object once
-	"code":    (*Player).code,        // the code of programs as the kernel receives it, with what ran
-	"step":    (*Player).stepTo,      // a run at a point in it
-	"verify":  (*Player).verify,      // the verdicts of the kernel's verifier
-	"matrix":  (*Player).matrix,      // an object on several kernels
-	"layout":  (*Player).layout,      // a type on several kernels
+	"kernels":  (*Player).listKernels, // the kernels that are known
+	"kernel":   (*Player).giveKernel,  // adds the kernel whose types are in the file
+	"open":     (*Player).openObject,  // opens the object in the file
+	"assemble": (*Player).assemble,    // an object file of BPF assembly text
+	"run":      (*Player).run,         // runs all programs of an object once
+	"code":     (*Player).code,        // the code of programs as the kernel receives it, with what ran
+	"native":   (*Player).native,      // the native code of a program
+	"step":     (*Player).stepTo,      // a run at a point in it
+	"why":      (*Player).why,         // where a value at that point came from
+	"verify":   (*Player).verify,      // the verdicts of the kernel's verifier
+	"costs":    (*Player).costs,       // what the verification of a program costs, by instruction and line
+	"matrix":   (*Player).matrix,      // an object on several kernels
+	"layout":   (*Player).layout,      // a type on several kernels, beside that of the object
+	"packet":   (*Player).packet,      // the bytes and headers of a packet
+	"layers":   (*Player).layers,      // the headers that packets may have
+	"fuzz":     (*Player).fuzz,        // searches inputs with which programs do what is wrong
+	"race":     (*Player).race,        // runs programs against each other
 }
 
 // LimitError means that a message asks for more than a page may use.

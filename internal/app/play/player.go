@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/debug/scopes"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -64,6 +65,7 @@ type Player struct {
 type object struct {
 	id string
 	*loader.Object
+	names scopes.Registers // variables in registers
 }
 
 // New returns a Player that knows the embedded kernel and those of the configuration.
@@ -111,7 +113,7 @@ func (p *Player) open(name string, data []byte) (*object, error) {
 	if len(p.objects) >= maxObjects {
 		p.objects = slices.Delete(p.objects, 0, 1)
 	}
-	o := &object{id, obj}
+	o := &object{id: id, Object: obj}
 	p.objects = append(p.objects, o)
 	return o, nil
 }

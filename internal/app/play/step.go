@@ -48,7 +48,7 @@ type Step struct {
 	Locals    []StepValue    `json:"locals"`
 	NoLocals  string         `json:"no_locals,omitempty"` // why there are none
 	Maps      []StepMap      `json:"maps"`
-	Packet    string         `json:"packet,omitempty"` // hex digits
+	Packet    *Packet        `json:"packet,omitempty"`
 	Events    []string       `json:"events"`
 	Printed   []string       `json:"printed"`
 }
@@ -133,7 +133,7 @@ func (p *Player) stepper(ctx context.Context, m *Message) (*stepper, error) {
 		return nil, err
 	}
 	if _, ok := l.Program(m.Program); !ok {
-		return nil, &UnknownError{What: "program", Name: m.Program, Hint: "choose one of the object's"}
+		return nil, unknownProgram(m)
 	}
 	opt, err := p.options(o, m)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *stepper) show(stop *debug.Stop) *Step {
 	s.values(out)
 	s.maps(out)
 	if _, data, ok := d.PacketNow(); ok {
-		out.Packet = hex.EncodeToString(data[:min(len(data), maxText)])
+		out.Packet = newPacket(data, d.PacketStart())
 	}
 	return out
 }

@@ -36,6 +36,55 @@ func nativeCode(processor string, m *machine.Machine, lp *loader.LinkedProgram, 
 	return jit.CompileFor(processor, img, nil, loops, nil)
 }
 
+// NativeDocument is the native code of a program for one processor.
+type NativeDocument struct {
+	Processor string       `json:"processor"`
+	Program   string       `json:"program"`
+	Insns     []NativeInsn `json:"insns"`
+	// OutOfLine is the code that instructions jump to where a check fails or a call leaves.
+	OutOfLine []NativeLine `json:"out_of_line"`
+}
+
+// NativeInsn is the native code of an instruction of the program.
+type NativeInsn struct {
+	PC   int          `json:"pc"`
+	Code []NativeLine `json:"code"`
+	// Dead means that nobody sees the result, Inline that the code makes the call itself.
+	Dead   bool `json:"dead,omitempty"`
+	Inline bool `json:"inline,omitempty"`
+}
+
+// NativeLine is an instruction of the processor. At is its offset in the code.
+type NativeLine struct {
+	At   int    `json:"at"`
+	Text string `json:"text"`
+}
+
+// NewNativeDocument compiles a program as it runs on m, or unbound if m is nil, for one of
+// jit.Processors, which need not be that of this machine.
+func NewNativeDocument(processor string, m *machine.Machine, lp *loader.LinkedProgram) (*NativeDocument, error) {
+	c, err := nativeCode(processor, m, lp, false)
+	if err != nil {
+		return nil, err
+	}
+	d := &NativeDocument{Processor: processor, Program: lp.Name, Insns: []NativeInsn{}, OutOfLine: nativeLines(c, int(c.Cold), len(c.Text))}
+	for pc := 0; pc < len(lp.Insns); pc += max(lp.Insns[pc].Len(), 1) {
+		d.Insns = append(d.Insns, NativeInsn{pc, nativeLines(c, c.Start(pc), c.Start(pc+lp.Insns[pc].Len())), c.Dead(pc), c.Inline(pc)})
+	}
+	return d, nil
+}
+
+// nativeLines disassembles a part of the code.
+func nativeLines(c *jit.Compiled, from, to int) []NativeLine {
+	out := []NativeLine{}
+	for at := from; at < to; {
+		text, n := c.Disassemble(at, to)
+		out = append(out, NativeLine{at, text})
+		at += n
+	}
+	return out
+}
+
 // nativeInsn writes the native code of the instruction at pc, up to the code of the next one.
 func (d *Disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
 	if c.Dead(pc) {
@@ -73,9 +122,7 @@ func (d *Disassembly) copies(c *jit.Compiled, l *loader.Linked, lp *loader.Linke
 }
 
 func (d *Disassembly) nativeRange(c *jit.Compiled, from, to int) {
-	for at := from; at < to; {
-		text, n := c.Disassemble(at, to)
-		d.printf("%16s%5x  %s\n", "", at, text)
-		at += n
+	for _, l := range nativeLines(c, from, to) {
+		d.printf("%16s%5x  %s\n", "", l.At, l.Text)
 	}
 }

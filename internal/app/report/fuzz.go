@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/app/fuzz"
 	"github.com/bpfrun/bpfrun/internal/visible"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 // FuzzDocument is the JSON of `fuzz`.
@@ -142,6 +144,34 @@ func grouped(n uint64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// NewFuzzDocument describes what a search did.
+func NewFuzzDocument(obj *loader.Object, target *Target, r *fuzz.Report) *FuzzDocument {
+	doc := &FuzzDocument{
+		Schema: Schema, Kind: "fuzz", Object: obj.Name, Target: target, Runs: r.Runs, Seconds: r.Seconds, Unconfirmed: r.Unconfirmed, Corpus: r.Corpus,
+		Programs: []FuzzProgram{}, Findings: []FuzzFinding{}, Skipped: []FuzzSkipped{},
+	}
+	for _, p := range r.Programs {
+		out := FuzzProgram{Name: p.Name, Runs: p.Runs, Branches: FuzzBranches{Total: p.Total, Reachable: p.Reachable, Default: p.Default, Reached: p.Reached}, Unreached: []FuzzUnreached{}}
+		for _, u := range p.Unreached {
+			out.Unreached = append(out.Unreached, FuzzUnreached{Source: u.Source, Needs: u.Needs})
+		}
+		doc.Programs = append(doc.Programs, out)
+	}
+	for _, f := range r.Findings {
+		out := FuzzFinding{
+			Kind: string(f.Kind), Program: f.Program, Insn: f.Insn, Source: f.Source, Message: f.Text, Scenario: f.Scenario, AfterRuns: f.AfterRuns, AfterSeconds: f.AfterSeconds,
+		}
+		if f.Invariant != "" {
+			out.Invariant = &f.Invariant
+		}
+		doc.Findings = append(doc.Findings, out)
+	}
+	for _, s := range r.Skipped {
+		doc.Skipped = append(doc.Skipped, FuzzSkipped{Run: s.Run, Why: s.Why})
+	}
+	return doc
 }
 
 // Suite returns the search as a suite of tests, one for each program, which fail with its findings.

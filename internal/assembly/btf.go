@@ -1,0 +1,126 @@
+package assembly
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// mapSize is the size of a map's definition: four pointers.
+const mapSize = 4 * 8
+
+// types returns the BTF of the maps.
+func (s *source) types() ([]byte, error) {
+	b := btf.NewBuilder(nil)
+	number := b.Int("int", 4, btf.IntSigned)
+	uint := func(n uint32) btf.ID { return b.Ptr(b.Array(number, number, n)) }
+	var vars []btf.VarSecinfo
+	for i, m := range s.maps {
+		var members []btf.Member
+		for k, f := range []struct {
+			name string
+			n    uint32
+		}{{"type", m.typ}, {"key_size", m.key}, {"value_size", m.value}, {"max_entries", m.maxEntries}} {
+			members = append(members, btf.Member{Name: f.name, Type: uint(f.n), BitOffset: uint32(64 * k)})
+		}
+		id := b.Add(btf.Type{Kind: btf.KindVar, Name: m.name, Ref: b.Struct("", mapSize, members...), Linkage: 1})
+		vars = append(vars, btf.VarSecinfo{Type: id, Offset: uint32(mapSize * i), Size: mapSize})
+	}
+	if len(vars) > 0 {
+		b.Add(btf.Type{Kind: btf.KindDatasec, Name: ".maps", Size: uint32(mapSize * len(s.maps)), Vars: vars})
+	}
+	return b.Marshal(binary.LittleEndian)
+}
+
+// stringsAt is where the header of BTF has the length of its strings, which are at its end.
+const stringsAt = 20
+
+// typeStrings returns the length of the strings of BTF.
+func typeStrings(types []byte) int { return int(binary.LittleEndian.Uint32(types[stringsAt:])) }
+
+// addedStrings are strings after those of BTF: names of files and lines of the text, which no type
+// has.
+type addedStrings struct {
+	data []byte
+	at   map[string]uint32
+}
+
+// add returns where a string is from the end of the strings of BTF.
+func (a *addedStrings) add(text string) uint32 {
+	text, _, _ = strings.Cut(text, "\x00")
+	if at, ok := a.at[text]; ok {
+		return at
+	}
+	if a.at == nil {
+		a.at = map[string]uint32{}
+	}
+	at := uint32(len(a.data))
+	a.at[text] = at
+	a.data = append(append(a.data, text...), 0)
+	return at
+}
+
+// appended returns BTF with the strings.
+func (a *addedStrings) appended(types []byte) []byte {
+	binary.LittleEndian.PutUint32(types[stringsAt:], uint32(typeStrings(types)+len(a.data)))
+	return append(types, a.data...)
+}
+
+// lineInfo is .BTF.ext with line information alone (struct btf_ext_header, btf_ext_info_sec,
+// bpf_line_info).
+type lineInfo struct {
+	strings addedStrings
+	parts   []linePart
+}
+
+type linePart struct {
+	section uint32
+	records [][4]uint32 // offset, file, text, line and column
+}
+
+// add adds the lines of a section: a record wherever the line changes.
+func (l *lineInfo) add(s *source, file string, c *sectionCode) {
+	p := linePart{section: l.strings.add(c.name)}
+	last := 0
+	for pc := 0; pc < len(c.insns); pc += max(c.insns[pc].Len(), 1) {
+		n := c.lines[pc]
+		if n == last {
+			continue
+		}
+		last = n
+		text := s.lines[n-1]
+		p.records = append(p.records, [4]uint32{uint32(pc) * 8, l.strings.add(file), l.strings.add(text), uint32(n)<<10 | 1})
+	}
+	l.parts = append(l.parts, p)
+}
+
+// bytes returns the section. base is the length of the strings of BTF before those of l.
+func (l *lineInfo) bytes(base uint32) []byte {
+	const (
+		magic      = 0xeb9f
+		headerSize = 24
+		recordSize = 16
+	)
+	le := binary.LittleEndian
+	info := le.AppendUint32(nil, recordSize)
+	for _, p := range l.parts {
+		info = le.AppendUint32(info, base+p.section)
+		info = le.AppendUint32(info, uint32(len(p.records)))
+		for _, r := range p.records {
+			for i, n := range r {
+				if i == 1 || i == 2 {
+					n += base
+				}
+				info = le.AppendUint32(info, n)
+			}
+		}
+	}
+	out := le.AppendUint16(nil, magic)
+	out = append(out, 1, 0)
+	// The header, functions (none), lines.
+	for _, n := range []uint32{headerSize, 0, 0, 0, uint32(len(info))} {
+		out = le.AppendUint32(out, n)
+	}
+	return append(out, info...)
+}
