@@ -230,10 +230,8 @@ completions:
 build-static:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bpfrun ./cmd/bpfrun
 
-# Builds a release in dist/ without publishing it. Needs goreleaser on the PATH:
-#     go install github.com/goreleaser/goreleaser/v2@v2.13.0
-release-snapshot:
-	goreleaser check
-	goreleaser release --snapshot --clean
+# Builds the files of a release in dist/release without publishing them: VERSION=1.2.3, TARGETS="linux/amd64 ..." for some platforms only.
+release:
+	scripts/release.sh $(if $(VERSION),-v $(VERSION)) $(TARGETS)
 
-.PHONY: man completions build-static release-snapshot
+.PHONY: man completions build-static release

@@ -58,7 +58,8 @@ var layers = []struct {
 	{"btf", []string{"internal/endian", "internal/nearest"}},
 	{"internal/mem", []string{"internal/endian"}},
 	{"internal/packet", []string{"internal/endian", "internal/nearest"}},
-	{"btf/btffile", []string{"internal/filecache", "internal/lazyre", "btf"}},
+	{"btf/pack", []string{"btf"}},
+	{"btf/btffile", []string{"internal/filecache", "internal/lazyre", "btf", "btf/pack"}},
 	{"internal/testing/testbtf", []string{"btf", "btf/btffile"}}, // for tests only
 	{"internal/uapi/gen", []string{"btf", "btf/btffile"}},
 	{"btf/check", []string{"internal/uapi/since", "internal/uapi", "btf"}},
@@ -72,7 +73,7 @@ var layers = []struct {
 	{"loader", []string{"internal/valuehash", "internal/uapi/since", "internal/lazyre", "internal/endian", "internal/nearest", "internal/uapi", "internal/progtype", "helpers/proto", "decode", "btf", "btf/check", "btf/debuginfo", "corerelo"}},
 	{"internal/testing/mutate", nil}, // for commands that measure tests
 	{"internal/shell", nil},
-	{"internal/kernels", []string{"internal/lazyre", "internal/nearest", "internal/visible", "internal/uapi", "helpers/proto", "btf", "btf/btffile", "btf/embedded", "btf/ids", "loader"}},
+	{"internal/kernels", []string{"internal/lazyre", "internal/nearest", "internal/visible", "internal/uapi", "helpers/proto", "btf", "btf/pack", "btf/btffile", "btf/embedded", "btf/ids", "loader"}},
 	{"internal/verifier/klog", []string{"internal/lazyre"}},
 	{"internal/debug/scopes", []string{"internal/endian", "internal/dwarfloc", "btf", "btf/debuginfo", "loader"}},
 	{"helpers/printf", []string{"internal/uapi"}},

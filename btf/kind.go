@@ -69,14 +69,7 @@ func (k Kind) IsMod() bool {
 }
 
 // hasRef reports whether the third word of the type header is a type id.
-func (k Kind) hasRef() bool {
-	switch k {
-	case KindPtr, KindTypedef, KindVolatile, KindConst, KindRestrict, KindFunc, KindFuncProto, KindVar,
-		KindDeclTag, KindTypeTag:
-		return true
-	}
-	return false
-}
+func (k Kind) hasRef() bool { return k < kindCount && k != KindVoid && kindWords[k].fixed[0] == WordID }
 
 // hasSize reports whether the third word of the type header is a size.
 func (k Kind) hasSize() bool {
@@ -90,21 +83,55 @@ func (k Kind) hasSize() bool {
 // Body returns the number of bytes after the 12-byte type header: a fixed number, plus a number for
 // each of the vlen entries (struct btf_layout of Linux 7.2). Both are 0 for unknown kinds.
 func (k Kind) Body() (fixed, entry uint8) {
-	switch k {
-	case KindInt, KindVar, KindDeclTag:
-		return 4, 0
-	case KindArray:
-		return 12, 0
-	case KindStruct, KindUnion, KindDatasec, KindEnum64:
-		return 0, 12
-	case KindEnum, KindFuncProto:
-		return 0, 8
-	}
-	return 0, 0
+	f, e := k.Words()
+	return uint8(max(len(f)-1, 0)) * 4, uint8(len(e)) * 4
 }
 
 // extra returns the size in bytes of Body for vlen entries.
 func (k Kind) extra(vlen uint32) uint32 {
 	fixed, entry := k.Body()
 	return uint32(fixed) + uint32(entry)*vlen
+}
+
+// Word says what a 32-bit word of a type's encoding holds.
+type Word uint8
+
+// Words of a type: numbers as they are, offsets of strings, ids of types.
+const (
+	WordNumber Word = iota
+	WordName
+	WordID
+)
+
+// kindWords are the words of each kind after the first two, which are the name and the [Info].
+var kindWords = [kindCount]struct{ fixed, entry []Word }{
+	KindInt:       {fixed: []Word{WordNumber, WordNumber}},
+	KindPtr:       {fixed: []Word{WordID}},
+	KindArray:     {fixed: []Word{WordNumber, WordID, WordID, WordNumber}},
+	KindStruct:    {fixed: []Word{WordNumber}, entry: []Word{WordName, WordID, WordNumber}},
+	KindUnion:     {fixed: []Word{WordNumber}, entry: []Word{WordName, WordID, WordNumber}},
+	KindEnum:      {fixed: []Word{WordNumber}, entry: []Word{WordName, WordNumber}},
+	KindFwd:       {fixed: []Word{WordNumber}},
+	KindTypedef:   {fixed: []Word{WordID}},
+	KindVolatile:  {fixed: []Word{WordID}},
+	KindConst:     {fixed: []Word{WordID}},
+	KindRestrict:  {fixed: []Word{WordID}},
+	KindFunc:      {fixed: []Word{WordID}},
+	KindFuncProto: {fixed: []Word{WordID}, entry: []Word{WordName, WordID}},
+	KindVar:       {fixed: []Word{WordID, WordNumber}},
+	KindDatasec:   {fixed: []Word{WordNumber}, entry: []Word{WordID, WordNumber, WordNumber}},
+	KindFloat:     {fixed: []Word{WordNumber}},
+	KindDeclTag:   {fixed: []Word{WordID, WordNumber}},
+	KindTypeTag:   {fixed: []Word{WordID}},
+	KindEnum64:    {fixed: []Word{WordNumber}, entry: []Word{WordName, WordNumber, WordNumber}},
+}
+
+// Words returns what a type's encoding holds after its name and its [Info]: words that every type
+// of the kind has, and words of each of the vlen entries. Both are nil for unknown kinds. The
+// slices are shared: do not change them.
+func (k Kind) Words() (fixed, entry []Word) {
+	if k >= kindCount {
+		return nil, nil
+	}
+	return kindWords[k].fixed, kindWords[k].entry
 }

@@ -156,6 +156,13 @@ func (s *Spec) NumTypes() int { return int(s.first) + len(s.offs) }
 // Raw returns the bytes that the Spec was parsed from.
 func (s *Spec) Raw() []byte { return s.raw }
 
+// Sections returns where the types and the string table are in [Spec.Raw].
+func (s *Spec) Sections() (types, strs struct{ Off, Len uint32 }) {
+	types.Off, types.Len = s.hdr.typeOff, s.hdr.typeLen
+	strs.Off, strs.Len = s.hdr.strOff, s.hdr.strLen
+	return types, strs
+}
+
 // owner returns the Spec that holds id, and the offset of the type header in its type section. ok
 // is false for void and ids out of range.
 func (s *Spec) owner(id ID) (o *Spec, off uint32, ok bool) {

@@ -70,6 +70,9 @@ func (c *Cache) Refusal() error {
 
 // Load is [Load] that takes the raw BTF of compressed files from the cache or adds it.
 func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
+	if spec, ok, err := loadPacked(path); ok {
+		return spec, err
+	}
 	data, err := container(path)
 	if err != nil {
 		return nil, err

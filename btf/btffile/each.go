@@ -7,14 +7,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/pack"
 )
 
 // Each calls do for the BTF of a file, as [Load] reads it, or of every file with BTF in a tar
-// archive. name is path, or the file's name in the archive. An error of do stops Each and is
-// returned.
+// archive or an archive of package pack. name is path, or the file's name in the archive. An error
+// of do stops Each and is returned.
 func Each(path string, do func(name string, spec *btf.Spec) error) error {
+	if IsPack(path) {
+		return eachPacked(path, do)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -85,4 +90,21 @@ func eachEntry(path string, r io.Reader, do func(name string, spec *btf.Spec) er
 		}
 		found++
 	}
+}
+
+func eachPacked(path string, do func(name string, spec *btf.Spec) error) error {
+	a, err := pack.OpenFile(path)
+	if err != nil {
+		return err
+	}
+	for _, k := range a.Kernels() {
+		spec, err := LoadPacked(a, filepath.Join(path, k.Name), k.Name)
+		if err != nil {
+			return err
+		}
+		if err := do(k.Name, spec); err != nil {
+			return err
+		}
+	}
+	return nil
 }

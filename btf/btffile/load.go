@@ -12,8 +12,9 @@ import (
 
 // Load reads BTF from a file, whose format it detects by content: what [btf.Load] reads, optionally
 // compressed with xz, gzip or zstd; tar archives such as BTFHub's .btf.tar.xz, whose first file
-// with BTF is taken; kernel images (vmlinuz); and Debian packages with a kernel. base is the Spec
-// that split BTF continues, otherwise nil.
+// with BTF is taken; kernel images (vmlinuz); Debian packages with a kernel; and a kernel of an
+// archive of package pack, whose path is that of the archive, a slash and the kernel's name. base is
+// the Spec that split BTF continues, otherwise nil.
 func Load(path string, base *btf.Spec) (*btf.Spec, error) { return (*Cache)(nil).Load(path, base) }
 
 // LoadBytes is [Load] for the content of a file. name is used in messages and as the Spec's source

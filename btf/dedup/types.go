@@ -11,6 +11,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
@@ -184,25 +186,36 @@ func (t *Types) addType(x *btf.Type) error {
 	return nil
 }
 
+// wordsOf is where the words of a kind's types are that hold ids and names.
+type wordsOf struct {
+	ids      []int // of every type
+	stride   int   // words of an entry
+	id, name int   // in an entry; -1: none
+}
+
+var kindWords = sync.OnceValue(func() *[128]wordsOf {
+	var out [128]wordsOf
+	for k := range out {
+		fixed, entry := btf.Kind(k).Words()
+		w := &out[k]
+		*w = wordsOf{stride: len(entry), id: slices.Index(entry, btf.WordID), name: slices.Index(entry, btf.WordName)}
+		for i, word := range fixed {
+			if word == btf.WordID {
+				w.ids = append(w.ids, 2+i)
+			}
+		}
+	}
+	return &out
+})
+
 // eachRef calls f for each word of a type that holds a type id.
 func eachRef(w []uint32, f func(*uint32)) {
-	switch kindOf(w) {
-	case btf.KindPtr, btf.KindTypedef, btf.KindVolatile, btf.KindConst, btf.KindRestrict, btf.KindFunc, btf.KindVar, btf.KindDeclTag, btf.KindTypeTag:
-		f(&w[2])
-	case btf.KindArray:
-		f(&w[3])
-		f(&w[4])
-	case btf.KindStruct, btf.KindUnion:
-		for i := 3; i < len(w); i += 3 {
-			f(&w[i+1])
-		}
-	case btf.KindFuncProto:
-		f(&w[2])
-		for i := 3; i < len(w); i += 2 {
-			f(&w[i+1])
-		}
-	case btf.KindDatasec:
-		for i := 3; i < len(w); i += 3 {
+	at := &kindWords()[kindOf(w)]
+	for _, i := range at.ids {
+		f(&w[i])
+	}
+	if at.id >= 0 {
+		for i := 3 + at.id; i < len(w); i += at.stride {
 			f(&w[i])
 		}
 	}
@@ -211,15 +224,10 @@ func eachRef(w []uint32, f func(*uint32)) {
 // eachName calls f for each word of a type that holds a string offset.
 func eachName(w []uint32, f func(*uint32)) {
 	f(&w[0])
-	stride := 0
-	switch kindOf(w) {
-	case btf.KindStruct, btf.KindUnion, btf.KindEnum64:
-		stride = 3
-	case btf.KindEnum, btf.KindFuncProto:
-		stride = 2
-	}
-	for i := 3; stride > 0 && i < len(w); i += stride {
-		f(&w[i])
+	if at := &kindWords()[kindOf(w)]; at.name >= 0 {
+		for i := 3 + at.name; i < len(w); i += at.stride {
+			f(&w[i])
+		}
 	}
 }
 

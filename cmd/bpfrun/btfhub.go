@@ -3,13 +3,14 @@ package main
 import (
 	"os"
 
+	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// pickRelease narrows a directory of kernels, such as a checkout of BTFHub, to the release that
-// --kernel-version names. Files and globs are taken as they are.
+// pickRelease narrows a directory or an archive of kernels, such as a checkout of BTFHub, to the
+// release that --kernel-version names. Other files and globs are taken as they are.
 func (k *kernelFlags) pickRelease(arg string, sources []btfSource) ([]btfSource, error) {
-	if info, err := os.Stat(arg); k.version == "" || err != nil || !info.IsDir() {
+	if info, err := os.Stat(arg); k.version == "" || err != nil || !info.IsDir() && !kernels.IsPack(arg) {
 		return sources, nil
 	}
 	byPath := map[string]btfSource{}

@@ -97,29 +97,38 @@ func (c *btfMinCommand) minimiseBTF(s btfSource, objects []*loader.Object, path 
 	if err != nil {
 		return report.BTFMin{}, btfError(s.Path, err)
 	}
-	m, err := corerelo.NewMinimizer(spec)
-	if err != nil {
-		return report.BTFMin{}, btfError(s.Path, err)
-	}
 	r := report.BTFMin{BTF: s.Name, File: path, TypesBefore: spec.NumTypes() - 1, BytesBefore: len(spec.Raw()), IDs: []report.BTFMinID{}}
-	for _, o := range objects {
-		if o.BTF == nil {
-			continue
-		}
-		records := o.CORERecords()
-		r.Relocations += len(records)
-		m.Add(o.BTF, records)
-	}
-	small, ids, err := m.Spec()
+	small, ids, relocations, err := minimised(s, spec, objects)
 	if err != nil {
-		return r, codeError{exitBug, err}
+		return r, err
 	}
-	r.Types, r.Bytes = small.NumTypes()-1, len(small.Raw())
+	r.Types, r.Bytes, r.Relocations = small.NumTypes()-1, len(small.Raw()), relocations
 	for old, now := range ids {
 		r.IDs = append(r.IDs, report.BTFMinID{Old: old, New: now, Type: spec.TypeString(old)})
 	}
 	slices.SortFunc(r.IDs, func(a, b report.BTFMinID) int { return int(a.New) - int(b.New) })
 	return r, writeFile(path, func(w io.Writer) error { return writeRaw(w, small) })
+}
+
+// minimised returns what the relocations of objects need of a source's types, the new ids by the
+// old ones, and how many relocations there are.
+func minimised(s btfSource, spec *btf.Spec, objects []*loader.Object) (small *btf.Spec, ids map[btf.ID]btf.ID, relocations int, err error) {
+	m, err := corerelo.NewMinimizer(spec)
+	if err != nil {
+		return nil, nil, 0, btfError(s.Path, err)
+	}
+	for _, o := range objects {
+		if o.BTF == nil {
+			continue
+		}
+		records := o.CORERecords()
+		relocations += len(records)
+		m.Add(o.BTF, records)
+	}
+	if small, ids, err = m.Spec(); err != nil {
+		return nil, nil, 0, codeError{exitBug, err}
+	}
+	return small, ids, relocations, nil
 }
 
 func writeRaw(w io.Writer, spec *btf.Spec) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/record"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/loader"
@@ -20,10 +21,11 @@ import (
 type completer = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
 
 // complete adds completion of programs, maps, variables, runs and kernels to a command tree.
-func complete(root *cobra.Command, objects *objectFlags) {
+func (a *app) complete(root *cobra.Command) {
 	flags := map[string]completer{
-		"prog": ofObject(objects, "", programsOf), "no-load": ofObject(objects, "", programsOf), "attach": ofObject(objects, "=", programsOf), "attach-prog": ofObject(objects, "=", programsOf),
-		"map-size": ofObject(objects, "=", mapsOf), "inner-map": ofObject(objects, "=", mapsOf), "dump-map": ofObject(objects, "", mapsOf), "global": ofObject(objects, "=", variablesOf),
+		"prog": a.programsOrRuns, "no-load": a.ofObject("", programsOf), "attach": a.ofObject("=", programsOf), "attach-prog": a.ofObject("=", programsOf),
+		"map-size": a.ofObject("=", mapsOf), "inner-map": a.ofObject("=", mapsOf), "dump-map": a.ofObject("", mapsOf), "global": a.ofObject("=", variablesOf),
+		"for": files("o"), "ignore": a.findings,
 		"btf": kernelNames, "base": kernelNames, "run": runs,
 		"loader": words(loader.DialectNames()...), "engine": words("interp", "jit", "both", "auto"), "color": words("auto", "always", "never"),
 		"scenario": files("yaml", "yml"), "pcap": files("pcap", "pcapng", "gz", "zst"), "module-btf": nil,
@@ -68,9 +70,17 @@ func files(extensions ...string) completer {
 	}
 }
 
-// kernelNames returns the built-in names and those on the search path. Files are proposed in
-// addition.
-func kernelNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// kernelNames returns the built-in names and those on the search path, or the kernels of an archive
+// that the word begins with. Files are proposed in addition.
+func kernelNames(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	if archive := strings.TrimRight(filepath.Dir(word+"x"), `/\`); kernels.IsPack(archive) {
+		var out []string
+		list, _ := kernels.Default().Expand(archive) // one that cannot be read has none
+		for _, s := range list {
+			out = append(out, s.Path)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
 	out := []string{"embedded\t" + embedded.Name, "host\tthe running kernel"}
 	for _, k := range kernels.Default().List() {
 		out = append(out, k.ID+"\t"+k.Path)
@@ -78,16 +88,46 @@ func kernelNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 	return out, cobra.ShellCompDirectiveDefault
 }
 
-// ofObject proposes names from the object among the arguments.
-func ofObject(objects *objectFlags, suffix string, names func(*loader.Object) []string) completer {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// programsOrRuns proposes what -p takes: programs, and with a scenario its runs.
+func (a *app) programsOrRuns(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	out, directive := a.ofObject("", programsOf)(cmd, args, word)
+	if f := cmd.Flags().Lookup("scenario"); f != nil && f.Value.String() != "" {
+		named, _ := runs(cmd, nil, word)
+		out = append(out, named...)
+	}
+	return out, directive
+}
+
+// findings proposes kinds of findings, and with a colon the programs in which to ignore them.
+func (a *app) findings(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	kind, _, colon := strings.Cut(word, ":")
+	if !colon {
+		for _, k := range slices.Concat(finding.Kinds, finding.RaceKinds) {
+			out = append(out, string(k.Kind)+"\t"+k.Rule)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	programs, directive := a.ofObject("", programsOf)(cmd, args, word)
+	for _, p := range programs {
+		out = append(out, kind+":"+p)
+	}
+	return out, directive
+}
+
+// ofObject proposes names from the objects among the arguments, or of the project file.
+func (a *app) ofObject(suffix string, names func(*loader.Object) []string) completer {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		directive := cobra.ShellCompDirectiveNoFileComp
 		if suffix != "" {
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
 		var out []string
+		if takesObjects(cmd) {
+			args, _ = a.withObjects(args) // a project file with mistakes names none
+		}
 		for _, path := range args {
-			if obj, err := objects.open(path); err == nil {
+			if obj, err := a.objects.open(path); err == nil {
 				for _, n := range names(obj) {
 					out = append(out, n+suffix)
 				}

@@ -42,6 +42,7 @@ var flagUse = map[string]string{
 
 	"bpfrun kernels list": "",
 	"bpfrun kernels add":  "",
+	"bpfrun kernels pack": "no-cache type loader",
 
 	"bpfrun btf dump":        "no-cache",
 	"bpfrun btf show":        "no-cache",

@@ -10,10 +10,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernels"
 )
 
-const kernelsLong = `List and add the kernels that --btf finds by release name.
+const kernelsLong = `List, add and pack the kernels that --btf finds by release name.
 
 --btf 6.12 means a file or directory of that name, else a kernel found on the search path: the directories in BPFRUN_KERNELS
-(plain, or a checkout of BTFHub; separated as in PATH), kernels you added, and on Linux /usr/lib/debug, /boot and the packages
+(plain, a checkout of BTFHub, or archives of kernels pack; separated as in PATH), kernels you added, and on Linux /usr/lib/debug, /boot and the packages
 in apt's cache. A name is a release or a prefix of one, with other words from the kernel's name if you like: 6.12, 6.12-arm64,
 debian-6.12.107, 6.1-cloud.
 
@@ -34,14 +34,14 @@ func newKernelsCommand(a *app) *cobra.Command {
 	c := &kernelsCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "kernels",
-		Short: "List and add the kernels that --btf finds by name",
+		Short: "List, add and pack the kernels that --btf finds by name",
 		Long:  kernelsLong,
 		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	list := &cobra.Command{
 		Use:     "list [NAME]",
-		Short:   "List the kernels found by name; with NAME, those that match, best first",
+		Short:   "List the kernels found by name; with NAME, those that match, best first, or those of an archive",
 		Example: "  bpfrun kernels list\n  bpfrun kernels list 6.1-cloud",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.listKernels(args) },
@@ -53,14 +53,16 @@ func newKernelsCommand(a *app) *cobra.Command {
 		Use:   "add FILE...",
 		Short: "Store the types of kernels, so that --btf finds them by name",
 		Long: `Store the types of kernels in your cache directory, so that --btf finds them by name. FILE is raw BTF, vmlinux or vmlinuz, possibly
-compressed; a Debian package with a kernel (linux-image-*, linux-binary-*, linux-image-*-dbg); or a tar archive of such files,
-which are all added. Module types are not stored; pass them with --module-btf.`,
+compressed; a Debian or Ubuntu package with a kernel (linux-image-*, linux-binary-*, linux-image-*-dbg, linux-image-*-dbgsym); or an
+archive of such files, tar or one of kernels pack, which are all added. Of a directory, all such files below it are added. In BTFHub's
+layout (ubuntu/20.04/x86_64/5.4.0-1009-aws.btf.tar.xz) the directories become part of the name, whether FILE is one of those files, a
+directory of them or an archive. Module types are not stored; pass them with --module-btf.`,
 		Example: "  bpfrun kernels add linux-image-6.12.107+deb13-amd64_6.12.107-1_amd64.deb\n  bpfrun kernels add vmlinux --as 6.12.107-amd64-mine",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.addKernels(args, c.as) },
 	}
 	add.Flags().StringVar(&c.as, "as", "", "store it under `NAME`, which includes the release: for files whose own name does not")
-	cmd.AddCommand(list, add)
+	cmd.AddCommand(list, add, newKernelsPackCommand(a))
 	return cmd
 }
 

@@ -54,7 +54,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	}()
 	cmd := a.rootCommand()
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		complete(cmd, &a.objects)
+		a.complete(cmd)
 	}
 	cmd.SetArgs(args)
 	cmd.SetOut(out)

@@ -105,7 +105,9 @@ func (c *playCommand) sources() ([]play.Kernel, error) {
 		}
 	} else {
 		for _, k := range c.kernels.kernelPath().List() {
-			list = append(list, btfSource{Source: kernels.Source{Name: k.ID, Path: k.Path}})
+			s := k.Source
+			s.Name = k.ID
+			list = append(list, btfSource{Source: s})
 		}
 	}
 	var out []play.Kernel

@@ -54,9 +54,25 @@ func projectFlags() []string {
 
 // projectFile is the project file of a command line, read when it is first asked for.
 type projectFile struct {
+	// note tells the user something; others are the flags of all commands. Both are set before the
+	// file is read.
+	note   func(format string, args ...any)
+	others func() []string
+
 	once sync.Once
 	file *project.File
 	err  error
+}
+
+// allFlags returns the names of the flags of a command and those below it.
+func allFlags(cmd *cobra.Command) (out []string) {
+	add := func(f *pflag.Flag) { out = append(out, f.Name) }
+	cmd.PersistentFlags().VisitAll(add)
+	cmd.Flags().VisitAll(add)
+	for _, c := range cmd.Commands() {
+		out = append(out, allFlags(c)...)
+	}
+	return out
 }
 
 // get returns the file; nil if there is none.
@@ -82,7 +98,14 @@ func (p *projectFile) get() (*project.File, error) {
 		for _, t := range thresholdFlags {
 			names = append(names, t.name)
 		}
-		if p.file, p.err = project.Read(path, projectFlags(), names); errors.Is(p.err, fs.ErrNotExist) {
+		if f := (&project.File{Path: path}); os.Getenv(projectVariable) == "" && !f.Own() {
+			if f.Shared() {
+				p.note("%s is not used: it belongs to another user, in a directory where everybody may put files (%s=%s uses it)", path, projectVariable, path)
+				return
+			}
+			p.note("%s belongs to another user: its kernels, flags and thresholds apply (%s=off uses no project file)", path, projectVariable)
+		}
+		if p.file, p.err = project.Read(path, project.Names{Flags: projectFlags(), Thresholds: names, Other: p.others()}); errors.Is(p.err, fs.ErrNotExist) {
 			p.err = usagef("%s=%s: no such file (off uses no project file)", projectVariable, path)
 		} else if p.err == nil {
 			p.err = checkThresholds(p.file)

@@ -60,7 +60,7 @@ func (c *runCommand) checkOut(objects []string, sources []btfSource) error {
 	}
 	read := slices.Concat(objects, c.kernels.moduleBTF, []string{c.pcap, c.kernels.kconfig, c.kernels.kallsyms})
 	for _, s := range sources {
-		read = append(read, s.Path)
+		read = append(read, s.File())
 	}
 	for _, bytes := range []string{c.packet, c.ctx} {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(bytes), "@"); ok {

@@ -128,7 +128,10 @@ func (k *kernelFlags) sourceKey(s btfSource, now time.Time) string {
 	if s.Path == kernels.Embedded {
 		parts = append(parts, kernels.Embedded)
 	} else {
-		files = append(files, s.Path)
+		files = append(files, s.File())
+		if s.File() != s.Path {
+			parts = append(parts, s.Path) // which of the kernels in it
+		}
 	}
 	for _, path := range files {
 		id := "no file"

@@ -103,6 +103,7 @@ func (a *app) rootCommand() *cobra.Command {
 	for _, c := range extraCommands {
 		cmd.AddCommand(c(cmd))
 	}
+	a.project.note, a.project.others = a.console.note, func() []string { return allFlags(cmd) }
 	a.nameObjects(cmd)
 	refuseUnknownTopics(cmd)
 	return cmd

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -214,8 +216,14 @@ func (c *runCommand) scenarioDocument(ctx context.Context, file *scenario.File, 
 	doc := report.NewRunDocument(r.Machine().Linked(), s.Path)
 	doc.Scenario = file.Path
 	var hooks report.HookCount
+	runs, skipped, why := 0, 0, ""
 	_, err = r.All(ctx, func(res *scenario.Result) {
 		doc.AddScenario(r.Machine(), res)
+		runs++
+		if res.Skipped {
+			skipped++
+			why = cmp.Or(why, report.NewTestCase(res).Skipped)
+		}
 		doc.Exit = exitcode.Worse(doc.Exit, report.ScenarioExit(res))
 		hooks.Add(report.NewTestCase(res).Status)
 	})
@@ -227,5 +235,8 @@ func (c *runCommand) scenarioDocument(ctx context.Context, file *scenario.File, 
 		doc.AddMaps(r.Machine())
 	}
 	doc.Exit = exitcode.Worse(doc.Exit, hooks.Exit(opt.Strict))
+	if runs > 0 && skipped == runs { // `test` counts them, here nothing happened that was asked for
+		doc.NothingRan(fmt.Errorf("%s: none of its runs can run on %s: %s", file.Path, target.Name, why))
+	}
 	return doc, nil
 }

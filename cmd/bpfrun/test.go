@@ -71,6 +71,7 @@ used something that is not simulated.`,
 	fl.StringVar(&c.shard, "shard", "", "run only part `I/N` of the tests, I from 1 to N; the N parts together cover all tests")
 	fl.Bool("verify", true, "verify programs, as tests do without the flag")
 	_ = fl.MarkHidden("verify")
+	fl.BoolVar(&c.profile, "profile", false, "draw on the page which lines executed how many instructions, as a flame graph of each program; needs -o html=FILE")
 	fl.IntVar(&c.seeds, "seeds", 1, "run every test with `N` seeds, starting at --seed (or the file's)")
 	return cmd
 }
@@ -83,6 +84,9 @@ func (c *testCommand) test(paths []string) error {
 	}
 	if err := c.reports.check(); err != nil {
 		return err
+	}
+	if c.profile && !c.reports.wants("html") {
+		return usagef("--profile is drawn on the page: it needs -o html=FILE")
 	}
 	table, err := c.table()
 	if err != nil {
@@ -117,7 +121,7 @@ func (c *testCommand) test(paths []string) error {
 	}
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	jobs := testrun.Jobs(chosen, sources, testrun.Plan{Open: c.openKernel, Options: opt, Seeds: c.seeds, Verify: c.sim.verifies(ctx)})
+	jobs := testrun.Jobs(chosen, sources, testrun.Plan{Open: c.openKernel, Options: opt, Seeds: c.seeds, Profile: c.profile, Verify: c.sim.verifies(ctx)})
 	known := c.knownTests(jobs, opt)
 	watch := c.progress("tests", 0)
 	defer watch.end()

@@ -20,6 +20,7 @@ type testFlags struct {
 	failFast bool
 	shard    string
 	seeds    int
+	profile  bool
 }
 
 // maxSeeds limits --seeds.

@@ -220,7 +220,11 @@ func isSource(path string) bool { return slices.Contains(sourceTypes, filepath.E
 // files returns what is watched.
 func (c *watchCommand) files(f *project.File, args []string) map[string]stamp {
 	out := map[string]stamp{}
+	here, _ := os.Getwd() // compilers record absolute paths: each file once, by its short name
 	add := func(path string) {
+		if rel, err := filepath.Rel(here, path); filepath.IsAbs(path) && err == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && len(out) < mostWatched {
 			out[filepath.Clean(path)] = stamp{info.ModTime(), info.Size()}
 		}

@@ -38,6 +38,8 @@ type Options struct {
 	// Verify returns the machine's Verify function for a linked object. If it is nil, no program is
 	// verified.
 	Verify func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
+	// Trace receives the instructions of the tests' programs; nil runs at full speed.
+	Trace machine.Tracer
 }
 
 // Runner runs the tests of one object on one target, on a machine of its own. It is not safe for
@@ -124,7 +126,7 @@ func (r *Runner) Tests() []*Test { return r.tests }
 func (r *Runner) All(ctx context.Context) ([]*Result, error) {
 	var out []*Result
 	for _, t := range r.tests {
-		res, err := r.one(ctx, t, nil)
+		res, err := r.one(ctx, t, r.opt.Trace)
 		if err != nil {
 			return out, err
 		}

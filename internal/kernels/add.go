@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,62 +25,147 @@ var (
 )
 
 // Add stores the kernels of a file in the user's directory: raw BTF, an ELF file, a kernel image, a
-// Debian package, or an archive with any number of kernels. as is the name to store them under, for
-// files whose own name has no release. It replaces kernels of the same name.
+// Debian package, or an archive with any number of kernels; of a directory, all such files below
+// it. as is the name to store them under, for files whose own name has no release. It replaces
+// kernels of the same name.
+//
+// Where a file is in BTFHub's layout (DISTRIBUTION/VERSION/ARCHITECTURE/RELEASE.btf.tar.xz) its
+// kernel gets all of that as its name, whether in a directory, in an archive or by itself.
 func (p *Path) Add(path, as string) ([]Kernel, error) {
 	if p.Own == "" {
 		return nil, errNoHome
-	}
-	if err := refused(path); err != nil {
-		return nil, err
 	}
 	if as != "" {
 		if _, _, ok := loader.ParseRelease(as); !ok || strings.ContainsAny(as, `/\`) {
 			return nil, fmt.Errorf("%q: want a name with a release, such as 6.12.107-amd64", as)
 		}
 	}
-	place := Place{Title: "yours", Pattern: literal(p.Own)}
-	var out []Kernel
 	defer func() {
 		p.mu.Lock()
 		p.listed = nil
 		p.mu.Unlock()
 	}()
-	err := btffile.Each(path, func(name string, spec *btf.Spec) error {
+	add := adding{Path: p, as: as}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return add.directory(path)
+	}
+	err := add.file(path, inHub(path))
+	return add.added, err
+}
+
+// adding is a call of Add.
+type adding struct {
+	*Path
+	as    string
+	added []Kernel
+}
+
+// directory adds all files of types and packages with kernels below a directory.
+func (a *adding) directory(dir string) ([]Kernel, error) {
+	if a.as != "" {
+		return nil, fmt.Errorf("%s is a directory: one name is not enough for what is in it", dir)
+	}
+	var errs []error
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != dir && (d.Name() == "modules" || strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || !isTypes(d.Name()) && !debName.MatchString(d.Name()) && !strings.HasPrefix(d.Name(), "vmlinuz-"):
+			return nil
+		}
+		files++
+		rel := inHub(path)
+		if rel == "" {
+			if rel, err = filepath.Rel(dir, path); err != nil {
+				return err
+			}
+		}
+		if err := a.file(path, rel); err != nil {
+			errs = append(errs, err)
+		}
+		return nil
+	})
+	if err == nil && files == 0 {
+		err = fmt.Errorf("%s: there are no files of types and no packages with kernels below it", dir)
+	}
+	return a.added, errors.Join(append(errs, err)...)
+}
+
+// hubDistributions are the directories of BTFHub's archive.
+var hubDistributions = []string{"amzn", "centos", "debian", "fedora", "ol", "opensuse-leap", "rhel", "sles", "ubuntu"}
+
+// inHub returns the last parts of a path that is in BTFHub's layout, else "".
+func inHub(path string) string {
+	const depth = 4
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	if len(parts) < depth {
+		return ""
+	}
+	parts = parts[len(parts)-depth:]
+	if !slices.Contains(hubDistributions, parts[0]) || archOf(parts[2]) == "" {
+		return ""
+	}
+	return filepath.Join(parts...)
+}
+
+// file adds the kernels of a file; rel says with its directories what else to call them, "" nothing.
+func (a *adding) file(path, rel string) error {
+	if err := refused(path); err != nil {
+		return err
+	}
+	var ids []string // of this file
+	return btffile.Each(path, func(name string, spec *btf.Spec) error {
 		if _, ok := spec.Find(btf.KindStruct, "task_struct"); !ok {
 			return fmt.Errorf("%s: %w: it has no struct task_struct", name, ErrNotKernel)
 		}
-		rel := ""
-		if name != path {
-			rel = name // in an archive
+		at := rel
+		if hub := inHub(name); name != path && hub != "" {
+			at = hub
+		} else if name != path && rel != "" {
+			at = filepath.Join(filepath.Dir(rel), filepath.Base(name))
+		} else if name != path {
+			at = name
 		}
-		k, ok := describe(name, rel, place)
+		k, ok := describe(name, at, Place{})
 		id := k.ID
-		if as != "" {
-			id = as
+		if a.as != "" {
+			id = a.as
 		} else if !ok {
 			return fmt.Errorf("%s: %w: name it with --as, such as --as 6.12.107-amd64", name, ErrNoRelease)
 		}
 		if visible.Text(id) != id {
 			return fmt.Errorf("%s: its name has control characters: name it with --as, such as --as 6.12.107-amd64", visible.Text(name))
 		}
-		if slices.ContainsFunc(out, func(k Kernel) bool { return k.ID == id }) {
+		if slices.Contains(ids, id) {
 			return fmt.Errorf("%s: the archive has two kernels called %s", name, id)
 		}
+		ids = append(ids, id)
 		release := ""
-		if as == "" {
+		if a.as == "" {
 			release = k.Release
 		}
-		file, err := p.store(id, release, spec.Raw())
+		if btffile.IsPack(path) && name != path {
+			release = releaseIn(path, name)
+		}
+		file, err := a.store(id, release, spec.Raw())
 		if err != nil {
 			return err
 		}
-		k, _ = describe(file, filepath.Base(file), place)
-		out = append(out, k)
+		k, _ = describe(file, filepath.Base(file), a.ownPlace())
+		a.added = slices.DeleteFunc(a.added, func(other Kernel) bool { return other.ID == k.ID })
+		a.added = append(a.added, k)
 		return nil
 	})
-	return out, err
 }
+
+// ownPlace is where the user's kernels are.
+func (p *Path) ownPlace() Place { return Place{Title: "yours", Pattern: literal(p.Own)} }
 
 // refused recognises files that are known to contain no kernel, by name.
 func refused(path string) error {
@@ -87,12 +173,10 @@ func refused(path string) error {
 	for _, ext := range []string{".xz", ".gz", ".zst"} {
 		name = strings.TrimSuffix(name, ext)
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	if _, err := os.Stat(path); err != nil {
 		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a directory: name the files in it, or add it to the search path with %s=%s", path, Variable, path)
+	}
+	switch {
 	case filepath.Ext(name) == ".ko":
 		return fmt.Errorf("%s: %w: a module's types build on those of its kernel; pass the module with --module-btf", path, ErrNotKernel)
 	case filepath.Ext(name) == ".o":

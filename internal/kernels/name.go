@@ -97,6 +97,17 @@ func describe(path, rel string, place Place) (k Kernel, ok bool) {
 	return k, true
 }
 
+// Distinct returns a name for the source that says which directories its file is in, where it is in
+// BTFHub's layout, else the name and that of its directory.
+func (s Source) Distinct(name string) string {
+	if rel := inHub(s.Path); rel != "" {
+		if k, ok := describe(s.Path, rel, Place{}); ok {
+			return k.ID
+		}
+	}
+	return name + "-" + filepath.Base(filepath.Dir(s.Path))
+}
+
 // identity returns the name without redundant words, then the architecture if that is missing, then
 // the directories above.
 func (k *Kernel) identity(name string, above []string) string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
@@ -53,7 +54,7 @@ func Default() *Path {
 	}
 	if cache, err := os.UserCacheDir(); err == nil {
 		p.Own = filepath.Join(cache, "bpfrun", "kernels")
-		p.Places = append(p.Places, Place{Title: "yours", Pattern: literal(p.Own)})
+		p.Places = append(p.Places, p.ownPlace())
 	}
 	if runtime.GOOS != "linux" {
 		return p
@@ -116,9 +117,14 @@ func (place Place) list() []Kernel {
 		if !all && !isTypes(name) && !debName.MatchString(name) && !strings.HasPrefix(name, "vmlinuz-") {
 			return
 		}
-		if k, ok := describe(path, rel, place); ok {
-			out = append(out, k)
+		if !btffile.IsPack(path) {
+			if k, ok := describe(path, rel, place); ok {
+				out = append(out, k)
+			}
+			return
 		}
+		inside, _ := packedKernels(path, rel, place) // those that cannot be read are skipped
+		out = append(out, inside...)
 	}
 	matches, _ := filepath.Glob(place.Pattern) // the only error is a bad pattern, which matches nothing
 	for _, root := range matches {
@@ -148,6 +154,27 @@ func (place Place) list() []Kernel {
 	return out
 }
 
+// packedKernels returns the kernels of an archive whose names have a release; rel is the archive's
+// path relative to its place.
+func packedKernels(path, rel string, place Place) ([]Kernel, error) {
+	list, err := packed(path, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []Kernel
+	for _, s := range list {
+		inner := ""
+		if dir := filepath.Dir(rel); rel != "" {
+			inner = filepath.Join(dir, s.Name)
+		}
+		if k, ok := describe(s.Path, inner, place); ok {
+			k.archive = s.archive
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
 // Find returns the kernel that a name refers to. The name is a release or the beginning of one,
 // with any other words of the kernel's names in any order: 6.12, 6.12-arm64, debian-6.12.107,
 // 6.1-cloud. Among several matches, amd64 wins unless the name states an architecture; then earlier
@@ -165,6 +192,13 @@ func (p *Path) Find(name string) (Kernel, error) {
 // error as for [Path.Find]. The kernel embedded in bpfrun matches where no other does.
 func (p *Path) Matches(name string) ([]Kernel, error) {
 	e := &Error{Name: name, Err: ErrUnknown}
+	if btffile.IsPack(name) {
+		if all, err := packedKernels(name, "", Place{Title: "archive"}); err != nil || len(all) > 0 {
+			return all, err
+		}
+		e.hint = "no name in the archive has a release"
+		return nil, e
+	}
 	if strings.ContainsAny(name, "*?[") {
 		e.hint = "no such file"
 		return nil, e

@@ -13,6 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/btf/pack"
+	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
 // Names of kernels without a file.
@@ -29,10 +31,25 @@ type Source struct {
 	// Name is shown to users and contains the release if possible: the file name without
 	// extensions, or "host".
 	Name string
-	// Path is the file, [Host] or [Embedded].
+	// Path is the file, [Host] or [Embedded]; of a kernel in an archive that of the archive, a slash
+	// and the kernel's name.
 	Path string
-	// Found means that a glob or a directory matched it along with others.
+	// Found means that a glob, a directory or an archive matched it along with others.
 	Found bool
+
+	archive *pack.Archive // in which Name is, if it is open
+}
+
+// File returns the file that the types are in, "" for the host's and the embedded kernel.
+func (s Source) File() string {
+	switch s.Path {
+	case Host, Embedded:
+		return ""
+	}
+	if archive, _, ok := btffile.SplitPack(s.Path); ok {
+		return archive
+	}
+	return s.Path
 }
 
 // ErrNoHost is returned when the host does not expose its kernel's types.
@@ -49,6 +66,9 @@ func (s Source) Load(cache *btffile.Cache) (*btf.Spec, error) {
 			return nil, fmt.Errorf("%w: no %s (try --btf embedded)", ErrNoHost, HostBTF)
 		}
 		return spec, err
+	}
+	if s.archive != nil {
+		return btffile.LoadPacked(s.archive, s.Path, filepath.Base(s.Path))
 	}
 	return cache.Load(s.Path, nil)
 }
@@ -116,12 +136,15 @@ func (p *Path) Expand(arg string) ([]Source, error) {
 	case Embedded:
 		return []Source{EmbeddedSource()}, nil
 	}
+	if archive, name, ok := btffile.SplitPack(arg); ok {
+		return packed(archive, name)
+	}
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
 		return directory(arg)
 	case err == nil:
-		return []Source{FileSource(arg)}, nil
+		return sourcesOf(arg)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, &Error{Name: arg, Err: err}
 	}
@@ -132,7 +155,11 @@ func (p *Path) Expand(arg string) ([]Source, error) {
 	var out []Source
 	for _, m := range matches {
 		if info, err := os.Stat(m); err == nil && !info.IsDir() {
-			out = append(out, FileSource(m))
+			list, err := sourcesOf(m)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, list...)
 		}
 	}
 	if len(out) > 0 {
@@ -145,6 +172,45 @@ func (p *Path) Expand(arg string) ([]Source, error) {
 	return []Source{k.Source}, nil
 }
 
+// sourcesOf returns the kernel of a file, or those of an archive of many.
+func sourcesOf(path string) ([]Source, error) {
+	if !btffile.IsPack(path) {
+		return []Source{FileSource(path)}, nil
+	}
+	return packed(path, "")
+}
+
+// packed returns the kernels of an archive, or only the one of a name.
+func packed(path, only string) ([]Source, error) {
+	a, err := pack.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var out []Source
+	var names []string
+	for _, k := range a.Kernels() {
+		names = append(names, k.Name)
+		if only == "" || only == k.Name {
+			out = append(out, Source{Name: k.Name, Path: filepath.Join(path, k.Name), archive: a})
+		}
+	}
+	if len(out) == 0 {
+		e := &Error{Name: filepath.Join(path, only), Err: ErrUnknown, hint: "the archive has no kernel"}
+		if only != "" {
+			e.Near = nearest.Names(only, names, 4)
+			e.hint = fmt.Sprintf("the archive has no kernel of that name (it has %d: bpfrun kernels list %s)", len(names), path)
+			if len(e.Near) > 0 {
+				e.hint = "the archive has no kernel of that name (nearest: " + strings.Join(e.Near, ", ") + ")"
+			}
+		}
+		return nil, e
+	}
+	return out, nil
+}
+
+// IsPack reports whether an argument is an archive of many kernels.
+func IsPack(arg string) bool { return btffile.IsPack(arg) }
+
 // directory lists the type files below a directory, in BTFHub's layout or flat.
 func directory(dir string) ([]Source, error) {
 	var out []Source
@@ -153,7 +219,11 @@ func directory(dir string) ([]Source, error) {
 			return err
 		}
 		if d.Type().IsRegular() && isTypes(d.Name()) {
-			out = append(out, FileSource(path))
+			list, err := sourcesOf(path)
+			if err != nil {
+				return err
+			}
+			out = append(out, list...)
 		}
 		if d.IsDir() && d.Name() == "modules" {
 			return filepath.SkipDir // split BTF, which is not a kernel by itself

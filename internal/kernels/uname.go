@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/btf/pack"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -44,16 +46,46 @@ func releaseOf(path string) string {
 	if m := debName.FindStringSubmatch(filepath.Base(path)); m != nil {
 		return m[1]
 	}
+	if archive, name, ok := btffile.SplitPack(path); ok {
+		return releaseIn(archive, name)
+	}
 	f, err := os.Open(releaseFile(path))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxRelease+2))
-	line := strings.TrimSpace(string(b))
-	release, _, ok := loader.ParseRelease(line)
-	if err != nil || !ok || release != line || len(line) > maxRelease {
+	if line := strings.TrimSpace(string(b)); err == nil && isRelease(line) {
+		return line
+	}
+	return ""
+}
+
+// releaseIn returns the release of a kernel in an archive, or "".
+func releaseIn(archive, name string) string {
+	a, err := pack.OpenFile(archive)
+	if err != nil {
 		return ""
 	}
-	return release
+	for _, k := range a.Kernels() {
+		if k.Name == name && isRelease(k.Release) {
+			return k.Release
+		}
+	}
+	return ""
+}
+
+// isRelease reports whether uname -r may print a text.
+func isRelease(text string) bool {
+	release, _, ok := loader.ParseRelease(text)
+	return ok && release == text && len(text) <= maxRelease
+}
+
+// Release returns what uname -r prints where a source's types come from, as far as its file's name,
+// a file next to it, or the archive that it is in tell; "" otherwise.
+func (s Source) Release() string {
+	if s.Path == Embedded {
+		return embedded.Release
+	}
+	return releaseOf(s.Path)
 }

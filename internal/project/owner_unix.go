@@ -17,3 +17,9 @@ func (f *File) Own() bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }
+
+// Shared reports whether everybody may put files in the file's directory.
+func (f *File) Shared() bool {
+	info, err := os.Stat(f.Dir())
+	return err == nil && info.Mode().Perm()&0o002 != 0
+}

@@ -22,3 +22,11 @@ func TestFilesOfOtherUsersAreToldApart(t *testing.T) {
 	assert.False(t, (&File{Path: other}).Own())
 	assert.False(t, (&File{Path: path + ".none"}).Own())
 }
+
+func TestDirectoriesThatAllShareAreToldApart(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	assert.False(t, (&File{Path: filepath.Join(dir, Name)}).Shared())
+	require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky))
+	assert.True(t, (&File{Path: filepath.Join(dir, Name)}).Shared())
+}

@@ -83,8 +83,16 @@ func Find(dir string) string {
 // keys are those of the file.
 var keys = []string{"kernels", "objects", "watch", "build", "flags", "thresholds"}
 
-// Read reads a file. flags and thresholds are the names that it may set.
-func Read(path string, flags, thresholds []string) (*File, error) {
+// Names are what a file may set.
+type Names struct {
+	Flags, Thresholds []string
+	// Other are flags that exist but that a file may not set, such as those that name files to
+	// write.
+	Other []string
+}
+
+// Read reads a file.
+func Read(path string, names Names) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -112,7 +120,7 @@ func Read(path string, flags, thresholds []string) (*File, error) {
 		return nil, &Error{root.Pos, "want keys: " + strings.Join(keys, ", ")}
 	}
 	for _, p := range root.Pairs {
-		if err := f.read(p, flags, thresholds); err != nil {
+		if err := f.read(p, names); err != nil {
 			return nil, err
 		}
 	}
@@ -128,7 +136,7 @@ func onlyComments(text string) bool {
 	return true
 }
 
-func (f *File) read(p scenario.Pair, flags, thresholds []string) (err error) {
+func (f *File) read(p scenario.Pair, names Names) (err error) {
 	switch p.Key.Text {
 	case "kernels":
 		if f.Kernels, err = values(p.Value); err == nil {
@@ -148,9 +156,9 @@ func (f *File) read(p scenario.Pair, flags, thresholds []string) (err error) {
 		}
 		f.Build = p.Value.Text
 	case "flags":
-		f.Flags, err = settings(p.Value, "flag", flags)
+		f.Flags, err = settings(p.Value, "flag", names.Flags, names.Other)
 	case "thresholds":
-		f.Thresholds, err = settings(p.Value, "threshold", thresholds)
+		f.Thresholds, err = settings(p.Value, "threshold", names.Thresholds, nil)
 	default:
 		return unknown(p.Key, "key", keys)
 	}
@@ -186,14 +194,18 @@ func values(n *scenario.Node) ([]Value, error) {
 	return out, nil
 }
 
-// settings reads names with values; each name has to be one of names.
-func settings(n *scenario.Node, what string, names []string) ([]Setting, error) {
+// settings reads names with values; each name has to be one of names. Those of others are known and
+// refused.
+func settings(n *scenario.Node, what string, names, others []string) ([]Setting, error) {
 	if n.Kind != scenario.Mapping {
 		return nil, &Error{n.Pos, "want a mapping of " + what + "s: " + strings.Join(names, ", ")}
 	}
 	var out []Setting
 	for _, p := range n.Pairs {
 		if !slices.Contains(names, p.Key.Text) {
+			if slices.Contains(others, p.Key.Text) {
+				return nil, &Error{p.Key.Pos, fmt.Sprintf("the %s %q cannot be set in this file (available: %s)", what, p.Key.Text, strings.Join(names, ", "))}
+			}
 			return nil, unknown(p.Key, what, names)
 		}
 		v, err := values(p.Value)

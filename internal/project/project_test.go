@@ -22,7 +22,7 @@ func TestPathsAreRelativeToTheFile(t *testing.T) {
 	write(t, filepath.Join(dir, "kernels", "a.btf"), "")
 	write(t, filepath.Join(dir, "out", "a.o"), "")
 	write(t, filepath.Join(dir, "out", "b.o"), "")
-	f, err := Read(write(t, filepath.Join(dir, Name), "kernels: [6.12, kernels/*.btf]\nobjects: out/*.o\nwatch: [src/*.c]\nbuild: make -s\nflags: {seed: 7, ignore: [leak, packet]}\nthresholds: {coverage: 80%}\n"), []string{"seed", "ignore"}, []string{"coverage"})
+	f, err := Read(write(t, filepath.Join(dir, Name), "kernels: [6.12, kernels/*.btf]\nobjects: out/*.o\nwatch: [src/*.c]\nbuild: make -s\nflags: {seed: 7, ignore: [leak, packet]}\nthresholds: {coverage: 80%}\n"), Names{Flags: []string{"seed", "ignore"}, Thresholds: []string{"coverage"}})
 	require.NoError(t, err)
 	assert.Equal(t, "6.12", f.Kernels[0].Text, "a name of a release")
 	assert.Equal(t, filepath.Join(dir, "kernels", "*.btf"), f.Kernels[1].Text)
@@ -58,7 +58,7 @@ func TestPatternsMatchAsTheLibrarysDo(t *testing.T) {
 	}
 	_, err := Match([]Value{{Text: filepath.Join(many, "*/*/*/*/*/*/*/*/*")}}, false)
 	assert.ErrorContains(t, err, "about more than 100000 files")
-	_, err = Read(write(t, filepath.Join(dir, Name), "kernels: [many/*/*/*/*/*/*/*/*/*]\n"), nil, nil)
+	_, err = Read(write(t, filepath.Join(dir, Name), "kernels: [many/*/*/*/*/*/*/*/*/*]\n"), Names{})
 	assert.ErrorContains(t, err, Name+":1:11: the pattern is about more than")
 }
 
@@ -67,6 +67,9 @@ func TestMistakesHaveAPlaceAndTheNearestName(t *testing.T) {
 		{"kernel: 6.1", `:1:1: unknown key "kernel" (nearest: kernels)`},
 		{"zzz: 1", "available: kernels, objects"},
 		{"flags:\n  sed: 1", `:2:3: unknown flag "sed" (nearest: seed)`},
+		{"flags: {output: x}", `:1:9: the flag "output" cannot be set in this file (available: seed)`},
+		{"flags: {seeds: x}", `:1:9: the flag "seeds" cannot be set in this file (available: seed)`},
+		{"flags: {what: x}", `:1:9: unknown flag "what" (available: seed)`},
 		{"thresholds: {coverag: 1}", `unknown threshold "coverag" (nearest: coverage)`},
 		{"flags: [seed]", "want a mapping of flags: seed"},
 		{"kernels: {a: b}", ":1:10: want a text or a list"},
@@ -77,11 +80,11 @@ func TestMistakesHaveAPlaceAndTheNearestName(t *testing.T) {
 		{"a: [", ":1:"},
 		{strings.Repeat("#", maxFile+1), "is larger than"},
 	} {
-		_, err := Read(write(t, filepath.Join(t.TempDir(), Name), c.text), []string{"seed"}, []string{"coverage"})
+		_, err := Read(write(t, filepath.Join(t.TempDir(), Name), c.text), Names{[]string{"seed"}, []string{"coverage"}, []string{"output", "seeds"}})
 		assert.ErrorContains(t, err, c.want, "%s", c.text[:min(len(c.text), 40)])
 	}
 	for _, empty := range []string{"", "# nothing\n", "\n\n"} {
-		_, err := Read(write(t, filepath.Join(t.TempDir(), Name), empty), nil, nil)
+		_, err := Read(write(t, filepath.Join(t.TempDir(), Name), empty), Names{})
 		assert.NoError(t, err)
 	}
 }

@@ -78,7 +78,7 @@ func (r *Runner) singles() iter.Seq[*Run] {
 // input0 returns the input of a run without arguments. If there are mistakes, it contains the valid
 // parts.
 func (r *Runner) input0(run *Run) (*prepared, error) {
-	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie, IgnoreUnset: run.UnsetStack == IgnoreUnset}}
+	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie, IgnoreUnset: run.UnsetStack == IgnoreUnset, Trace: r.opt.Trace}}
 	var wrong mistakes
 	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
 		wrong.add(run.CPUNode.errorf("cpu %d: the machine has %d CPUs, numbered from 0", run.CPU, cpus))

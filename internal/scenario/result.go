@@ -312,6 +312,12 @@ func (r *Runner) execute(ctx context.Context, run *Run, p *prepared) (*machine.R
 	if err := p.setFields(run, s); err != nil {
 		return nil, err
 	}
+	if p.in.Trace != nil {
+		if err := s.Execute(ctx, p.in.Trace); err != nil {
+			return nil, err
+		}
+		return s.Finish(), nil
+	}
 	for s.Run(slice) == vm.Budget {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -28,6 +28,8 @@ type Options struct {
 	// Verify returns the machine's Verify function for a linked object. If it is nil, no program is
 	// verified.
 	Verify func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
+	// Trace receives the instructions of runs of a single program; nil runs at full speed.
+	Trace machine.Tracer
 	// Reach makes [Skeleton] write the runs that get furthest with changed inputs, in place of
 	// default runs.
 	Reach bool

@@ -48,6 +48,7 @@ var published = []Published{
 	{"btf min", BTFMinDocument{}, nil},
 	{"kernels list", KernelsDocument{}, nil},
 	{"kernels add", KernelsDocument{}, nil},
+	{"kernels pack", PackDocument{}, nil},
 	{"version", VersionDocument{}, nil},
 	{"doctor", DoctorDocument{}, nil},
 	{"error", OneDocument{}, []string{"schema", "exit", "error"}},

@@ -169,6 +169,9 @@ func WriteRunProfile(w io.Writer, r *RunProfile, opt TableOptions) error {
 	return err
 }
 
+// Profile adds what its runs executed to the document's page; nil adds nothing.
+func (d *RunDocument) Profile(r *RunProfile) { d.profile = r }
+
 // profiles draws the profiles of runs.
 func (p *reportPage) profiles(r *RunProfile) {
 	if r == nil {

@@ -79,6 +79,13 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 	}
 }
 
+// NothingRan says why none of the runs of a scenario could run, which is an error where exactly this
+// scenario was asked for on this kernel.
+func (d *RunDocument) NothingRan(why error) {
+	d.Error = NewError(why)
+	d.Exit = exitcode.Worse(d.Exit, exitcode.Load)
+}
+
 // ScenarioExit returns the exit code of a scenario run: 0, 1 for a failed expectation, or 3, 4 or 5
 // for a program that was unexpectedly refused, faulted, or used something not simulated.
 // [HookCount] covers hooks.

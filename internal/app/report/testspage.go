@@ -164,5 +164,6 @@ func (p *reportPage) recorded(d *RunDocument) {
 		}
 	}
 	p.texts(d)
+	p.profiles(d.profile)
 	p.Write("</details>\n")
 }

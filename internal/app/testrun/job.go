@@ -20,12 +20,13 @@ import (
 // Job is one scenario file, or the tests inside one object, on one target with one seed.
 type Job struct {
 	Chosen
-	Source kernels.Source
-	Seed   uint64
-	Ran    bool
-	Suite  report.Suite
-	Doc    *report.RunDocument // the result, if [RunOptions.Document] is set
-	Err    error               // a mistake in the file that only running it reveals
+	Source  kernels.Source
+	profile *report.RunProfile // nil without one
+	Seed    uint64
+	Ran     bool
+	Suite   report.Suite
+	Doc     *report.RunDocument // the result, if [RunOptions.Document] is set
+	Err     error               // a mistake in the file that only running it reveals
 
 	pool   *pool
 	kernel *pooled // nil while the job does not use it
@@ -54,6 +55,8 @@ type Plan struct {
 	Open    func(kernels.Source) (*loader.Target, error)
 	Options scenario.Options
 	Seeds   int // seeds per file and target
+	// Profile counts the instructions of each line; the documents have the counts.
+	Profile bool
 	// Verify makes the function that verifies the programs of tests on one kernel. If it is nil, no
 	// program is verified.
 	Verify func() Verify
@@ -69,7 +72,12 @@ func Jobs(files []Chosen, sources [][]kernels.Source, plan Plan) []*Job {
 			for step := range uint64(plan.Seeds) {
 				o := plan.Options
 				o.SeedStep = step
-				j := &Job{Chosen: f, Source: s, pool: pool, opt: o, Seed: o.Seed + step, Suite: report.Suite{File: f.Path, Target: s.Name}}
+				var counts *report.RunProfile
+				if plan.Profile {
+					counts = &report.RunProfile{}
+					o.Trace = counts
+				}
+				j := &Job{Chosen: f, Source: s, pool: pool, opt: o, profile: counts, Seed: o.Seed + step, Suite: report.Suite{File: f.Path, Target: s.Name}}
 				if f.Scenario != nil && f.Scenario.Kernel.Seed != nil && !o.SeedWins {
 					j.Seed = *f.Scenario.Kernel.Seed + step
 				}
@@ -160,6 +168,7 @@ func (j *Job) run(ctx context.Context, o RunOptions) {
 	j.worse(j.Suite.Hooks().Exit(o.Strict))
 	if o.Document {
 		j.Doc.Exit = j.Suite.Exit
+		j.Doc.Profile(j.profile)
 	}
 	j.whole = ctx.Err() == nil
 }
@@ -245,7 +254,7 @@ func (j *Job) openObject() (*intest.Runner, error) {
 	}
 	cfg := j.opt.Config
 	cfg.Seed += j.opt.SeedStep
-	return intest.Open(j.Object, target, intest.Options{Config: cfg, Load: j.opt.Load, Verify: j.opt.Verify})
+	return intest.Open(j.Object, target, intest.Options{Config: cfg, Load: j.opt.Load, Verify: j.opt.Verify, Trace: j.opt.Trace})
 }
 
 // fail records that the job's object cannot be used.
