@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -27,6 +28,7 @@ type raceOptions struct {
 	preempt     string
 	keep        string
 	memory      string
+	reports     reportFiles
 }
 
 // memories are the words of --memory.
@@ -76,6 +78,7 @@ Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a cou
 	f.StringVar(&c.memory, "memory", "sc", "`MODEL` of memory between CPUs: sc (all see a store at once), x86 (later, in order), arm64 (later, those of different bytes in any order)")
 	f.StringVar(&c.preempt, "preempt", "auto", "whether the kernel switches to another task in the middle of a program: yes, no, or auto: from Linux 6.13 (CONFIG_PREEMPT_LAZY)")
 	f.IntVar(&c.random, "random", 0, "follow `N` random orders after those within --preemptions, for each race")
+	c.reports.add(f, "html")
 	return cmd
 }
 
@@ -94,6 +97,9 @@ func (c *raceCommand) race(path string) error {
 		return usagef("--orders %d: want a number of orders", c.orders)
 	case c.random < 0:
 		return usagef("--random %d: want a number of orders", c.random)
+	}
+	if err := c.reports.check(); err != nil {
+		return err
 	}
 	cfg, err := c.sim.config(false)
 	if err != nil {
@@ -150,6 +156,10 @@ func (c *raceCommand) race(path string) error {
 	if err := c.meet(ctx, m, doc, memory, prepared, began); err != nil {
 		return err
 	}
+	if err := c.simulate(ctx, linked, cfg, doc, memory, began); err != nil {
+		return err
+	}
+	doc.Seconds = time.Since(began).Seconds()
 	if err := c.keepFindings(context.WithoutCancel(ctx), path, m, doc); err != nil {
 		return err
 	}
@@ -162,10 +172,11 @@ func (c *raceCommand) race(path string) error {
 		doc.Exit = exitInterrupted
 	}
 	c.code = doc.Exit
+	wrong := c.reports.write("html", func(w io.Writer) error { return report.WriteRaceHTML(w, doc) })
 	if c.json {
-		return report.WriteJSON(c.stdout, doc)
+		return errors.Join(report.WriteJSON(c.stdout, doc), wrong)
 	}
-	return report.WriteRace(c.stdout, doc, table)
+	return errors.Join(report.WriteRace(c.stdout, doc, table), wrong)
 }
 
 // prepare looks for inputs and states that get programs further, on a machine of its own: it
@@ -203,9 +214,12 @@ const leastOrders = 64
 // left; if that is too little for all, those that come first get enough.
 func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, memory race.Memory, prepared *race.Prepared, began time.Time) error {
 	meetings := race.Meetings(m, c.progs, c.kernel(m))
-	end := began.Add(c.time)
+	end, most := began.Add(c.time), c.orders
+	if len(wholes(m.Linked().Object)) > 0 { // they get the other half
+		end, most = began.Add(c.time/2), max(c.orders/2, min(c.orders, 1))
+	}
 	for i, meeting := range meetings {
-		if c.clocked() && !time.Now().Before(end) || c.orders > 0 && doc.Orders >= c.orders {
+		if c.clocked() && !time.Now().Before(end) || c.orders > 0 && doc.Orders >= most {
 			doc.Skipped, doc.Complete = len(meetings)-i, false
 			break
 		}
@@ -215,7 +229,7 @@ func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.
 			cfg.Until = time.Now().Add(max(left/time.Duration(len(meetings)-i), min(left, leastShare)))
 		}
 		if c.orders > 0 {
-			left := c.orders - doc.Orders
+			left := most - doc.Orders
 			cfg.Most = max(left/(len(meetings)-i), min(left, leastOrders))
 		} else if c.timed {
 			cfg.Random = math.MaxInt
@@ -235,7 +249,6 @@ func (c *raceCommand) meet(ctx context.Context, m *machine.Machine, doc *report.
 		}
 		doc.Add(meeting, r)
 	}
-	doc.Seconds = time.Since(began).Seconds()
 	return nil
 }
 
