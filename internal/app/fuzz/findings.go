@@ -34,6 +34,9 @@ type Finding struct {
 	text []byte // of the scenario, without the comment
 }
 
+// Input is the scenario that shows it, without the comment of its file.
+func (x *Finding) Input() string { return string(bytes.TrimPrefix(x.text, []byte("# \n"))) }
+
 // keyOf identifies a finding: the same kind at the same place, whatever the numbers in its text.
 func keyOf(p *problem) string {
 	text := p.Text
@@ -279,7 +282,7 @@ func (f *Fuzzer) writeFindings() error {
 		if x.Line != "" {
 			text += "\n" + strings.TrimSpace(x.Line)
 		}
-		data := append([]byte("# "+strings.ReplaceAll(text, "\n", "\n#   ")+"\n"), bytes.TrimPrefix(x.text, []byte("# \n"))...)
+		data := append([]byte("# "+strings.ReplaceAll(text, "\n", "\n#   ")+"\n"), x.Input()...)
 		for {
 			count[x.Kind]++
 			path := filepath.Join(f.opt.Keep, fmt.Sprintf("%s-%d.yaml", x.Kind, count[x.Kind]))

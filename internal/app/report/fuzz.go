@@ -30,6 +30,8 @@ type FuzzDocument struct {
 	// findings and the suite.
 	Corpus int    `json:"corpus"`
 	Keep   string `json:"keep,omitempty"`
+	// Suite are the files of the suite.
+	Suite []FuzzSuite `json:"suite"`
 	// Path is the path of the object's file.
 	Path string `json:"-"`
 	// Interrupted means that the search ended before its budget was spent.
@@ -73,6 +75,17 @@ type FuzzFinding struct {
 	Scenario     string  `json:"scenario"`
 	AfterRuns    uint64  `json:"after_runs"`
 	AfterSeconds float64 `json:"after_seconds"`
+
+	// Line is the text of the source line, Input the scenario, for pages.
+	Line  string `json:"-"`
+	Input string `json:"-"`
+}
+
+// FuzzSuite is a file of the suite with its runs, which end with one of the program.
+type FuzzSuite struct {
+	File    string   `json:"file"`
+	Program string   `json:"program"`
+	Runs    []string `json:"runs"`
 }
 
 // FuzzSkipped is a run that is not searched, and why.
@@ -144,8 +157,8 @@ func grouped(n uint64) string {
 	return s
 }
 
-// Suite returns the search as a suite of tests, one for each program, which fail with its findings.
-func (d *FuzzDocument) Suite() *Suite {
+// Tests returns the search as a suite of tests, one for each program, which fail with its findings.
+func (d *FuzzDocument) Tests() *Suite {
 	s := &Suite{File: d.Path, Target: d.Target.Name, Took: time.Duration(d.Seconds * float64(time.Second)), Exit: d.Exit}
 	for _, p := range d.Programs {
 		t := TestCase{Name: p.Name, Prog: p.Name}
