@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/app/cover"
 	"github.com/bpfrun/bpfrun/internal/app/fuzz"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/intest"
@@ -103,7 +104,7 @@ Exit code 1 with findings.`,
 	f.StringVar(&c.keep, "keep", "", "write findings and the suite to `DIR` (default: fuzz beside the object)")
 	f.StringSliceVar(&c.vary, "vary", nil, "change only `WHAT`: packet, maps, ctx, args, kernel, user, globals, helpers, time; repeatable")
 	f.StringSliceVar(&c.fix, "fix", nil, "do not change `WHAT`; repeatable")
-	c.reports.add(f, "junit")
+	c.reports.add(f, "html", "junit")
 	return cmd
 }
 
@@ -217,11 +218,35 @@ func (c *fuzzCommand) fuzz(path string) error {
 	if r == nil {
 		return fuzzError(ctx, failed)
 	}
-	return c.tell(ctx, report.NewFuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r), path, opt.Keep, failed)
+	covered := c.covered(f)
+	return c.tell(ctx, report.NewFuzzDocument(obj, report.NewTarget(targets[0], sources[0].Path), r), covered, path, opt.Keep, failed)
+}
+
+// coverTime is how long the coverage of a page may take.
+const coverTime = 30 * time.Second
+
+// covered counts what the kept inputs execute, if a page is wanted. It is nil if that is not known.
+func (c *fuzzCommand) covered(f *fuzz.Fuzzer) *cover.Profile {
+	if !c.reports.wants("html") {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), coverTime) // after an interrupt, too
+	defer cancel()
+	collector := cover.NewCollector()
+	left, err := f.Cover(ctx, collector)
+	if left > 0 {
+		c.note("the page's coverage is without %s: there was no time to run them again", count(left, "input"))
+	}
+	p, wrong := collector.Profile()
+	if err = errors.Join(err, wrong); err != nil {
+		c.warn("the page has no coverage: %v", err)
+		return nil
+	}
+	return p
 }
 
 // tell prints what a search found, and after it the error that ended the search.
-func (c *fuzzCommand) tell(ctx context.Context, doc *report.FuzzDocument, path, keep string, failed error) error {
+func (c *fuzzCommand) tell(ctx context.Context, doc *report.FuzzDocument, covered *cover.Profile, path, keep string, failed error) error {
 	table, err := c.table()
 	if err != nil {
 		return err
@@ -238,7 +263,10 @@ func (c *fuzzCommand) tell(ctx context.Context, doc *report.FuzzDocument, path, 
 		doc.Exit, doc.Error = exitCode(fuzzError(ctx, failed)), report.NewError(failed)
 	}
 	c.code = doc.Exit
-	wrong := c.reports.write("junit", func(w io.Writer) error { return report.WriteJUnit(w, []*report.Suite{doc.Suite()}) })
+	wrong := errors.Join(
+		c.reports.write("html", func(w io.Writer) error { return report.WriteFuzzHTML(w, doc, covered, nil) }),
+		c.reports.write("junit", func(w io.Writer) error { return report.WriteJUnit(w, []*report.Suite{doc.Tests()}) }),
+	)
 	if c.json {
 		return errors.Join(report.WriteJSON(c.stdout, doc), wrong)
 	}

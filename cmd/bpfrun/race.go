@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ type raceOptions struct {
 	preempt     string
 	keep        string
 	memory      string
+	reports     reportFiles
 }
 
 // memories are the words of --memory.
@@ -71,6 +73,7 @@ Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a cou
 	f.StringVar(&c.memory, "memory", "sc", "`MODEL` of memory between CPUs: sc (all see a store at once), x86 (later, in order), arm64 (later, those of different bytes in any order)")
 	f.StringVar(&c.preempt, "preempt", "auto", "whether the kernel switches to another task in the middle of a program: yes, no, or auto: from Linux 6.13 (CONFIG_PREEMPT_LAZY)")
 	f.IntVar(&c.random, "random", 0, "follow `N` random orders after those within --preemptions, for each race")
+	c.reports.add(f, "html")
 	return cmd
 }
 
@@ -89,6 +92,9 @@ func (c *raceCommand) race(path string) error {
 		return usagef("--orders %d: want a number of orders", c.orders)
 	case c.random < 0:
 		return usagef("--random %d: want a number of orders", c.random)
+	}
+	if err := c.reports.check(); err != nil {
+		return err
 	}
 	cfg, err := c.sim.config(false)
 	if err != nil {
@@ -134,6 +140,11 @@ func (c *raceCommand) race(path string) error {
 	opt := c.search(memory)
 	doc := races.NewDocument(obj, report.NewTarget(target, source.Path), opt)
 	var not *race.NotRunnableError
+	began := time.Now()
+	if len(wholes(obj)) > 0 { // they get the other half
+		opt.Time /= 2
+		opt.Orders = max(opt.Orders/2, min(opt.Orders, 1))
+	}
 	switch err := races.Search(ctx, m, cfg, doc, opt); {
 	case err == nil:
 	case errors.As(err, &not) || ctx.Err() == nil:
@@ -141,6 +152,10 @@ func (c *raceCommand) race(path string) error {
 	default:
 		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
+	if err := c.simulate(ctx, linked, cfg, doc, memory, began); err != nil {
+		return err
+	}
+	doc.Seconds = time.Since(began).Seconds()
 	if err := c.keepFindings(context.WithoutCancel(ctx), path, m, doc); err != nil {
 		return err
 	}
@@ -153,16 +168,17 @@ func (c *raceCommand) race(path string) error {
 		doc.Exit = exitInterrupted
 	}
 	c.code = doc.Exit
+	wrong := c.reports.write("html", func(w io.Writer) error { return report.WriteRaceHTML(w, doc) })
 	if c.json {
-		return report.WriteJSON(c.stdout, doc)
+		return errors.Join(report.WriteJSON(c.stdout, doc), wrong)
 	}
-	return report.WriteRace(c.stdout, doc, table)
+	return errors.Join(report.WriteRace(c.stdout, doc, table), wrong)
 }
 
 // search returns what is searched, and for how long.
 func (c *raceCommand) search(memory race.Memory) races.Options {
 	opt := races.Options{Programs: c.progs, Preemptions: c.preemptions, Seed: c.sim.seed, Memory: memory, Orders: c.orders, Random: c.random, Endless: c.timed}
-	if c.orders == 0 || c.timed { // the time ends the search
+	if c.clocked() { // the time ends the search
 		opt.Time = c.time
 	}
 	if c.preempt != "auto" {
@@ -171,3 +187,6 @@ func (c *raceCommand) search(memory race.Memory) races.Options {
 	}
 	return opt
 }
+
+// clocked reports whether the time ends the search.
+func (c *raceCommand) clocked() bool { return c.orders == 0 || c.timed }

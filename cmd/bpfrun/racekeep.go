@@ -26,7 +26,7 @@ func (c *raceCommand) keepFindings(ctx context.Context, object string, m *machin
 	made, numbers := false, map[string]int{}
 	for i := range doc.Findings {
 		f := &doc.Findings[i]
-		if len(f.Order) == 0 || f.Benign {
+		if len(f.Order) == 0 || f.Benign || f.Simulation != "" {
 			continue
 		}
 		if !made {

@@ -225,6 +225,12 @@ func (r *Runner) checkHID(run *Run) error {
 // runHID executes a run on a device. The result is that of the run's program, with the records of
 // all programs.
 func (r *Runner) runHID(ctx context.Context, run *Run) (*machine.Result, *device.HID, error) {
+	return r.RunDevice(ctx, run, nil, nil)
+}
+
+// RunDevice executes a run on its HID device, which sends further reports after the run's events.
+// trace follows the programs that get these; nil runs them at full speed.
+func (r *Runner) RunDevice(ctx context.Context, run *Run, reports [][]byte, trace machine.Tracer) (*machine.Result, *device.HID, error) {
 	if _, ok := r.m.Entry(run.Prog); !ok {
 		res, err := r.m.Run(ctx, run.Prog, machine.Input{})
 		return res, nil, err
@@ -241,6 +247,14 @@ func (r *Runner) runHID(ctx context.Context, run *Run) (*machine.Result, *device
 	h, err := device.New(ctx, r.m, info, false, answers)
 	if err == nil {
 		err = h.Do(ctx, events...)
+	}
+	if err == nil {
+		h.Trace = trace
+	}
+	for _, data := range reports {
+		if err == nil {
+			err = h.Do(ctx, device.Event{Kind: device.Input, Data: data})
+		}
 	}
 	if err != nil && !device.IsFault(err) {
 		return nil, nil, run.failed(err)

@@ -335,7 +335,7 @@ func (r *Runner) raceActors(run *Run) ([]race.Actor, error) {
 				actor.Callback = c
 			}
 			actor.Program, actor.Input = a.Run.Prog, r.input[a.Run].in
-			if actor.Input.Current == nil && a.Over == nil && actor.Input.CPU != 0 {
+			if other := a.Over == nil && actor.Input.CPU != 0 || a.Over != nil && a.Enters == race.ByTask; other && actor.Input.Current == nil {
 				actor.Input.Current = race.SecondTask(r.m)
 			}
 		}

@@ -124,6 +124,7 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 		return nil
 	}
 	args := append([]kernel.Arg(nil), c.Args...)
+	listed := elementsOf(c, lp.AttachTo)
 	if c.Iterates() {
 		args = nil // they are those of each element
 	}
@@ -145,7 +146,7 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 	}
 	s.ran++
 	s.reads(name, res, args, found.Changed)
-	s.run(lp, found, args, fields)
+	s.run(lp, found, args, fields, listed)
 	return nil
 }
 
@@ -343,13 +344,14 @@ func (s *skeleton) userText(addr uint64) (string, bool) {
 }
 
 // run writes the run of one program.
-func (s *skeleton) run(lp *loader.LinkedProgram, found *search.Found, args []kernel.Arg, fields []string) {
+func (s *skeleton) run(lp *loader.LinkedProgram, found *search.Found, args []kernel.Arg, fields []string, listed [][]kernel.Arg) {
 	res := found.Result
 	b := &s.runs
 	fmt.Fprintf(b, "- prog: %s # %s\n", yamlPlain(lp.Name), lp.Hook)
 	if cur := s.m.Kernel().Current(); s.g.byObject[cur] != nil {
 		fmt.Fprintf(b, "  current: $%s\n", s.g.byObject[cur].name)
 	}
+	s.elements(lp.Name, listed)
 	given, rest := fields, []string(nil)
 	for _, a := range args {
 		if len(fields) > 0 {

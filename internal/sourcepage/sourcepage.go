@@ -21,13 +21,17 @@ import (
 var (
 	//go:embed page.css
 	pageCSS string
+	// LinesCSS is the style of what [WriteLines] writes, for pages of another frame.
+	//
+	//go:embed lines.css
+	LinesCSS string
 	//go:embed page.js
 	pageJS string
 )
 
 // frame is the page around sources.
 func frame(title string) markup.Frame {
-	return markup.Frame{Title: title, CSS: pageCSS, Script: pageJS}
+	return markup.Frame{Title: title, CSS: LinesCSS + pageCSS, Script: pageJS}
 }
 
 // Begin writes the beginning of a page, up to its body.

@@ -73,7 +73,7 @@ func (p *Profile) WritePage(w io.Writer, sources func(path string) ([]string, bo
 		v.writeFiles(&page)
 		page.Write("</section>\n")
 	}
-	writeKey(&page)
+	writeKey(&page, runCounts)
 	for _, d := range files {
 		page.Printf("<h2 id=\"%s\">%s</h2>\n", ids[d.File], d.File)
 		for i := range d.Views {
@@ -87,6 +87,22 @@ func (p *Profile) WritePage(w io.Writer, sources func(path string) ([]string, bo
 	sourcepage.End(&page)
 	_, err := io.WriteString(w, page.String())
 	return err
+}
+
+// WriteLines writes the lines of all source files, all kernels together, into a page that has the
+// style [sourcepage.LinesCSS]. counts says what is counted.
+func (p *Profile) WriteLines(w *markup.Page, counts string, sources func(path string) ([]string, bool)) {
+	all := p.scopes()[0]
+	_, files := p.documents([]scope{all}, sources, func(string) string { return "" })
+	writeKey(w, counts)
+	for i, d := range files {
+		v := &d.Views[0]
+		w.Printf("<h3>%s</h3>\n<p>lines %s, branches %s</p>\n", d.File, bar(v.Totals.Lines), bar(v.Totals.Branches))
+		sourcepage.WriteLines(w, fmt.Sprintf("f%d", i+1), v.Lines)
+	}
+	if len(all.source.Unmapped) > 0 {
+		w.Printf("<p class=\"mute\">Without line information: %s</p>\n", strings.Join(all.source.Unmapped, ", "))
+	}
 }
 
 func indexOf(views []view, id string) int {

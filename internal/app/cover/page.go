@@ -23,7 +23,7 @@ func (d *document) write(name string) error {
 	d.writeHead(&w)
 	w.Write("<main>\n")
 	if d.File != "" {
-		writeKey(&w)
+		writeKey(&w, runCounts)
 	}
 	for i := range d.Views {
 		v := &d.Views[i]
@@ -40,9 +40,12 @@ func (d *document) write(name string) error {
 	return os.WriteFile(name, []byte(w.String()), 0o644)
 }
 
-// writeKey writes what the colours mean.
-func writeKey(w *markup.Page) {
-	w.Write(`<p class="key"><span><i style="background:var(--hit);border-color:var(--hitc)"></i>executed</span><span><i style="background:var(--part);border-color:var(--partc)"></i>a branch went one way only</span><span><i style="background:var(--miss);border-color:var(--missc)"></i>not executed</span><span><i style="background:var(--dead);border-color:var(--deadc)"></i>dead on the kernel</span><span>counts are runs; click one for its branches</span></p>` + "\n")
+// runCounts is what the counts of most pages are.
+const runCounts = "counts are runs; click one for its branches"
+
+// writeKey writes what the colours and the counts mean.
+func writeKey(w *markup.Page, counts string) {
+	w.Printf(`<p class="key"><span><i style="background:var(--hit);border-color:var(--hitc)"></i>executed</span><span><i style="background:var(--part);border-color:var(--partc)"></i>a branch went one way only</span><span><i style="background:var(--miss);border-color:var(--missc)"></i>not executed</span><span><i style="background:var(--dead);border-color:var(--deadc)"></i>dead on the kernel</span><span>%s</span></p>`+"\n", counts)
 }
 
 // hidden returns an attribute that hides all views but the first.

@@ -34,6 +34,9 @@ type Finding struct {
 	text []byte // of the scenario, without the comment
 }
 
+// Input is the scenario that shows it, without the comment of its file.
+func (x *Finding) Input() string { return string(bytes.TrimPrefix(x.text, []byte("# \n"))) }
+
 // keyOf identifies a finding: the same kind at the same place, whatever the numbers in its text.
 func keyOf(p *problem) string {
 	text := p.Text
@@ -271,7 +274,7 @@ func (x *Finding) File() []byte {
 	if x.Line != "" {
 		text += "\n" + strings.TrimSpace(x.Line)
 	}
-	return append([]byte("# "+strings.ReplaceAll(text, "\n", "\n#   ")+"\n"), bytes.TrimPrefix(x.text, []byte("# \n"))...)
+	return append([]byte("# "+strings.ReplaceAll(text, "\n", "\n#   ")+"\n"), x.Input()...)
 }
 
 // writeFindings writes the scenarios of all findings.

@@ -114,6 +114,7 @@ type Fuzzer struct {
 	opening  time.Duration // that it took to open them
 	later    []*Input      // inputs that wait until there may be another one
 	waiting  []seed        // those for which there was no time before the search
+	suite    []SuiteFile   // that were written
 }
 
 // Skipped is a run that is not searched.
@@ -193,7 +194,7 @@ func (f *Fuzzer) choose() error {
 			f.skip = append(f.skip, Skipped{run.Name, because(st, err)})
 			continue
 		}
-		if _, err := s.fast.Start(run); err != nil {
+		if _, err := s.fast.Start(run); err != nil && run.HID == nil {
 			f.skip = append(f.skip, Skipped{run.Name, err.Error()})
 			continue
 		}
@@ -247,7 +248,7 @@ type ErrNothing struct{ Skipped []Skipped }
 
 func (e *ErrNothing) Error() string {
 	if len(e.Skipped) == 0 {
-		return "no program can be searched: schedulers, queueing disciplines, HID devices and what the kernel lacks have no runs of their own"
+		return "no program can be searched: schedulers, queueing disciplines and what the kernel lacks have no runs of their own"
 	}
 	return fmt.Sprintf("no program can be searched (%s: %s)", e.Skipped[0].Run, e.Skipped[0].Why)
 }
@@ -442,15 +443,19 @@ func (f *Fuzzer) startInputs() []*Input {
 	return out
 }
 
-// typeSeeds are further inputs for what the types of programs take: packets of many protocols.
+// typeSeeds are further inputs for what the types of programs take: packets of many protocols,
+// reports of each id.
 func (f *Fuzzer) typeSeeds() []*Input {
 	var out []*Input
-	if !f.opt.Vary[Packet] {
-		return nil
-	}
 	for _, name := range f.order {
+		for _, r := range f.space.runs[name].reports {
+			if !f.opt.Vary[Ctx] {
+				break
+			}
+			out = append(out, &Input{Events: []Event{{Run: name, Ctx: slices.Clone(r)}}})
+		}
 		lp := f.first.program(f.first.runs[name])
-		if !progtype.Of(lp.Type).Takes.Has(progtype.TakesPacket) {
+		if !f.opt.Vary[Packet] || !progtype.Of(lp.Type).Takes.Has(progtype.TakesPacket) {
 			continue
 		}
 		for _, p := range seedPackets() {

@@ -21,11 +21,12 @@ import (
 // seeds reads the scenario with the seeds, or makes one of default runs.
 func (f *Fuzzer) seeds(ctx context.Context) error {
 	text, path := f.opt.Text, f.opt.Path
+	var linked *loader.Linked
 	if text == nil {
 		load := f.opt.Scenario.Load
 		load.Also = append(slices.Clone(load.Also), f.opt.Programs...)
-		linked, err := f.obj.Load(f.target, load)
-		if err != nil {
+		var err error
+		if linked, err = f.obj.Load(f.target, load); err != nil {
 			return err
 		}
 		var b bytes.Buffer
@@ -41,6 +42,12 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 		return err
 	}
 	f.root = root
+	if linked != nil {
+		if err := f.deviceRun(ctx, root, linked); err != nil {
+			return err
+		}
+		text = root.Print()
+	}
 	if f.file, err = scenario.Parse(path, text); err != nil {
 		return err
 	}
@@ -97,7 +104,8 @@ type space struct {
 type runSpace struct {
 	packet      []byte // that it begins with, nil without packets
 	least, most int
-	ctx         []byte     // plain bytes that are the context
+	ctx         []byte     // plain bytes that are the context, or a report
+	reports     [][]byte   // of a HID device, one of each id
 	fields      []string   // of a user ABI context
 	args        []argument // numbers among the arguments
 	slow        []string   // arguments that are set only when a context is made
@@ -265,6 +273,10 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 	lp := s.program(run)
 	takes := progtype.Of(lp.Type).Takes
 	sp.helpers = answerable(s.fast.Machine().Calls(run.Prog))
+	if run.HID != nil {
+		f.deviceSpace(s, run, sp)
+		return sp
+	}
 	start, err := s.fast.Start(run)
 	if err != nil {
 		return sp

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/invariant"
+	"github.com/bpfrun/bpfrun/internal/subsys/device"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -42,6 +43,8 @@ type side struct {
 	start *machine.Snapshot
 	cover *coverSink
 	watch watcher
+	// device is that of the last run on a HID device.
+	device *device.HID
 }
 
 // open makes the machines for a scenario.
@@ -392,6 +395,9 @@ func (s *side) after(e *Event) time.Duration {
 // event makes the run of an event. The result is nil if such an event does not exist on the kernel.
 func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace machine.Tracer) (*machine.Result, error) {
 	m, run := r.Machine(), s.runs[e.Run]
+	if run.HID != nil {
+		return s.report(ctx, r, run, e, trace)
+	}
 	start, err := r.Start(run)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the report says so

@@ -51,7 +51,7 @@ func (f *Fuzzer) writeSuite(ctx context.Context) error {
 			f.note("the suite is not complete: no time was left to write the rest")
 			return nil
 		}
-		text, err := f.suiteFile(ctx, dir, g.list)
+		text, names, err := f.suiteFile(ctx, dir, g.list)
 		if err != nil {
 			f.note("a part of the suite is left out: %v", err)
 			continue
@@ -65,6 +65,7 @@ func (f *Fuzzer) writeSuite(ctx context.Context) error {
 			return err
 		}
 		written[name] = true
+		f.suite = append(f.suite, SuiteFile{filepath.Join(dir, name), g.prog, names})
 	}
 	return f.removeStale(dir, written)
 }
@@ -118,8 +119,9 @@ func (f *Fuzzer) allInput(in *Input) bool {
 	return true
 }
 
-// suiteFile writes runs for inputs with one state. It returns nil if none of them can be written.
-func (f *Fuzzer) suiteFile(ctx context.Context, dir string, list []*entry) ([]byte, error) {
+// suiteFile writes runs for inputs with one state, and returns their names. It returns nil if none
+// of them can be written.
+func (f *Fuzzer) suiteFile(ctx context.Context, dir string, list []*entry) (text []byte, names []string, err error) {
 	d := f.newDraft(dir, list[0].in)
 	for _, e := range list {
 		for i := range e.in.Events {
@@ -136,12 +138,12 @@ func (f *Fuzzer) suiteFile(ctx context.Context, dir string, list []*entry) ([]by
 	opt := f.opt.Scenario
 	file, err := scenario.Parse(filepath.Join(dir, "suite.yaml"), d.text(comment, sequence))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	opt.Engine = machine.EngineInterpreter
 	r, err := scenario.Open(file, f.obj, f.target, opt)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer r.Close()
 	i := 0
@@ -155,18 +157,20 @@ func (f *Fuzzer) suiteFile(ctx context.Context, dir string, list []*entry) ([]by
 		}
 		n.Put("expect", e)
 		kept = append(kept, n)
+		names = append(names, n.Get("name").Text)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if d.runs = kept; len(kept) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	linked, err := f.obj.Load(f.target, opt.Load)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return scenario.Settle(ctx, d.text(comment, sequence), linked, opt)
+	text, err = scenario.Settle(ctx, d.text(comment, sequence), linked, opt)
+	return text, names, err
 }
 
 // inWords describes what an input reached first: the line of its first branch, and how many more.
@@ -227,6 +231,14 @@ type Report struct {
 	Unconfirmed int
 	// Corpus is the number of inputs that reached something new.
 	Corpus int
+	// Suite are the files of the suite.
+	Suite []SuiteFile
+}
+
+// SuiteFile is a file of the suite with its runs, which end with one of the program.
+type SuiteFile struct {
+	Path, Program string
+	Runs          []string
 }
 
 // ProgramReport is how far a search got in a program.
@@ -242,7 +254,7 @@ type ProgramReport struct {
 type Unreached struct{ Source, Needs string }
 
 func (f *Fuzzer) report(took float64) *Report {
-	r := &Report{Runs: f.runs.Load(), Seconds: took, Findings: f.found, Skipped: f.skip, Unconfirmed: f.lost, Corpus: len(f.corpus)}
+	r := &Report{Runs: f.runs.Load(), Seconds: took, Findings: f.found, Skipped: f.skip, Unconfirmed: f.lost, Corpus: len(f.corpus), Suite: f.suite}
 	l := f.first.fast.Machine().Linked()
 	for _, name := range f.programs() {
 		p := ProgramReport{Name: name, Runs: f.progRuns[name], Total: 2 * len(f.jumps[name])}

@@ -427,6 +427,9 @@ func (s *side) found(w search.Wish) (spot, bool) {
 
 // inContext finds an operand in the packet or in the context of the last run.
 func (s *side) inContext(in *Input, w search.Wish) (spot, bool) {
+	if at, ok := s.inReport(in, w); ok {
+		return at, true
+	}
 	c, m := s.watch.ctx, s.whole.Machine()
 	if c == nil {
 		return spot{}, false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/subsys/device"
 )
 
 // draft is a scenario that is being written.
@@ -104,7 +105,15 @@ func (d *draft) event(e *Event) *scenario.Node {
 	case from.Packet != nil && from.PacketNode != nil: // files are named from another directory
 		n.Put("packet", packetNode(from.Packet))
 	}
-	if e.Ctx != nil {
+	switch {
+	case e.Ctx != nil && from.HID != nil:
+		h := n.Child("hid")
+		if h.Get("events") == nil {
+			h.Put("events", &scenario.Node{Kind: scenario.Sequence})
+		}
+		events := h.Get("events")
+		events.Items = append(events.Items, eventNode(&device.Event{Kind: device.Input, Data: e.Ctx}))
+	case e.Ctx != nil:
 		n.Put("ctx", scenario.Quote(fmt.Sprintf("%x", []byte(e.Ctx))))
 	}
 	if e.CPU > 0 {

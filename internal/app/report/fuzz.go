@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -32,6 +33,8 @@ type FuzzDocument struct {
 	// findings and the suite.
 	Corpus int    `json:"corpus"`
 	Keep   string `json:"keep,omitempty"`
+	// Suite are the files of the suite.
+	Suite []FuzzSuite `json:"suite"`
 	// Path is the path of the object's file.
 	Path string `json:"-"`
 	// Interrupted means that the search ended before its budget was spent.
@@ -75,6 +78,17 @@ type FuzzFinding struct {
 	Scenario     string  `json:"scenario"`
 	AfterRuns    uint64  `json:"after_runs"`
 	AfterSeconds float64 `json:"after_seconds"`
+
+	// Line is the text of the source line, Input the scenario, for pages.
+	Line  string `json:"-"`
+	Input string `json:"-"`
+}
+
+// FuzzSuite is a file of the suite with its runs, which end with one of the program.
+type FuzzSuite struct {
+	File    string   `json:"file"`
+	Program string   `json:"program"`
+	Runs    []string `json:"runs"`
 }
 
 // FuzzSkipped is a run that is not searched, and why.
@@ -150,7 +164,10 @@ func grouped(n uint64) string {
 func NewFuzzDocument(obj *loader.Object, target *Target, r *fuzz.Report) *FuzzDocument {
 	doc := &FuzzDocument{
 		Schema: Schema, Kind: "fuzz", Object: obj.Name, Target: target, Runs: r.Runs, Seconds: r.Seconds, Unconfirmed: r.Unconfirmed, Corpus: r.Corpus,
-		Programs: []FuzzProgram{}, Findings: []FuzzFinding{}, Skipped: []FuzzSkipped{},
+		Programs: []FuzzProgram{}, Findings: []FuzzFinding{}, Skipped: []FuzzSkipped{}, Suite: []FuzzSuite{},
+	}
+	for _, s := range r.Suite {
+		doc.Suite = append(doc.Suite, FuzzSuite{File: filepath.ToSlash(s.Path), Program: s.Program, Runs: s.Runs})
 	}
 	for _, p := range r.Programs {
 		out := FuzzProgram{Name: p.Name, Runs: p.Runs, Branches: FuzzBranches{Total: p.Total, Reachable: p.Reachable, Default: p.Default, Reached: p.Reached}, Unreached: []FuzzUnreached{}}
@@ -161,7 +178,7 @@ func NewFuzzDocument(obj *loader.Object, target *Target, r *fuzz.Report) *FuzzDo
 	}
 	for _, f := range r.Findings {
 		out := FuzzFinding{
-			Kind: string(f.Kind), Program: f.Program, Insn: f.Insn, Source: f.Source, Message: f.Text, Scenario: f.Scenario, AfterRuns: f.AfterRuns, AfterSeconds: f.AfterSeconds,
+			Kind: string(f.Kind), Program: f.Program, Insn: f.Insn, Source: f.Source, Message: f.Text, Line: f.Line, Input: f.Input(), Scenario: f.Scenario, AfterRuns: f.AfterRuns, AfterSeconds: f.AfterSeconds,
 		}
 		if f.Invariant != "" {
 			out.Invariant = &f.Invariant
@@ -174,8 +191,8 @@ func NewFuzzDocument(obj *loader.Object, target *Target, r *fuzz.Report) *FuzzDo
 	return doc
 }
 
-// Suite returns the search as a suite of tests, one for each program, which fail with its findings.
-func (d *FuzzDocument) Suite() *Suite {
+// Tests returns the search as a suite of tests, one for each program, which fail with its findings.
+func (d *FuzzDocument) Tests() *Suite {
 	s := &Suite{File: d.Path, Target: d.Target.Name, Took: time.Duration(d.Seconds * float64(time.Second)), Exit: d.Exit}
 	for _, p := range d.Programs {
 		t := TestCase{Name: p.Name, Prog: p.Name}

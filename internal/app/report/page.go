@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/bpfrun/bpfrun/internal/markup"
+	"github.com/bpfrun/bpfrun/internal/sourcepage"
 )
 
 // The style of pages of reports, beyond what all pages share.
@@ -21,7 +22,7 @@ type reportPage struct{ markup.Page }
 // returns into the body.
 func writePage(w io.Writer, title, about string, chips []chip, contents func(p *reportPage)) error {
 	var p reportPage
-	frame := markup.Frame{Title: title + " · bpfrun", CSS: reportCSS}
+	frame := markup.Frame{Title: title + " · bpfrun", CSS: sourcepage.LinesCSS + reportCSS}
 	p.Begin(frame)
 	p.Printf("<header>\n<h1>%s</h1>\n<p class=\"mute\">%s</p>\n", title, about)
 	p.chips(chips)

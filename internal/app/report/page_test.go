@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/app/cover"
 	"github.com/bpfrun/bpfrun/internal/packet"
 )
 
@@ -62,6 +63,18 @@ func evilRuns(t *testing.T) *RunDocument {
 	}
 }
 
+// evilCoverage is a profile with a source line.
+func evilCoverage() *cover.Profile {
+	p := cover.New()
+	p.Objects = []*cover.Object{{
+		Name: evil, Files: []*cover.File{{Path: evil + ".c", Texts: map[int]string{3: evil}}},
+		Kernels: []*cover.Kernel{{Name: evil, Runs: 1, Functions: []*cover.Function{
+			{Name: evil, Section: evil, Program: true, Hits: []int{1, 0}, Lines: [][3]int{{0, 0, 3}}, Branches: []cover.Branch{{Slot: 0, Taken: 1}}}, {Name: evil, Section: "x", Hits: []int{1}},
+		}}},
+	}}
+	return p
+}
+
 // pages are all pages with hostile contents.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
@@ -88,6 +101,22 @@ func pages(t *testing.T) map[string]string {
 		Target: run.Target, Maps: []DiffMap{{evil, evil, evil, []string{evil}}}, Left: []DiffLeft{{evil, evil, evil}},
 		Programs: []DiffProgram{{Name: evil, Old: &older, New: facts, Differences: []DiffDifference{{evil, evil}}, Exceeds: []DiffExcess{{LimitInsns, 1, 9, 10}}}, {Name: evil, Old: facts}, {Name: evil, New: facts}},
 	}}}))
+	page("fuzz", WriteFuzzHTML(&b, &FuzzDocument{
+		Object: evil, Target: run.Target, Error: evilError(), Path: evil, Keep: evil, Unconfirmed: 1, Skipped: []FuzzSkipped{{evil, evil}}, Suite: []FuzzSuite{{evil, evil, []string{evil}}},
+		Programs: []FuzzProgram{{Name: evil, Unreached: []FuzzUnreached{{evil, evil}}}},
+		Findings: []FuzzFinding{{Kind: evil, Program: evil, Source: evil, Message: evil, Scenario: evil, Line: evil, Input: evil}},
+	}, evilCoverage(), func(string) ([]string, bool) { return nil, false }))
+	actors := []RaceActor{{Name: evil, Program: evil}, {Name: evil + "#2", Over: evil}}
+	page("race", WriteRaceHTML(&b, &RaceDocument{
+		Object: evil, Target: run.Target, Error: evilError(), Races: []Race{{Name: evil, Actors: actors, Why: evil, Findings: 2}}, Left: []RaceLeft{{evil, evil}},
+		Findings: []RaceFinding{
+			{
+				Kind: evil, Race: evil, Message: evil, Actors: actors, Differs: []RaceDiffer{{evil, evil, []string{evil, evil}}}, Advice: []string{evil, evil}, Before: []string{evil}, Inputs: []string{evil}, Assumes: []string{evil}, Scenario: evil,
+				Sides: []RaceSide{{Actor: evil, Source: evil, Line: evil, What: evil}, {Actor: evil + "#2", What: evil, number: 1}}, Order: []RaceTurn{{evil, 5}, {evil + "#2", 9}, {"nobody", 1}},
+			},
+			{Kind: evil, Benign: true, Message: evil, Sides: []RaceSide{{Source: evil}}},
+		},
+	}))
 	page("bench", WriteBenchHTML(&b, &BenchDocument{Object: evil, Program: evil, Engine: evil, Ret: evil, Batches: []float64{1, 2, 2.5}, Target: run.Target, Compared: &BenchComparison{With: evil, Verdict: "slower"}}))
 	return out
 }

@@ -47,6 +47,8 @@ type Race struct {
 	Complete bool        `json:"complete"`
 	Why      string      `json:"why,omitempty"`
 	Findings int         `json:"findings"`
+	// Simulation is what calls the actors, for operations of a scheduler or a queueing discipline.
+	Simulation string `json:"simulation,omitempty"`
 }
 
 // RaceActor is one of the actors.
@@ -91,6 +93,8 @@ type RaceFinding struct {
 	Inputs []string `json:"inputs,omitempty"`
 	// Assumes is what is not known of the kernel, and was taken to be so.
 	Assumes []string `json:"assumes,omitempty"`
+	// Simulation is that of the race: such findings have no scenario.
+	Simulation string `json:"simulation,omitempty"`
 	// Preemptions is how often an actor that could go on was interrupted.
 	Preemptions int    `json:"preemptions"`
 	Scenario    string `json:"scenario,omitempty"`
@@ -140,14 +144,14 @@ func raceActors(actors []race.Actor) []RaceActor {
 // Add adds what was found in a race.
 func (d *RaceDocument) Add(m race.Meeting, r *race.Report) {
 	actors := raceActors(m.Actors)
-	d.Races = append(d.Races, Race{Name: m.Name, Actors: actors, Orders: r.Orders, Complete: r.Complete, Why: m.Why, Findings: len(r.Findings)})
+	d.Races = append(d.Races, Race{Name: m.Name, Actors: actors, Orders: r.Orders, Complete: r.Complete, Why: m.Why, Findings: len(r.Findings), Simulation: m.Simulation})
 	d.Orders += r.Orders
 	d.Complete = d.Complete && r.Complete
 	names := race.Names(m.Actors)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out := RaceFinding{
-			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Assumes: f.Assumes, Insn: -1,
+			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Simulation: m.Simulation, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Assumes: f.Assumes, Insn: -1,
 			Sides: []RaceSide{}, Order: []RaceTurn{}, Differs: []RaceDiffer{},
 		}
 		if out.Advice == nil {
@@ -200,6 +204,12 @@ func WriteRace(w io.Writer, d *RaceDocument, o TableOptions) error {
 	if d.Unsearched > 0 && !o.Quiet {
 		visible.Fprintf(w, "The time to look for inputs was over before %s: on a faster machine, or with a longer --time, more may be found\n", plural(d.Unsearched, "program"))
 	}
+	_, err := visible.Fprintf(w, "%s, %s (%s): %s\n", plural(len(d.Races), "race"), plural(d.Orders, "order"), d.bound(), plural(failing, "finding"))
+	return err
+}
+
+// bound says which orders were followed.
+func (d *RaceDocument) bound() string {
 	how := fmt.Sprintf("all with at most %d preemptions", d.Preemptions)
 	if !d.Complete {
 		how = "not all of those with at most " + fmt.Sprint(d.Preemptions) + " preemptions"
@@ -214,8 +224,26 @@ func WriteRace(w io.Writer, d *RaceDocument, o TableOptions) error {
 		}
 		how += fmt.Sprintf("; %s before %s", why, plural(d.Skipped, "more race"))
 	}
-	_, err := visible.Fprintf(w, "%s, %s (%s): %s\n", plural(len(d.Races), "race"), plural(d.Orders, "order"), how, plural(failing, "finding"))
-	return err
+	return how
+}
+
+// title says who an actor is, and where it runs.
+func (a *RaceActor) title() string {
+	switch {
+	case a.Over != "":
+		return fmt.Sprintf("CPU %d: %s, interrupts %s", a.CPU, a.Name, a.Over)
+	case a.Callback != "":
+		return fmt.Sprintf("CPU %d: %s, callback of %s", a.CPU, a.Name, a.Callback)
+	}
+	return fmt.Sprintf("CPU %d: %s", a.CPU, a.Name)
+}
+
+// at is the place of an instruction.
+func (s *RaceSide) at() string {
+	if s.Source == "" {
+		return fmt.Sprintf("insn %d", s.Insn)
+	}
+	return s.Source
 }
 
 // someOf lists the first few of many.
@@ -250,6 +278,9 @@ const column = 46
 func (f *RaceFinding) write(w io.Writer, st style) {
 	visible.Fprintf(w, "%s: %s\n", st.red(f.Kind), f.Message)
 	visible.Fprintf(w, "\n")
+	if f.Simulation != "" {
+		visible.Fprintf(w, "  In %s:\n", f.Simulation)
+	}
 	if f.AfterRuns {
 		visible.Fprintf(w, "  After each program has run once:\n")
 	}
@@ -264,13 +295,7 @@ func (f *RaceFinding) write(w io.Writer, st style) {
 	}
 	var head strings.Builder
 	for i, a := range f.Actors {
-		title := fmt.Sprintf("CPU %d: %s", a.CPU, a.Name)
-		if a.Callback != "" {
-			title = fmt.Sprintf("CPU %d: %s, callback of %s", a.CPU, a.Name, a.Callback)
-		}
-		if a.Over != "" {
-			title = fmt.Sprintf("CPU %d: %s, interrupts %s", a.CPU, a.Name, a.Over)
-		}
+		title := a.title()
 		if i < len(f.Actors)-1 {
 			title = fmt.Sprintf("%-*s", column, title)
 		}
@@ -280,10 +305,7 @@ func (f *RaceFinding) write(w io.Writer, st style) {
 	last, lastActor := "", -1
 	for _, s := range f.Sides {
 		pad := strings.Repeat(" ", column*s.number)
-		at := s.Source
-		if at == "" {
-			at = fmt.Sprintf("insn %d", s.Insn)
-		}
+		at := s.at()
 		if at != last || s.number != lastActor {
 			visible.Fprintf(w, "  %s%s  %s\n", pad, at, s.Line)
 		}

@@ -53,6 +53,11 @@ func (p *reportPage) keys(c colours, names []string) {
 
 // timeline draws lanes over the time until end, in nanoseconds.
 func (p *reportPage) timeline(about string, lanes []lane, end uint64, c colours) {
+	p.lanes(about, lanes, end, c, shortTime)
+}
+
+// lanes draws lanes over what ticks writes, until end.
+func (p *reportPage) lanes(about string, lanes []lane, end uint64, c colours, ticks func(uint64) string) {
 	if end == 0 {
 		return
 	}
@@ -75,7 +80,7 @@ func (p *reportPage) timeline(about string, lanes []lane, end uint64, c colours)
 	}
 	p.Write("<div class=\"ticks\">")
 	for i := range uint64(5) {
-		p.Printf("<span>%s</span>", shortTime(end/4*i))
+		p.Printf("<span>%s</span>", ticks(end*i/4))
 	}
 	p.Write("</div>\n")
 	if sliced {

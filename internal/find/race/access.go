@@ -194,6 +194,7 @@ func (s *system) kfunc(f *vm.Func, args *[5]uint64, a *access) {
 	case strings.HasPrefix(f.Name, "bpf_res_spin_unlock"):
 		a.kind = unlock
 	}
+	s.worldTouch(f.Name, a)
 	for _, addr := range args {
 		if s.shared(addr) {
 			a.touches = append(a.touches, order.Touch{Addr: addr &^ 7, Size: 8, Write: true, Atomic: true})

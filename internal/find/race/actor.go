@@ -22,6 +22,8 @@ type Actor struct {
 	Over int
 	// Enters is how it does that.
 	Enters Entry
+	// Within is the operation of a simulation that it is; nil for a program by itself.
+	Within *Within
 	// further is what gets the program further, besides Input; nil for nothing.
 	further *furtherInput
 	// twins are the objects of its own that [Apart] gave it; nil for none.

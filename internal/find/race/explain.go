@@ -179,6 +179,9 @@ func (h *hunt) place(e *event) string {
 		return "its result"
 	}
 	t := e.touches[0]
+	if t.Addr == worldCell {
+		return "the kernel's queues"
+	}
 	if structural(t.Addr) {
 		if e.table != nil {
 			return "an element of " + e.table.Spec().Name

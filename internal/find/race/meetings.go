@@ -17,6 +17,8 @@ type Meeting struct {
 	Actors []Actor
 	// Why says why the kernel permits it; empty for two CPUs.
 	Why string
+	// Simulation is what calls the actors, for operations of a scheduler or a queueing discipline.
+	Simulation string
 	// Assumes is what the meeting depends on and is not known of the kernel.
 	Assumes []string
 }

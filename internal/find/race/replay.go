@@ -44,7 +44,7 @@ func Replay(ctx context.Context, m *machine.Machine, actors []Actor, turns []Tur
 			return nil, err
 		}
 		target[t.Actor] += t.Insns
-		for s.insns(t.Actor) < target[t.Actor] {
+		for s.insns(t.Actor) < target[t.Actor] || s.interrupting(t.Actor) && s.waits(t.Actor) { // it begins, and executes nothing
 			if state, _ := s.Next(t.Actor); state != order.Ready {
 				return nil, &TurnError{n, Names(actors)[t.Actor], [...]string{order.Blocked: "waits for another one", order.Done: "has ended"}[state]}
 			}

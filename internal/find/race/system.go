@@ -14,6 +14,7 @@ import (
 
 // system makes the actors' steps. It implements [order.System].
 type system struct {
+	worlds
 	m      *machine.Machine
 	x      *machine.Interleaving
 	memory *mem.Memory
@@ -77,7 +78,7 @@ const spinning = 64
 
 // newSystem begins the actors and runs each up to its first shared access.
 func newSystem(m *machine.Machine, actors []Actor, model Memory) (*system, error) {
-	s := &system{model: model, m: m, memory: m.Memory(), thread: m.Thread(), actors: actors, codes: map[*vm.Image]*code{}}
+	s := &system{worlds: newWorlds(actors), model: model, m: m, memory: m.Memory(), thread: m.Thread(), actors: actors, codes: map[*vm.Image]*code{}}
 	var runs []machine.Interleaved
 	if model != Sequential {
 		if s.Actors() > order.MaxActors {
@@ -138,6 +139,7 @@ func (s *system) Actors() int { return len(s.actors) * (1 + s.model.buffers()) }
 // Begin implements [order.System].
 func (s *system) Begin() {
 	s.x.Rewind()
+	s.rewind()
 	s.sent = false
 	for i := range s.stores {
 		s.stores[i] = s.stores[i][:0]
@@ -219,6 +221,7 @@ func (s *system) masked(i int, by Entry) bool {
 func (s *system) turn(i int) {
 	if s.run[i] >= 0 {
 		s.x.Turn(s.run[i])
+		s.enter(i)
 	}
 }
 

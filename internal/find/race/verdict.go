@@ -90,7 +90,7 @@ func (w *watch) overwritten() (verdict, bool) {
 // wrote: together they fit into no sequential order.
 func (w *watch) decided(act int) (verdict, bool) {
 	e := &w.events[act]
-	if e.failed || e.locks() || !e.writes() && !e.effect {
+	if e.failed || e.locks() || e.ofWorld() || !e.writes() && !e.effect {
 		return verdict{}, false
 	}
 	parts := append(append([]int(nil), e.by...), act)
@@ -117,7 +117,7 @@ func (w *watch) decided(act int) (verdict, bool) {
 			for i := len(parts) - 1; i >= 0; i-- {
 				d2 := parts[i]
 				w2 := w.before(d2, other)
-				if w2 < 0 || d2 == d1 || d2 == act && w1 > act {
+				if w2 < 0 || d2 == d1 || d2 == act && w1 > act || w.events[d2].ofWorld() {
 					continue
 				}
 				v := verdict{torn: d2 != act, read: d1, act: act, events: ordered(d1, w1, w2, d2, act)}

@@ -63,6 +63,10 @@ func (e *event) looks() bool { return e.kind == plainRead || e.kind == lookup ||
 // locks reports whether an event takes or releases a lock.
 func (e *event) locks() bool { return e.kind == lock || e.kind == unlock }
 
+// ofWorld reports whether an event is a call of the simulation that the actors are operations of.
+// It is an operation by itself.
+func (e *event) ofWorld() bool { return len(e.touches) > 0 && e.touches[0].Addr == worldCell }
+
 // conflicts reports whether the order of two events matters.
 func (e *event) conflicts(o *event) bool {
 	for _, t := range e.touches {

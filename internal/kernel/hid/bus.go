@@ -175,6 +175,14 @@ func (c *Context) At(off uint32, size uint64) uint64 {
 	return c.data.Base + uint64(off)
 }
 
+// Buffer returns where programs see the reports that the device sends, 0 if no program does.
+func (d *Device) Buffer() (addr uint64, size int) {
+	if d.data == nil {
+		return 0, 0
+	}
+	return d.data.Base, int(d.size)
+}
+
 // FromBPF reports whether a program caused the call.
 func (c *Context) FromBPF() bool { return c.bpf }
 

@@ -51,6 +51,7 @@ type MapElement struct{ Key, Value uint64 }
 // step is one call of a program that one event calls several times.
 type step struct {
 	data []byte // of the context
+	args []Arg  // of an iterator's element
 	seq  uint64 // number of the element
 	ret  bool   // the call at the return of the function
 	last bool   // the call of an iterator without an element
@@ -74,6 +75,16 @@ func (c *Context) Step(n int) {
 
 // Iterates reports whether the steps are elements visited by an iterator.
 func (c *Context) Iterates() bool { return c.meta != nil }
+
+// Elements returns the arguments of each call of an iterator but the last one, which has no element.
+func (c *Context) Elements() (out [][]Arg) {
+	for i := range c.steps {
+		if s := &c.steps[i]; c.meta != nil && !s.last {
+			out = append(out, s.args)
+		}
+	}
+	return out
+}
 
 // Returning reports whether call n is the one at the function's return.
 func (c *Context) Returning(n int) bool { return n >= 0 && n < len(c.steps) && c.steps[n].ret }
@@ -118,7 +129,7 @@ func (h *Hooks) iterContext(c *Context) error {
 			}
 			endian.PutUint(h.Order(), data[8*i:8*i+int(n)], args[i].Value)
 		}
-		c.steps = append(c.steps, step{data: data, seq: uint64(seq), last: last})
+		c.steps = append(c.steps, step{data: data, args: args, seq: uint64(seq), last: last})
 	}
 	for i, e := range elements {
 		args := slices.Clone(last)

@@ -34,6 +34,8 @@ type HID struct {
 	Results []*machine.Result
 	// Answers are the results of the events that user space made.
 	Answers []Answer
+	// Trace follows the programs of further events; nil runs them at full speed.
+	Trace machine.Tracer
 
 	m *machine.Machine
 }
@@ -230,6 +232,7 @@ func (e *FaultError) Error() string {
 }
 
 func (h *HID) run(ctx context.Context, name string, in machine.Input) (*machine.Result, error) {
+	in.Trace = h.Trace
 	res, err := h.m.Run(ctx, name, in)
 	if err != nil {
 		return nil, err
@@ -302,7 +305,7 @@ func (h *HID) event(ctx context.Context, e Event) error {
 }
 
 // Result sums the runs up for one of the programs: its last result, with all its reads, and the
-// records, helpers and warnings of all programs, and the fault that ended it all.
+// records, helpers, findings and warnings of all programs, and the fault that ended it all.
 func (h *HID) Result(program string) *machine.Result {
 	out := &machine.Result{Program: program, Status: machine.StatusOK, Helpers: map[string]int{}}
 	for _, r := range h.Results {
@@ -311,7 +314,7 @@ func (h *HID) Result(program string) *machine.Result {
 			out = new(machine.Result)
 			*out = *r
 			out.Events, out.Trace, out.Effects, out.Changes, out.Warnings = was.Events, was.Trace, was.Effects, was.Changes, was.Warnings
-			out.Insns, out.Helpers = was.Insns, was.Helpers
+			out.Insns, out.Helpers, out.Findings = was.Insns, was.Helpers, was.Findings
 			out.Reads, out.Writes, out.StackReads = append(was.Reads, r.Reads...), append(was.Writes, r.Writes...), append(was.StackReads, r.StackReads...)
 		}
 		out.Ran = out.Ran || r.Ran
@@ -321,6 +324,7 @@ func (h *HID) Result(program string) *machine.Result {
 		}
 		out.Events, out.Trace, out.Effects = append(out.Events, r.Events...), append(out.Trace, r.Trace...), append(out.Effects, r.Effects...)
 		out.Changes, out.Warnings = append(out.Changes, r.Changes...), append(out.Warnings, r.Warnings...)
+		out.Findings = append(out.Findings, r.Findings...)
 		if r.Fault != nil {
 			out.Fault, out.Status = r.Fault, r.Status
 		}

@@ -32,6 +32,7 @@ type driver struct {
 	state  *helpers.Schedule
 	tasks  []*task // by number
 	args   map[string]*kernel.Object
+	calls  func(*Call) error // of Spec
 }
 
 // programError means that a program of the scheduler cannot run.
@@ -217,7 +218,11 @@ func (d *driver) Call(cpu int, op sched.Op, args []any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	res, err := d.m.Run(d.ctx, d.progs[op], machine.Input{CPU: cpu, Values: values, Current: d.current(cpu), IgnoreUnset: true})
+	in := machine.Input{CPU: cpu, Values: values, Current: d.current(cpu), IgnoreUnset: true}
+	if err := d.before(op, args, in); err != nil {
+		return 0, err
+	}
+	res, err := d.m.Run(d.ctx, d.progs[op], in)
 	if err != nil {
 		return 0, err
 	}

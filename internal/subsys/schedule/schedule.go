@@ -26,6 +26,10 @@ type Spec struct {
 	Tasks    []sched.TaskSpec
 	// Events limits the events of the simulation; 0 means the default.
 	Events int
+	// Calls, if not nil, is told of operations before they are called. It may run programs if it
+	// leaves machine and simulation as they were; an error of it ends the schedule and is that of
+	// [Run].
+	Calls func(*Call) error
 }
 
 // Result is what a schedule did.
@@ -159,6 +163,7 @@ func Run(ctx context.Context, m *machine.Machine, spec Spec) (*Result, error) {
 		}
 		return res, nil
 	}
+	d.calls = spec.Calls
 	cfg := d.config
 	cfg.CPUs, cfg.HZ, cfg.Duration, cfg.Tasks, cfg.Events = spec.CPUs, spec.HZ, spec.Duration, spec.Tasks, spec.Events
 	if n := m.Kernel().CPUs(); len(cfg.CPUs) != n {

@@ -27,6 +27,9 @@ type driver struct {
 
 	sch, free, extack, dev *kernel.Object
 	skbs                   map[*qdisc.Packet]*skb
+
+	calls func(*Call) error // of Spec
+	other *other            // made for it
 }
 
 // skb is the kernel's memory of a packet.
@@ -129,6 +132,9 @@ func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result
 func (d *driver) call(op qdisc.Op, in machine.Input) (uint64, error) {
 	d.reach(d.sim.Now())
 	in.IgnoreUnset = true
+	if err := d.before(op, in); err != nil {
+		return 0, err
+	}
 	res, err := d.m.Run(d.ctx, d.progs[op], in)
 	if err != nil {
 		return 0, err

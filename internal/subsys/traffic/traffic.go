@@ -22,6 +22,10 @@ type Spec struct {
 	// Config has the device, its link and the flows. Base and ResetTwice are those of the machine
 	// and its release.
 	qdisc.Config
+	// Calls, if not nil, is told of operations on packets before they are called. It may run
+	// programs if it leaves machine and simulation as they were; an error of it ends the traffic
+	// and is that of [Run].
+	Calls func(*Call) error
 }
 
 // Result is what a discipline did.
@@ -148,6 +152,7 @@ func Run(ctx context.Context, m *machine.Machine, spec Spec) (*Result, error) {
 		}
 		return res, nil
 	}
+	d.calls = spec.Calls
 	cfg := spec.Config
 	cfg.Base = m.Kernel().Clock().Mono()
 	cfg.ResetTwice = !since.Of(m.Linked().Target.Version).Has(since.ResetOnce)
