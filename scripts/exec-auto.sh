@@ -1,7 +1,7 @@
 #!/bin/bash
 # exec-auto.sh KERNEL HEADERS: runs a sample of 60 of Debian's bcc tools (package bpfcc-tools) and all scripts of bpftrace under bpfrun exec --events auto on KERNEL
 # (a name or a BTF file). Which load and reach their loop, which print what the invented events tell, and why not? HEADERS is a directory with the headers of that
-# kernel, which bcc compiles its programs with. LIMIT are the seconds that each may take. BPFRUN is the bpfrun to use; if unset, the script builds it. OUT keeps the outputs. ONLY is a list of tools.
+# kernel, which bcc and bpftrace compile with. LIMIT are the seconds that each may take. BPFRUN is the bpfrun to use; if unset, the script builds it. OUT keeps the outputs. ONLY is a list of tools.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 kernel=${1:?a kernel} headers=${2:?a directory with the headers of that kernel}
@@ -21,7 +21,7 @@ bt=$(cd /usr/sbin && ls -- *.bt)
 run() { # NAME COMMAND...
 	local name=$1 code why
 	shift
-	BCC_KERNEL_SOURCE=$headers timeout "${LIMIT:-120}" "$bpfrun" exec --btf "$kernel" --events auto --fake-root --timeout 5s -- "$@" > "$tmp/$name.out" 2> "$tmp/$name.err" < /dev/null
+	BCC_KERNEL_SOURCE=$headers BPFTRACE_KERNEL_SOURCE=$headers BPFTRACE_KERNEL_BUILD=$headers timeout "${LIMIT:-120}" "$bpfrun" exec --btf "$kernel" --events auto --fake-root --timeout 5s -- "$@" > "$tmp/$name.out" 2> "$tmp/$name.err" < /dev/null
 	code=$?
 	why=$(grep -a -m1 -E "^(bpf: |error:|.*[Ee]rror|.*[Ff]ailed|Exception|.*not found|.*cannot)" "$tmp/$name.err" | cut -c1-160)
 	echo "$name $code invented=$(grep -a -c 'exec: invented: ' "$tmp/$name.err") lines=$(grep -a -c . "$tmp/$name.out") $why"

@@ -255,8 +255,11 @@ func (c *call) showPeer(addr, length uint64) {
 // showAccepted shows the address that accept(2) stored, which the new socket knows: what was in
 // memory may be gone.
 func (c *call) showAccepted(fd int32, addr, length uint64) {
+	if addr == 0 || length == 0 {
+		return
+	}
 	g, err := c.s.grab(c.n, fd)
-	if err != nil || addr == 0 || length == 0 {
+	if err != nil {
 		return
 	}
 	defer unix.Close(g)

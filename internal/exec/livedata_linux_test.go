@@ -95,14 +95,14 @@ func TestLiveCallsHaveTheirResultsAndData(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	const script = `
-tracepoint:syscalls:sys_enter_write /comm == "livedata"/ { printf("write %d %s\n", args->count, str(args->buf, args->count + 1)); }
+tracepoint:syscalls:sys_enter_write /comm == "livedata"/ { printf("write %d %s\n", args->count, str(args->buf, args->count)); }
 tracepoint:syscalls:sys_exit_write /comm == "livedata"/ { printf("wrote %d\n", args->ret); }
 tracepoint:syscalls:sys_enter_read /comm == "livedata"/ { @b[tid] = args->buf; }
-tracepoint:syscalls:sys_exit_read /@b[tid]/ { printf("read %d %s\n", args->ret, str(@b[tid], 6)); delete(@b[tid]); }
-tracepoint:syscalls:sys_enter_sendto /comm == "livedata"/ { printf("send %s\n", str(args->buff, args->len + 1)); }
+tracepoint:syscalls:sys_exit_read /@b[tid]/ { printf("read %d %s\n", args->ret, str(@b[tid], 5)); delete(@b[tid]); }
+tracepoint:syscalls:sys_enter_sendto /comm == "livedata"/ { printf("send %s\n", str(args->buff, args->len)); }
 tracepoint:syscalls:sys_exit_sendto /comm == "livedata"/ { printf("sent %d\n", args->ret); }
 tracepoint:syscalls:sys_enter_recvfrom /comm == "livedata"/ { @r[tid] = args->ubuf; }
-tracepoint:syscalls:sys_exit_recvfrom /@r[tid]/ { printf("received %d %s\n", args->ret, str(@r[tid], 5)); delete(@r[tid]); }
+tracepoint:syscalls:sys_exit_recvfrom /@r[tid]/ { printf("received %d %s\n", args->ret, str(@r[tid], 3)); delete(@r[tid]); }
 tracepoint:syscalls:sys_enter_accept4 /comm == "livedata"/ { @a[tid] = args->upeer_sockaddr; }
 tracepoint:syscalls:sys_exit_accept4 /@a[tid]/ { printf("accepted from %s\n", ntop(((struct sockaddr_in *)@a[tid])->sin_addr.s_addr)); delete(@a[tid]); }
 tracepoint:signal:signal_generate { printf("signal %d to %s\n", args->sig, args->comm); }
@@ -114,7 +114,7 @@ tracepoint:syscalls:sys_enter_getppid /comm == "livedata"/ { printf("in %s\n", s
 		c.Run = fmt.Sprintf("'%s' tool livedata", self)
 	})
 	for _, want := range []string{
-		"write 5 hello\nwrote 5\nread 5 hello\nread 0 ", "accepted from 127.0.0.1\n", "send request\nsent 7\nreceived 3 req", "received 4 uest", "received 0 ", "signal 28 to livedata\n", "in inside\n",
+		"write 5 hello\nwrote 5\nread 5 hello\nread 0 hello\n", "accepted from 127.0.0.1\nsend request\nsent 7\nreceived 3 req\nreceived 4 ues\nreceived 0 ues\n", "in inside\nsignal 28 to livedata\n",
 	} {
 		assert.Contains(t, r.out, want, r.notes)
 	}
