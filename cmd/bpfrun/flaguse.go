@@ -28,7 +28,7 @@ var flagUse = map[string]string{
 	"bpfrun fuzz":        "kernel object run -cpu -cpus -clock -engine -strict",
 	"bpfrun exec":        "kernel run -cpu -no-verify",
 	"bpfrun fire":        "",
-	"bpfrun record":      "",
+	"bpfrun record":      "kernel object seed",
 	"bpfrun dap":         "",
 	"bpfrun play":        "btf no-cache",
 	"bpfrun init":        "kernel object run -cpu -no-verify",
@@ -120,16 +120,22 @@ var looksAt = []string{"btf", "no-cache", "type", "loader"}
 // noKernelFlags refuses flags about loading and running where a command looks at an object alone,
 // because no kernel was named.
 func noKernelFlags(cmd *cobra.Command) error {
+	return noSharedFlags(cmd, "a kernel: add --btf KERNEL", looksAt...)
+}
+
+// noSharedFlags refuses flags that a command shares with others and uses only with something else,
+// but for some and those about output.
+func noSharedFlags(cmd *cobra.Command, with string, but ...string) error {
 	var ignored []string
 	shared := cmd.Root().PersistentFlags()
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		_, given := f.Annotations[fromProject] // what a project file says of all commands may be of no use to this one
-		if shared.Lookup(f.Name) == f && !given && !slices.Contains(looksAt, f.Name) && !slices.Contains(flagsOf("output"), f.Name) {
+		if shared.Lookup(f.Name) == f && !given && !slices.Contains(but, f.Name) && !slices.Contains(flagsOf("output"), f.Name) {
 			ignored = append(ignored, "--"+f.Name)
 		}
 	})
 	if len(ignored) > 0 {
-		return usagef("%s uses %s only with a kernel: add --btf KERNEL", cmd.CommandPath(), strings.Join(ignored, ", "))
+		return usagef("%s uses %s only with %s", cmd.CommandPath(), strings.Join(ignored, ", "), with)
 	}
 	return nil
 }

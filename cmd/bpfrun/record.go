@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -23,20 +24,23 @@ import (
 // recordCommand is bpfrun record.
 type recordCommand struct {
 	*console
+	linker
+	sim *machineFlags
 
-	out, format, tracefs string
-	redact, hooks, live  []string
-	limit, buffer        int
-	untimed              bool
-	packetHook           string
-	forTime              time.Duration
+	out, object         string
+	format, tracefs     string
+	redact, hooks, live []string
+	limit, buffer       int
+	untimed             bool
+	packetHook          string
+	forTime             time.Duration
 }
 
 func newRecordCommand(a *app) *cobra.Command {
-	c := &recordCommand{console: &a.console}
+	c := &recordCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "record [FILE]",
-		Short: "Turn traces of real systems into events that bpfrun exec replays",
+		Short: "Turn traces of real systems into events and scenarios that bpfrun replays",
 		Long: `Read what strace, perf, bpftrace or tcpdump wrote, and write a file for bpfrun exec --events. Without FILE, it reads standard input.
 
   strace -f -ttt -o FILE COMMAND        system calls, forks, execs, exits and signals, with file names, arguments and results
@@ -45,17 +49,28 @@ func newRecordCommand(a *app) *cobra.Command {
   bpftrace                              lines "bpfrun NSECS PID TID CPU "COMM" HOOK NAME=VALUE ...", which a script prints
   tcpdump -w FILE                       captured packets (pcap, pcapng), for the hook that --packet-hook names
 
+--object FILE writes a scenario of an object instead, for bpfrun test, debug, fuzz and run -s: a run for each program of the object at the hook of an event, and
+the tasks, files and sockets that the events tell of as kernel objects. -o FILE.yaml does so for the object beside it, FILE.bpf.o or FILE.o.
+
 --redact replaces private data: paths, comms, addresses, argv, or all. Equal values get equal replacements. Memory behind pointers, such as the data of read and
 write, is never recorded. What was left out is counted on standard error.
 
 --live EVENT,... records the running kernel through tracefs instead, as root, for the TIME of --for or until Ctrl-C: in a tracing instance of its own,
 which is removed at the end with all that was switched on. See docs/exec.md.`,
-		Example: "  strace -f -ttt -o trace make test; bpfrun record trace --redact paths,argv -o make.events\n  perf script | bpfrun record -o perf.events\n  bpfrun record --live sched:sched_switch,syscalls:sys_enter_openat --for 5s -o live.events",
+		Example: "  strace -f -ttt -o trace make test; bpfrun record trace --redact paths,argv -o make.events\n  bpfrun record trace --object opensnoop.bpf.o -o make.yaml; bpfrun test make.yaml\n  perf script | bpfrun record -o perf.events\n  bpfrun record --live sched:sched_switch,syscalls:sys_enter_openat --for 5s -o live.events",
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return c.record(args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, yaml := yamlStem(c.out); c.object == "" && !yaml {
+				if err := noSharedFlags(cmd, "--object"); err != nil {
+					return err
+				}
+			}
+			return c.record(args)
+		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&c.out, "output", "o", "", "write the events to `FILE` (default: standard output)")
+	f.StringVarP(&c.out, "output", "o", "", "write the events to `FILE` (default: standard output); NAME.yaml is a scenario")
+	f.StringVar(&c.object, "object", "", "write a scenario for this object `FILE`")
 	f.StringVar(&c.format, "format", "", "the input's `FORMAT`: "+strings.Join(record.Formats, ", ")+" (default: found out)")
 	f.StringSliceVar(&c.redact, "redact", nil, "replace private data by `RULES`: "+strings.Join(record.RedactionNames, ", ")+", or all")
 	f.StringSliceVar(&c.hooks, "hook", nil, "keep only events of these `HOOKS`, such as syscall/openat or syscall/*")
@@ -97,39 +112,57 @@ func (c *recordCommand) record(args []string) error {
 		defer f.Close()
 		in, name = f, args[0]
 	}
-	out := io.Writer(c.stdout)
-	if c.out != "" {
-		f, err := os.OpenFile(c.out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // it may hold private data
-		if err != nil {
-			return usageError{err}
-		}
-		defer f.Close()
-		out = f
-	}
 	opt := record.Options{Redact: rules, Hooks: c.hooks, Limit: c.limit, Untimed: c.untimed, PacketHook: c.packetHook}
+	if len(c.live) > 0 {
+		name = "the running kernel"
+	}
+	scene, err := c.scene()
+	if err != nil {
+		return err
+	}
+	var failed error
+	write := func(out io.Writer) error {
+		var text bytes.Buffer
+		to := out
+		if scene != nil {
+			to = &text
+		}
+		var sum record.Summary
+		sum, failed = c.recordTo(to, in, opt)
+		if failed != nil {
+			failed = usageError{fmt.Errorf("%s: %w", name, failed)}
+			if sum.Events == 0 {
+				return failed
+			}
+		} else {
+			c.summarise(sum)
+		}
+		if scene != nil {
+			return scene.write(out, &text)
+		}
+		return nil // what was understood stays
+	}
+	if c.out == "" {
+		return cmp.Or(write(c.stdout), failed)
+	}
+	return cmp.Or(writeFileMode(c.out, 0o600, write), failed) // it may hold private data
+}
+
+// recordTo writes the events of an input, or of the running kernel.
+func (c *recordCommand) recordTo(out io.Writer, in io.Reader, opt record.Options) (record.Summary, error) {
 	r := record.NewRecorder(out, opt)
 	r.Comment("Events recorded by bpfrun record. Replay: bpfrun exec --events FILE -- TOOL")
 	var failed error
 	if len(c.live) > 0 {
-		name = "the running kernel"
 		failed = c.recordLive(r)
 	} else {
 		_, failed = record.Read(in, c.format, r)
 	}
-	if failed != nil {
-		err := fmt.Errorf("%s: %w", name, failed)
-		if r.Summary().Events > 0 { // what was understood stays
-			_, closed := r.Close()
-			err = errors.Join(err, closed)
-		}
-		return usageError{err}
+	if failed != nil && r.Summary().Events == 0 {
+		return r.Summary(), failed
 	}
 	sum, err := r.Close()
-	if err != nil {
-		return usageError{err}
-	}
-	c.summarise(sum)
-	return nil
+	return sum, errors.Join(failed, err)
 }
 
 func (c *recordCommand) recordLive(r *record.Recorder) error {

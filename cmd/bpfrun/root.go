@@ -133,7 +133,7 @@ var textCommands = map[string]string{
 	"bpfrun conformance record verdicts": "it writes verdicts, one JSON object a line",
 	"bpfrun conformance record btf":      "it writes verdicts, one JSON object a line",
 	"bpfrun exec":                        "its output is the tool's",
-	"bpfrun record":                      "it writes a file of events",
+	"bpfrun record":                      "it writes a file of events or a scenario",
 	"bpfrun debug":                       "it is a conversation",
 	"bpfrun dap":                         "its output is the Debug Adapter Protocol",
 	"bpfrun play":                        "it serves a page",

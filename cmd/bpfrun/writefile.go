@@ -23,11 +23,15 @@ func writeText(path string, write func(io.Writer) error) error {
 // writeFile writes a file completely or not at all: it writes to a temporary file in the same
 // directory and renames it at the end. Anything but a regular file, such as /dev/stdout, is written
 // directly.
-func writeFile(path string, write func(io.Writer) error) (err error) {
+func writeFile(path string, write func(io.Writer) error) error {
+	return writeFileMode(path, 0o666, write)
+}
+
+// writeFileMode does that with the mode of a file that is new.
+func writeFileMode(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	mode := os.FileMode(0o666)
 	if info, err := os.Stat(path); err == nil {
 		if !info.Mode().IsRegular() {
 			f, err := os.Create(path)
@@ -43,6 +47,7 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 		mode = info.Mode().Perm()
 	}
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".part")
+	os.Remove(name) // of a run that was killed, perhaps with another mode
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return usageError{err}

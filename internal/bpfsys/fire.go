@@ -82,48 +82,21 @@ func (s *System) Fire(e Event) ([]Fired, error) {
 
 // fireSyscall fires the hooks that a system call passes on entry and exit.
 func (s *System) fireSyscall(call string, e Event) ([]Fired, error) {
-	in, out := map[string]any{}, map[string]any{}
-	for k, v := range e.Args {
-		if k == "ret" {
-			out[k] = v
-		} else {
-			in[k] = v
-		}
-	}
-	raw := func(m map[string]any) map[string]any {
-		r := map[string]any{"call": call}
-		for k, v := range m {
-			r[k] = v
-		}
-		return r
-	}
-	both := raw(in)
-	delete(both, "call")
-	for k, v := range out {
-		both[k] = v
-	}
-	type hook struct {
-		name string
-		args map[string]any
-	}
-	var hooks []hook
-	if e.Side != CallExit {
-		hooks = []hook{{"sys_enter", raw(in)}, {"raw_syscalls/sys_enter", raw(in)}, {"syscalls/sys_enter_" + call, in}}
-	}
-	hooks, fits := append(hooks, hook{s.syscallFunction(call), both}), exactly
-	if e.Side == CallEntry || call == "exit" || call == "exit_group" { // these do not return
-		fits = func(a *attachment, name string) bool { return exactly(a, name) && !atReturn(a) }
-	} else if e.Side == CallExit {
+	args := e.Args
+	fits := exactly
+	if e.Side == CallExit {
 		fits = func(a *attachment, name string) bool {
 			return exactly(a, name) && (atReturn(a) || name != s.syscallFunction(call))
 		}
-	}
-	if e.Side != CallEntry && call != "exit" && call != "exit_group" {
-		hooks = append(hooks, hook{"sys_exit", raw(out)}, hook{"raw_syscalls/sys_exit", raw(out)}, hook{"syscalls/sys_exit_" + call, out})
+	} else if e.Side == CallEntry || !Returns(call) {
+		fits = func(a *attachment, name string) bool { return exactly(a, name) && !atReturn(a) }
 	}
 	var all []Fired
-	for _, h := range hooks {
-		e.Hook, e.Args = h.name, h.args
+	for _, h := range CallHooks(call, s.syscallFunction(call)) {
+		if e.Side == CallEntry && h.After || e.Side == CallExit && !h.After && !h.Function {
+			continue
+		}
+		e.Hook, e.Args = h.Name, h.Args(call, args)
 		f, err := s.fireOn(e, fits)
 		if err != nil && !errors.Is(err, ErrNoHook) {
 			return all, err
@@ -228,44 +201,17 @@ func (s *System) rank(a *attachment) int {
 	return 0
 }
 
-// matches reports whether an attachment is at the named hook: by its full name, by a tracepoint's
-// name without the category, by attach type, or by section prefix, with or without the attach
-// target.
-func matches(h *attachment, hook string) bool {
-	to := h.hook.AttachTo
-	if to == hook && to != "" {
-		return true
-	}
-	_, name, _ := cutLast(to, '/')
-	word, _, _ := strings.Cut(h.hook.Section, "/")
-	if kind, target, ok := strings.Cut(hook, "/"); ok && word == kind && target == to {
-		return true
-	}
-	if at, ok := strings.CutPrefix(hook, "uprobe"); ok && (strings.HasPrefix(word, "uprobe") || strings.HasPrefix(word, "uretprobe")) {
-		// A user space function matches by its file alone, because its offset changes with each
-		// build.
-		return at == "" || strings.HasPrefix(to, strings.TrimPrefix(at, "/")+":")
-	}
-	if system, event, ok := strings.Cut(hook, "/"); ok && event == to && slices.Contains([]string{"tp_btf", "raw_tp", "raw_tracepoint"}, strings.TrimSuffix(word, ".w")) {
-		return slices.Contains(kernel.EventSystems(event), system)
-	}
-	if h.place.kind != noPlace {
-		return hook == h.place.at.String()
-	}
-	if strings.HasPrefix(h.hook.Section, "tracepoint/") && name == hook {
-		return true
-	}
-	return hook == word && (to == "" || word == "perf_event") || hook == "xdp" && h.prog.typ == uapi.ProgTypeXDP && to == ""
-}
+// matches reports whether an attachment is at the named hook.
+func matches(h *attachment, hook string) bool { return h.point().At(hook) }
 
-func atReturn(h *attachment) bool {
-	if s, _ := progtype.ParseSection(h.hook.Section); s != nil {
-		if at := progtype.Of(h.prog.typ).Attached(s.Attach); at != nil && at.Return {
-			return true
-		}
-		return s.Flags.Has(progtype.AtReturn)
+func atReturn(h *attachment) bool { return h.point().AtReturn() }
+
+func (h *attachment) point() Point {
+	p := Point{Section: h.hook.Section, AttachTo: h.hook.AttachTo, Type: h.prog.typ}
+	if h.place.kind != noPlace {
+		p.Placed, p.Attach = true, h.place.at
 	}
-	return false
+	return p
 }
 
 // task returns the task in which an event happens, or nil without fields. A task is created on

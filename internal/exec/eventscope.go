@@ -255,6 +255,42 @@ type running struct {
 	times int
 }
 
+// Each calls do for each event and each passing of time in their order, with loops unrolled, until
+// one call fails. Places for invented events are passed as they are.
+func (ev *Events) Each(do func(Line) error) error {
+	for _, step := range ev.Steps {
+		var loops []running
+		for at := 0; at < len(step); at++ {
+			l := step[at]
+			switch {
+			case l.Loop != nil:
+				loops = append(loops, running{l.Loop, at, 0})
+			case l.End:
+				r := &loops[len(loops)-1]
+				if r.loop.Every > 0 {
+					if err := do(Line{Text: l.Text, Number: l.Number, Pass: r.loop.Every}); err != nil {
+						return err
+					}
+				}
+				if r.times++; r.times < r.loop.Count {
+					at = r.first
+				} else {
+					loops = loops[:len(loops)-1]
+				}
+			default:
+				bound, err := l.bind(loops)
+				if err == nil {
+					err = do(bound)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // bind returns a line with the values that its loops' variables have now.
 func (l Line) bind(loops []running) (Line, error) {
 	if l.open == nil {

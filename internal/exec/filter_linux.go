@@ -49,6 +49,7 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_SOCKET, when: equal, arg: 0, val: unix.AF_XDP}, {nr: unix.SYS_SOCKET, when: equal, arg: 0, val: unix.AF_NETLINK},
 		{nr: unix.SYS_SENDTO}, {nr: unix.SYS_SENDMSG}, {nr: unix.SYS_SENDMMSG}, {nr: unix.SYS_RECVMSG}, {nr: unix.SYS_RECVFROM},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachBPF}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachReuseportBPF},
+		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 1, val: unix.SOL_NETLINK},
 		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachFilter}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soDetachReuseportBPF},
 		// A real network namespace of the tool's own could be changed by calls that are let
 		// through, so namespaces are simulated. The flags of clone3 are in memory, where they can

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 )
 
@@ -109,6 +110,9 @@ type begun struct {
 	want   int
 	target string // path of the file that is opened, as this process reaches it
 	exists bool
+	moves  *transfer // what a call that moves bytes was counted with
+	ret    *int64    // what it returned, if that is known already
+	regs   [6]uint64 // its arguments as they were passed
 }
 
 // maxBegun limits the threads with a call that has begun.
@@ -136,9 +140,11 @@ func (c *call) live() {
 	if name == "" {
 		return
 	}
-	b := &begun{name: name, args: c.liveArgs(name), task: liveTask(c.process().tgid, tid), want: -1}
+	b := &begun{name: name, args: c.liveArgs(name), task: s.liveTask(c.process().tgid, tid), want: -1, regs: c.n.Args}
 	c.expect(b)
+	c.count(b)
 	s.fireLive(b, bpfsys.CallEntry, nil)
+	c.signals(b)
 	if name == "exit" || name == "exit_group" {
 		return
 	}
@@ -162,7 +168,7 @@ func (c *call) liveArgs(name string) map[string]any {
 		v := c.arg(i)
 		args[names[i]] = v
 		switch {
-		case v == 0:
+		case v == 0, isBuffer(names[i]): // programs find buffers where they are
 		case kind == 's':
 			if text, ok := c.text(v, maxLiveText); ok {
 				args[names[i]] = text
@@ -250,7 +256,15 @@ func lowestFree(tgid int) int {
 // descriptors, close them, connect, start programs or ask for ids.
 func (c *call) returned(b *begun) {
 	ret, known := c.result(b)
-	b.task = liveTask(c.process().tgid, int(c.n.PID)) // its name may be another one
+	b.task = c.s.liveTask(c.process().tgid, int(c.n.PID)) // its name may be another one
+	if known && ret >= 0 {
+		switch b.name {
+		case "accept", "accept4":
+			c.showAccepted(int32(ret), b.regs[1], b.regs[2])
+		case "recvfrom":
+			c.showPeer(b.regs[4], b.regs[5])
+		}
+	}
 	if !known {
 		if c.s.fireLive(b, bpfsys.CallExit, nil) {
 			if c.s.invented == nil {
@@ -265,6 +279,12 @@ func (c *call) returned(b *begun) {
 
 func (c *call) result(b *begun) (int64, bool) {
 	tgid := c.process().tgid
+	if b.ret != nil {
+		return *b.ret, true
+	}
+	if b.moves != nil {
+		return c.moved(b, b.regs)
+	}
 	if b.want >= 0 {
 		if _, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", tgid, b.want)); err == nil {
 			return int64(b.want), true
@@ -333,6 +353,52 @@ func (s *supervisor) sayInvented() {
 		names, more = names[:shown], fmt.Sprintf(" and %d more calls", n)
 	}
 	s.note("--live: invented are the results of " + strings.Join(names, ", ") + more)
+}
+
+// liveTask returns what events know of a real task: ids, name, parent and working directory.
+func (s *supervisor) liveTask(tgid, tid int) map[string]any {
+	task := liveTask(tgid, tid)
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", tgid))
+	if err != nil || !strings.HasPrefix(path, "/") {
+		return task
+	}
+	d, ok := s.directories[path]
+	if !ok && len(s.directories) < maxDirectories {
+		if s.directories == nil {
+			s.directories = map[string]*kernel.Object{}
+		}
+		if d, err = s.sys.Machine().Kernel().NewDentry("cwd "+path, path); err != nil {
+			d = nil
+		}
+		s.directories[path] = d
+	}
+	if d != nil {
+		task["fs->pwd.dentry"] = d
+	}
+	return task
+}
+
+// maxDirectories limits the working directories that programs see.
+const maxDirectories = 1024
+
+// fireEvent fires an event that a call of --live tells of.
+func (s *supervisor) fireEvent(e bpfsys.Event) {
+	fired, err := s.sys.Fire(e)
+	if err != nil {
+		if !errors.Is(err, bpfsys.ErrNoHook) {
+			s.note("--live: " + e.Hook + ": " + err.Error())
+		}
+		return
+	}
+	if s.cfg.Fired != nil {
+		s.cfg.Fired(e.Hook, fired)
+	}
+	for _, f := range fired {
+		if f.Err != nil {
+			s.note("--live: " + e.Hook + ": " + f.Err.Error())
+		}
+	}
+	s.levels()
 }
 
 // fireLive fires one side of a call.

@@ -262,22 +262,24 @@ func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 		return e
 	}
 	errno, served := unix.EPERM, false
-	switch {
-	case typ == uapi.RouteNewlink || typ == uapi.RouteSetlink:
-		if errno, served = c.setLink(netns, msg); !served {
-			errno, served = c.changeLink(netns, typ, flags, msg[nlmsgHdrSize:])
+	c.notifying(g, netns, msg, func() {
+		switch {
+		case typ == uapi.RouteNewlink || typ == uapi.RouteSetlink:
+			if errno, served = c.setLink(netns, msg); !served {
+				errno, served = c.changeLink(netns, typ, flags, msg[nlmsgHdrSize:])
+			}
+		case typ == uapi.RouteDellink:
+			errno, served = c.deleteLink(netns, msg[nlmsgHdrSize:])
+		case typ == uapi.RouteNewaddr || typ == uapi.RouteDeladdr:
+			errno, served = c.changeAddress(netns, typ, flags, msg[nlmsgHdrSize:])
+		case typ == uapi.RouteNewroute || typ == uapi.RouteDelroute:
+			errno, served = c.changeRoute(netns, typ, flags, msg[nlmsgHdrSize:])
+		case typ == uapi.RouteNewneigh || typ == uapi.RouteDelneigh:
+			errno, served = c.changeNeighbor(netns, typ, flags, msg[nlmsgHdrSize:])
+		case how == routeServed:
+			errno, served = c.tc(g, ino, netns, msg)
 		}
-	case typ == uapi.RouteDellink:
-		errno, served = c.deleteLink(netns, msg[nlmsgHdrSize:])
-	case typ == uapi.RouteNewaddr || typ == uapi.RouteDeladdr:
-		errno, served = c.changeAddress(netns, typ, flags, msg[nlmsgHdrSize:])
-	case typ == uapi.RouteNewroute || typ == uapi.RouteDelroute:
-		errno, served = c.changeRoute(netns, typ, flags, msg[nlmsgHdrSize:])
-	case typ == uapi.RouteNewneigh || typ == uapi.RouteDelneigh:
-		errno, served = c.changeNeighbor(netns, typ, flags, msg[nlmsgHdrSize:])
-	case how == routeServed:
-		errno, served = c.tc(g, ino, netns, msg)
-	}
+	})
 	if served && errno == 0 && (flags&unix.NLM_F_ACK == 0 || typ == uapi.RouteGettfilter && flags&unix.NLM_F_DUMP != 0) {
 		return 0 // a dump ends by itself
 	}
@@ -390,6 +392,9 @@ func (s *supervisor) taken(ino uint64) {
 var kernelAddress = []byte{unix.AF_NETLINK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 func (c *call) recvmsg() {
+	if c.watching(c.arg(2), (*call).recvmsg) {
+		return
+	}
 	ino, r, ok := c.waiting()
 	if !ok {
 		c.s.host(c.n)
@@ -433,6 +438,9 @@ func (c *call) recvmsg() {
 }
 
 func (c *call) recvfrom() {
+	if c.watching(c.arg(3), (*call).recvfrom) {
+		return
+	}
 	ino, r, ok := c.waiting()
 	if !ok {
 		c.s.host(c.n)

@@ -23,6 +23,8 @@ type pathCall struct {
 	errno unix.Errno
 	// quiet leaves out the note: tools ask for what few file systems have.
 	quiet bool
+	// first looks at the call, wherever its paths lead.
+	first func(c *call)
 }
 
 // pathArg says where a call has a path, and how the kernel reads it. -1 means that the call has no
@@ -188,7 +190,7 @@ var pathCalls = []pathCall{
 	{name: "swapoff", paths: paths(plainPath(0)), errno: unix.EPERM},
 	{name: "acct", paths: paths(plainPath(0)), errno: unix.EACCES},
 	{name: "quotactl", paths: paths(plainPath(1)), errno: unix.ENOTBLK},
-	{name: "bind", paths: paths(plainPath(1).socket(2)), errno: unix.EPERM},
+	{name: "bind", paths: paths(plainPath(1).socket(2)), errno: unix.EPERM, first: (*call).joins},
 	{name: "connect", paths: paths(plainPath(1).socket(2)), errno: unix.ECONNREFUSED},
 	{name: "io_uring_setup", errno: unix.ENOSYS}, // its operations would bypass the filter
 }
@@ -238,6 +240,9 @@ func (c *call) servePaths(row *pathCall) {
 		c.s.started = true
 		c.s.host(c.n)
 		return
+	}
+	if row.first != nil {
+		row.first(c)
 	}
 	list := make([]place, len(row.paths))
 	ours := row.serve != nil

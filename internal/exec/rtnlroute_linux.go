@@ -23,7 +23,45 @@ type routeMessage struct {
 	family  byte
 	route   network.Route
 	oif     uint32
+	hops    []uint32 // indices of the devices of the route's Hops
 	unknown []uint16
+}
+
+// Size of struct rtnexthop, and flags: users may not set RTNH_F_DEAD and RTNH_F_LINKDOWN.
+const (
+	rtnexthopSize               = 8
+	hopDead, hopOnlink, hopDown = 1, 4, 16
+)
+
+// parseHops reads the ways of a multipath route (fib_get_nhs, ip6_route_multipath_add).
+func (m *routeMessage) parseHops(data []byte, address func([]byte) netip.Addr) unix.Errno {
+	for len(data) > 0 {
+		if len(data) < rtnexthopSize {
+			return unix.EINVAL
+		}
+		size := int(le.Uint16(data))
+		if size < rtnexthopSize || size > len(data) || data[2]&(hopDead|hopDown) != 0 {
+			return unix.EINVAL
+		}
+		if data[2]&hopOnlink != 0 {
+			m.unknown = append(m.unknown, unix.RTA_MULTIPATH)
+		}
+		h := network.Hop{More: data[3]}
+		attributes(data[rtnexthopSize:size], func(typ uint16, data []byte) {
+			if typ == unix.RTA_GATEWAY {
+				h.Via = address(data)
+			} else {
+				m.unknown = append(m.unknown, typ)
+			}
+		})
+		m.route.Hops = append(m.route.Hops, h)
+		m.hops = append(m.hops, le.Uint32(data[4:]))
+		data = data[min(len(data), (size+3)&^3):]
+	}
+	if len(m.hops) == 0 {
+		return unix.EINVAL
+	}
+	return 0
 }
 
 // parseRoute reads a message without its netlink header.
@@ -66,6 +104,10 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 			r.From = address(data)
 		case unix.RTA_OIF:
 			m.oif = word()
+		case unix.RTA_MULTIPATH:
+			if bad := m.parseHops(data, address); bad != 0 {
+				e = bad
+			}
 		case unix.RTA_PRIORITY:
 			r.Priority = word()
 		case unix.RTA_TABLE:
@@ -99,7 +141,16 @@ func (c *call) changeRoute(netns uint32, typ uapi.RouteMessage, flags uint16, b 
 		if m.oif != 0 {
 			r.Device = n.At(netns, m.oif)
 		}
-		if via := (*network.Route)(nil); netns == 0 && r.Device == nil {
+		known := true // all devices that are named
+		for i, index := range m.hops {
+			if index != 0 {
+				r.Hops[i].Device = n.At(netns, index)
+				known = known && r.Hops[i].Device != nil
+			}
+		}
+		if len(r.Hops) > 0 && netns == 0 && !(known && leadsHere(n, r.Hops)) {
+			return // of the host
+		} else if via := (*network.Route)(nil); len(r.Hops) == 0 && netns == 0 && r.Device == nil {
 			if r.Via.IsValid() && m.oif == 0 {
 				via = n.Lookup(netns, r.Via)
 			}
@@ -118,7 +169,7 @@ func (c *call) changeRoute(netns uint32, typ uapi.RouteMessage, flags uint16, b 
 			}
 			c.s.note(fmt.Sprintf("netlink message %s: %s not simulated", typ, what))
 			e = unix.EOPNOTSUPP
-		case m.oif != 0 && r.Device == nil:
+		case m.oif != 0 && r.Device == nil, !known:
 			e = unix.ENODEV
 		case typ == uapi.RouteDelroute:
 			errno, ours := n.DelRoute(netns, r)
@@ -131,6 +182,16 @@ func (c *call) changeRoute(netns uint32, typ uapi.RouteMessage, flags uint16, b 
 		}
 	})
 	return e, served
+}
+
+// leadsHere reports whether all ways of a route of the initial namespace lead to simulated devices.
+func leadsHere(n *network.Network, hops []network.Hop) bool {
+	for _, h := range hops {
+		if h.Device == nil && n.Lookup(0, h.Via) == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // hasRoute reports whether a route of the initial namespace was added here.
@@ -150,7 +211,7 @@ func routeBody(r *network.Route) []byte {
 	if is4 {
 		family = unix.AF_INET
 	}
-	b := []byte{family, byte(r.To.Bits()), 0, 0, byte(min(r.Table, 252)), r.Origin, r.Scope, r.Type, 0, 0, 0, 0}
+	b := []byte{family, byte(r.To.Bits()), 0, 0, byte(min(r.Table, 252)), r.Origin, r.Scope, r.Type, r.Flags(), 0, 0, 0}
 	if r.Table <= 255 {
 		b[4] = byte(r.Table)
 	}
@@ -169,10 +230,23 @@ func routeBody(r *network.Route) []byte {
 
 // appendHop appends where a route leads: gateway and device, and for IPv6 times and a preference.
 func appendHop(b []byte, r *network.Route, six bool) []byte {
-	if r.Via.IsValid() {
-		b = appendAttribute(b, unix.RTA_GATEWAY, r.Via.AsSlice())
+	if len(r.Hops) > 0 {
+		var list []byte
+		for _, h := range r.Hops {
+			var gateway []byte
+			if h.Via.IsValid() {
+				gateway = appendAttribute(nil, unix.RTA_GATEWAY, h.Via.AsSlice())
+			}
+			list = append(le.AppendUint16(list, uint16(rtnexthopSize+len(gateway))), h.Flags(), h.More)
+			list = append(le.AppendUint32(list, h.Device.Index), gateway...)
+		}
+		b = appendAttribute(b, unix.RTA_MULTIPATH, list)
+	} else {
+		if r.Via.IsValid() {
+			b = appendAttribute(b, unix.RTA_GATEWAY, r.Via.AsSlice())
+		}
+		b = appendAttribute(b, unix.RTA_OIF, le.AppendUint32(nil, r.Device.Index))
 	}
-	b = appendAttribute(b, unix.RTA_OIF, le.AppendUint32(nil, r.Device.Index))
 	if six {
 		b = appendAttribute(b, unix.RTA_CACHEINFO, make([]byte, 32))
 		b = appendAttribute(b, unix.RTA_PREF, []byte{0})
@@ -184,6 +258,11 @@ func appendHop(b []byte, r *network.Route, six bool) []byte {
 // addresses of IPv4 lead to lo.
 func foundBody(r *network.Route, to netip.Addr) []byte {
 	const cloned, local = 0x200, 0x80000000
+	if len(r.Hops) > 0 {
+		one, way := *r, r.Hop()
+		one.Via, one.Device, one.Hops = way.Via, way.Device, nil
+		r = &one
+	}
 	source := r.From
 	for _, a := range r.Device.Addrs {
 		if !source.IsValid() && a.Prefix.Addr().Is4() == to.Is4() {

@@ -21,6 +21,9 @@ const (
 
 // setsockopt serves SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_EBPF and what detaches their programs.
 func (c *call) setsockopt() {
+	if uint32(c.arg(1)) == unix.SOL_NETLINK && uint32(c.arg(2)) == unix.NETLINK_ADD_MEMBERSHIP {
+		c.watch()
+	}
 	if uint32(c.arg(1)) != unix.SOL_SOCKET {
 		c.s.host(c.n)
 		return

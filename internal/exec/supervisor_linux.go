@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
@@ -54,7 +55,8 @@ type supervisor struct {
 	// routeSockets are the namespaces of NETLINK_ROUTE sockets that are not in the initial one, by
 	// inode.
 	routeSockets map[uint64]uint32
-	told         map[string]bool // notes already written
+	watchers     map[uint64]*watcher // sockets of NETLINK_ROUTE that joined groups, by inode
+	told         map[string]bool     // notes already written
 	callNames    map[int32]string
 	mounts       []mountPoint      // of bpffs, in the order in which the tool mounted them
 	started      bool              // the guard has made the execve(2) that starts the tool
@@ -74,13 +76,17 @@ type supervisor struct {
 	lives    lives
 	begun    map[int]*begun // calls of --live whose exit is to be fired, by thread
 	invented map[string]int // calls whose results programs saw that are not the real ones
-	beside   *os.File       // the pipe that starts the command of Config.Run; nil without one
-	went     bool           // that command was started
-	step     int            // index of the next step of the events
-	progress progress
-	unheard  unheard
-	timedOut bool // Config.Timeout has passed
-	notes    int
+	// directories are the working directories of processes as kernel objects, shown the pages of
+	// processes' memory that programs find.
+	directories map[string]*kernel.Object
+	shown       map[uint64]bool
+	beside      *os.File // the pipe that starts the command of Config.Run; nil without one
+	went        bool     // that command was started
+	step        int      // index of the next step of the events
+	progress    progress
+	unheard     unheard
+	timedOut    bool // Config.Timeout has passed
+	notes       int
 }
 
 // Run runs the tool until it ends and returns its exit status: 128 plus the signal's number when a
@@ -160,6 +166,10 @@ func (s *supervisor) close() {
 		p.close()
 	}
 	clear(s.procs)
+	for _, w := range s.watchers {
+		unix.Close(w.fd)
+	}
+	clear(s.watchers)
 	s.dropMountTables()
 	s.dropTables()
 	for _, fd := range []*int{&s.listener, &s.inotify, &s.quit} {
@@ -427,6 +437,13 @@ func (s *supervisor) reply(n *notif, val int64, e unix.Errno) {
 	if e != 0 {
 		r.Val = 0
 		s.logf("-> %s", unix.ErrnoName(e))
+	}
+	if b := s.begun[int(n.PID)]; b != nil {
+		ret := r.Val
+		if e != 0 {
+			ret = -int64(e)
+		}
+		b.ret = &ret
 	}
 	_ = s.send(&r)
 }

@@ -42,7 +42,101 @@ type Route struct {
 	Origin   uint8 // RTPROT_*
 	Scope    uint8
 	Type     uint8
+	// Hops are the ways of a multipath route, two or more. Via is then not set, and Device is the
+	// first one's.
+	Hops []Hop
 }
+
+// Hop is one way of a multipath route.
+type Hop struct {
+	Via    netip.Addr
+	Device *Device
+	// More is the weight less one (rtnh_hops).
+	More uint8
+}
+
+// Dead reports whether packets cannot go that way.
+func (h *Hop) Dead() bool { return !h.Device.Up() }
+
+// Flags of ways (RTNH_F_*).
+const (
+	hopDead     = 1
+	hopLinkDown = 16
+)
+
+// Flags returns RTNH_F_DEAD and RTNH_F_LINKDOWN of a way.
+func (h *Hop) Flags() (f uint8) {
+	if h.Dead() {
+		f = hopDead
+	}
+	if h.Device.Flags()&FlagLowerUp == 0 {
+		f |= hopLinkDown
+	}
+	return f
+}
+
+// Flags returns those of a route to elsewhere: RTNH_F_LINKDOWN if no way has a carrier. For routes
+// with several ways only IPv4 has them.
+func (r *Route) Flags() uint8 {
+	if r.Type != RouteUnicast && r.Type != RouteBroadcast || len(r.Hops) > 0 && !r.To.Addr().Is4() {
+		return 0
+	}
+	all := uint8(hopLinkDown)
+	for i := range r.Hops {
+		all &= r.Hops[i].Flags()
+	}
+	if len(r.Hops) > 0 {
+		return all
+	}
+	way := Hop{Via: r.Via, Device: r.Device}
+	return way.Flags() & hopLinkDown
+}
+
+// Hop returns the way that a packet takes: of several, the first that is not dead. Kernels choose
+// by a hash of the packet's flow.
+func (r *Route) Hop() Hop {
+	for i := range r.Hops {
+		if !r.Hops[i].Dead() {
+			return r.Hops[i]
+		}
+	}
+	return Hop{Via: r.Via, Device: r.Device}
+}
+
+// goesBy reports whether all of a route's ways lead through a device, or through others that are
+// dead.
+func (r *Route) goesBy(d *Device) bool {
+	for i := range r.Hops {
+		if r.Hops[i].Device != d && !r.Hops[i].Dead() {
+			return false
+		}
+	}
+	return len(r.Hops) > 0 || r.Device == d
+}
+
+// equal reports whether two routes are the same in all respects.
+func (r *Route) equal(x *Route) bool {
+	return r.To == x.To && r.Via == x.Via && r.From == x.From && r.Device == x.Device && r.Table == x.Table && r.Priority == x.Priority && r.Origin == x.Origin && r.Scope == x.Scope &&
+		r.Type == x.Type && slices.Equal(r.Hops, x.Hops)
+}
+
+// leads reports whether a route leads where another one says, which may leave out devices
+// (fib_nh_match).
+func (r *Route) leads(want *Route) bool {
+	if len(want.Hops) > 0 {
+		return slices.EqualFunc(r.Hops, want.Hops, func(a, b Hop) bool {
+			return (b.Device == nil || a.Device == b.Device) && (!b.Via.IsValid() || a.Via == b.Via)
+		})
+	}
+	via := r.Via
+	if len(r.Hops) > 0 {
+		via = r.Hops[0].Via
+	}
+	return (!want.Via.IsValid() || via == want.Via) && (want.Device == nil || r.Device == want.Device)
+}
+
+// maxHops limits the ways of a route.
+const maxHops = 256
 
 // maxRoutes limits the routes that a tool can add in a namespace.
 const maxRoutes = 4096
@@ -168,6 +262,29 @@ func (n *Network) nextHop(netns uint32, r *Route) uapi.Errno {
 	return 0
 }
 
+// nextHops completes and checks all ways of a route. One way alone is no multipath route.
+func (n *Network) nextHops(netns uint32, r *Route) uapi.Errno {
+	if len(r.Hops) > maxHops {
+		return uapi.EINVAL
+	}
+	if len(r.Hops) == 1 {
+		r.Via, r.Device, r.Hops = r.Hops[0].Via, r.Hops[0].Device, nil
+	}
+	if len(r.Hops) == 0 {
+		return n.nextHop(netns, r)
+	}
+	r.Hops = slices.Clone(r.Hops)
+	for i := range r.Hops {
+		one := Route{To: r.To, Via: r.Hops[i].Via, Device: r.Hops[i].Device}
+		if e := n.nextHop(netns, &one); e != 0 {
+			return e
+		}
+		r.Hops[i].Device = one.Device
+	}
+	r.Device = r.Hops[0].Device
+	return 0
+}
+
 // AddRoute adds a route (fib_table_insert, fib6_add). create, exclusive and replace are
 // NLM_F_CREATE, NLM_F_EXCL and NLM_F_REPLACE.
 func (n *Network) AddRoute(netns uint32, r Route, create, exclusive, replace bool) uapi.Errno {
@@ -183,7 +300,7 @@ func (n *Network) AddRoute(netns uint32, r Route, create, exclusive, replace boo
 			r.Priority = metricUser
 		}
 	}
-	if e := n.nextHop(netns, &r); e != 0 {
+	if e := n.nextHops(netns, &r); e != 0 {
 		return e
 	}
 	same := func(x *Route) bool { return x.To == r.To && x.Table == r.Table && x.Priority == r.Priority }
@@ -195,7 +312,7 @@ func (n *Network) AddRoute(netns uint32, r Route, create, exclusive, replace boo
 	case first >= 0 && replace:
 		s.routes[first] = &r
 		return 0
-	case first >= 0 && *s.routes[first] == r:
+	case first >= 0 && s.routes[first].equal(&r):
 		return uapi.EEXIST
 	case !create:
 		return uapi.ENOENT
@@ -218,7 +335,7 @@ func (n *Network) DelRoute(netns uint32, r Route) (e uapi.Errno, ours bool) {
 		return uapi.ENODEV, true
 	}
 	fits := func(x *Route) bool {
-		return x.To == r.To.Masked() && x.Table == r.Table && (r.Via == netip.Addr{} || x.Via == r.Via) && (r.From == netip.Addr{} || x.From == r.From) && (r.Device == nil || x.Device == r.Device) &&
+		return x.To == r.To.Masked() && x.Table == r.Table && x.leads(&r) && (r.From == netip.Addr{} || x.From == r.From) &&
 			(r.Priority == 0 || x.Priority == r.Priority) && (r.Origin == 0 || x.Origin == r.Origin) && (r.Type == 0 || x.Type == r.Type) && (r.Scope == ScopeNowhere || !r.To.Addr().Is4() || x.Scope == r.Scope)
 	}
 	if i := slices.IndexFunc(s.routes, fits); i >= 0 {
@@ -231,7 +348,7 @@ func (n *Network) DelRoute(netns uint32, r Route) (e uapi.Errno, ours bool) {
 // forget drops the added routes of a device that goes down or away, and its neighbors.
 func (n *Network) forget(d *Device) {
 	s := n.spaces[d.Netns]
-	s.routes = slices.DeleteFunc(s.routes, func(r *Route) bool { return r.Device == d })
+	s.routes = slices.DeleteFunc(s.routes, func(r *Route) bool { return r.goesBy(d) })
 }
 
 // Down does what follows from a device that goes down: its routes go.
