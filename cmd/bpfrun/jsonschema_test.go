@@ -186,6 +186,7 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"fuzz", []string{"fuzz", objects + "gates.o", "--btf", "embedded", "--runs", "300", "-j", "1", "--keep", t.TempDir()}},
 		{"kernels list", []string{"kernels", "list"}},
 		{"kernels add", []string{"kernels", "add", min, "--as", "6.12.107-amd64"}},
+		{"kernels pack", []string{"kernels", "pack", "-o", filepath.Join(t.TempDir(), "all.btfpack"), min, min5}},
 		{"version", []string{"version"}},
 		{"doctor", []string{"doctor"}},
 		{"disasm", []string{"disasm", exec}},
