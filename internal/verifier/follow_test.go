@@ -30,7 +30,7 @@ func TestFollowComparesRunsWithStates(t *testing.T) {
 	}{
 		{"as it should be", []at{{0, 0, 0}, {1, 0xff05, 0}, {2, 5, 0}, {3, 5, 5}, {6, 5, 5}, {7, 5, 5}, {8, 5, 5}}, ""},
 		{"a value out of bounds", []at{{0, 0, 0}, {1, 0xff05, 0}, {2, 9, 0}}, "step 2, instruction 2: r6 is 0x9, the verifier knows scalar(smin=smin32=0,smax=umax=smax32=umax32=7,var_off=(0x0; 0x7))"},
-		{"a value that the branch excludes", []at{{0, 0, 0}, {1, 3, 0}, {2, 3, 0}, {3, 3, 3}, {6, 3, 3}}, "step 4, instruction 6: r6 is 0x3, the verifier knows scalar(smin=umin=smin32=umin32=4,smax=umax=smax32=umax32=7,var_off=(0x4; 0x3))"},
+		{"a value that the branch excludes", []at{{0, 0, 0}, {1, 3, 0}, {2, 3, 0}, {3, 3, 3}, {6, 3, 3}}, "step 4, instruction 6: r6 is 0x3, the verifier knows scalar(id=1,smin=umin=smin32=umin32=4,smax=umax=smax32=umax32=7,var_off=(0x4; 0x3))"},
 		{"a branch that cannot be taken", []at{{0, 0, 0}, {1, 5, 0}, {2, 5, 0}, {3, 5, 5}, {6, 5, 5}, {7, 5, 5}, {9, 5, 5}}, "step 6: the run got to instruction 9, which the verifier excludes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

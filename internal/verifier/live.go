@@ -296,14 +296,10 @@ func (l *liveness) wroteSlot(f *frame, spi int) {
 }
 
 // markRead marks a read in the checkpoints back to where the register was written.
-func (l *liveness) markRead(r, parent *reg) {
-	writes := parent == r.parent
-	for parent != nil {
-		if writes && r.live&liveWritten != 0 || parent.live&liveRead != 0 {
-			return
-		}
-		parent.live |= liveRead
-		r, parent, writes = parent, parent.parent, true
+func (l *liveness) markRead(r *reg) {
+	for r.live&liveWritten == 0 && r.parent != nil && r.parent.live&liveRead == 0 {
+		r = r.parent
+		r.live |= liveRead
 	}
 }
 
@@ -318,7 +314,7 @@ func (l *liveness) markSlotRead(f *frame, spi int) {
 // readReg and wroteReg record accesses of registers.
 func (l *liveness) readReg(r *reg) {
 	if !l.r.static {
-		l.markRead(r, r.parent)
+		l.markRead(r)
 	}
 }
 
@@ -352,5 +348,6 @@ func (l *liveness) propagateReg(o, c *reg, changed *bool) {
 		return
 	}
 	setTrue(changed)
-	l.markRead(o, c)
+	c.live |= liveRead
+	l.markRead(c)
 }
