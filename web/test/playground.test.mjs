@@ -15,6 +15,7 @@ const missing = !chromium ? 'playwright-core is not installed (npm ci in web/tes
 
 let site, browser;
 const shots = `${root}web/test/shots`;
+const limit = process.env.LIMIT ? `&limit=${process.env.LIMIT}` : ''; // seconds of a message, for machines that do much else
 
 before(async () => {
   if (missing) return;
@@ -39,7 +40,7 @@ function view(name, hash, run, {options = {}, routes = {}} = {}) {
     page.on('console', m => { if (['error', 'warning'].includes(m.type()) && !m.text().includes('blocked by Playwright')) errors.push(m.text()); });
     page.on('pageerror', e => errors.push(String(e)));
     try {
-      await page.goto(site.url + hash);
+      await page.goto(site.url + hash + limit);
       await shown(page);
       await run(page, context);
       await page.screenshot({path: `${shots}/${name.replaceAll(/\W+/g, '-')}.png`});
