@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
 	"github.com/bpfrun/bpfrun/loader"
 )
 

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
 )
 
 // trafficView is traffic as expectations see it.

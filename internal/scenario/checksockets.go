@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/sockmap"
+	"github.com/bpfrun/bpfrun/internal/subsys/sockmap"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 

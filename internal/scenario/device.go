@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/hid"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/device"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 )
 
 var hidForm = &form{"hid", "A HID device on which the program runs, with all other HID programs of the object: the device is connected, the object's probe is asked, the programs are attached, the descriptor is fixed, then events happen.", []member{

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/packet"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
 	"github.com/bpfrun/bpfrun/loader"
 )
 

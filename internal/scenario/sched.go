@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
 	"github.com/bpfrun/bpfrun/loader"
 )
 

@@ -1,6 +1,6 @@
 package scenario
 
-import "github.com/bpfrun/bpfrun/internal/kernel/sched"
+import "github.com/bpfrun/bpfrun/internal/subsys/sched"
 
 // schedForm describes a schedule, schedTaskForm its tasks, and the others what is expected of them.
 var schedForm = &form{"sched", "A schedule: tasks with timelines that a sched_ext scheduler of the object puts on the CPUs (kernel.cpus says how many, kernel.clock.hz how many ticks per second). See sched.md.", []member{

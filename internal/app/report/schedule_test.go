@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
 )
 
 func aSchedule() *schedule.Result {

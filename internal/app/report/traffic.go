@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -18,7 +18,7 @@ import (
 // byCid makes a machine for the scheduler that knows CPUs by cid.
 func byCid(t *testing.T, kernel string, cpus int, globals map[string]string) *machine.Machine {
 	t.Helper()
-	obj, err := loader.Open("../../../testdata/objects/clang-14/schedcid.o")
+	obj, err := loader.Open("../../../../testdata/objects/clang-14/schedcid.o")
 	require.NoError(t, err)
 	spec, err := testbtf.Load(kernel)
 	require.NoError(t, err)

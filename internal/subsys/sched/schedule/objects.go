@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 )
 
 // task is a task's task_struct.

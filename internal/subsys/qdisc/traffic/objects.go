@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
 	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 )
 
 // Numbers of the kernel's that a Qdisc and an sk_buff contain: TCQ_F_ONETXQUEUE, TC_H_ROOT, the

@@ -10,19 +10,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-const kernel72 = "../../../testdata/btf/linux-7.2.13-amd64.btf.xz"
+const kernel72 = "../../../../testdata/btf/linux-7.2.13-amd64.btf.xz"
 
 // on makes a machine for an example on a kernel.
 func on(t *testing.T, name, kernel string, cfg machine.Config, globals map[string]string) *machine.Machine {
 	t.Helper()
-	obj, err := loader.Open(filepath.Join("../../../examples", name, name+".bpf.o"))
+	obj, err := loader.Open(filepath.Join("../../../../examples", name, name+".bpf.o"))
 	require.NoError(t, err)
 	spec, err := testbtf.Load(kernel)
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestObjectsReleaseWhatTheyOwn(t *testing.T) {
 
 func TestADisciplineIsRefused(t *testing.T) {
 	t.Run("by a kernel without them", func(t *testing.T) {
-		m := on(t, "qdiscfifo", "../../../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", machine.Config{Traffic: true}, nil)
+		m := on(t, "qdiscfifo", "../../../../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", machine.Config{Traffic: true}, nil)
 		res, err := Run(t.Context(), m, Default())
 		require.NoError(t, err)
 		assert.Equal(t, machine.StatusAbsent, res.Status)
@@ -166,7 +166,7 @@ func TestRegistration(t *testing.T) {
 }
 
 func TestChooseADiscipline(t *testing.T) {
-	obj, err := loader.Open("../../../examples/qdiscfifo/qdiscfifo.bpf.o")
+	obj, err := loader.Open("../../../../examples/qdiscfifo/qdiscfifo.bpf.o")
 	require.NoError(t, err)
 	name, err := Choose(obj, "")
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestChooseADiscipline(t *testing.T) {
 	var missing *NoDisciplineError
 	_, err = Choose(obj, "other")
 	assert.ErrorAs(t, err, &missing)
-	other, err := loader.Open("../../../examples/xdp/xdp.bpf.o")
+	other, err := loader.Open("../../../../examples/xdp/xdp.bpf.o")
 	require.NoError(t, err)
 	_, err = Choose(other, "")
 	assert.ErrorAs(t, err, &missing)

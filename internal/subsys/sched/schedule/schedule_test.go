@@ -9,18 +9,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-const kernel72 = "../../../testdata/btf/linux-7.2.13-amd64.btf.xz"
+const kernel72 = "../../../../testdata/btf/linux-7.2.13-amd64.btf.xz"
 
 // on makes a machine for an example on a kernel.
 func on(t *testing.T, name, kernel string, cfg machine.Config) *machine.Machine {
 	t.Helper()
-	obj, err := loader.Open(filepath.Join("../../../examples", name, name+".bpf.o"))
+	obj, err := loader.Open(filepath.Join("../../../../examples", name, name+".bpf.o"))
 	require.NoError(t, err)
 	spec, err := testbtf.Load(kernel)
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestTheSameScheduleTwice(t *testing.T) {
 
 func TestASchedulerIsRefused(t *testing.T) {
 	t.Run("by a kernel without sched_ext", func(t *testing.T) {
-		m := on(t, "schedfifo", "../../../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", machine.Config{CPUs: 2, Schedules: true})
+		m := on(t, "schedfifo", "../../../../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", machine.Config{CPUs: 2, Schedules: true})
 		res, err := Run(t.Context(), m, Default(2))
 		require.NoError(t, err)
 		assert.Equal(t, machine.StatusAbsent, res.Status)
@@ -102,7 +102,7 @@ func TestASchedulerIsRefused(t *testing.T) {
 }
 
 func TestChooseAScheduler(t *testing.T) {
-	obj, err := loader.Open("../../../examples/schedfifo/schedfifo.bpf.o")
+	obj, err := loader.Open("../../../../examples/schedfifo/schedfifo.bpf.o")
 	require.NoError(t, err)
 	name, err := Choose(obj, "")
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestChooseAScheduler(t *testing.T) {
 	var missing *NoSchedulerError
 	_, err = Choose(obj, "other")
 	assert.ErrorAs(t, err, &missing)
-	other, err := loader.Open("../../../examples/xdp/xdp.bpf.o")
+	other, err := loader.Open("../../../../examples/xdp/xdp.bpf.o")
 	require.NoError(t, err)
 	_, err = Choose(other, "")
 	assert.ErrorAs(t, err, &missing)
