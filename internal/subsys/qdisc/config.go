@@ -1,25 +1,22 @@
 package qdisc
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
 
 // Limits of a simulation.
 const (
-	MaxDuration   = 10 * time.Minute // of simulated time
-	MaxFlows      = 1024
-	MaxPackets    = 100_000 // of all flows
-	MaxRing       = 1 << 16
-	MaxRate       = 1_000_000_000_000 // bits per second
-	LeastMTU      = 68                // RFC 791
-	MostMTU       = 65535 - LinkHeader
-	maxSizes      = 1024
-	maxSamples    = 100_000
-	defaultEvents = 5_000_000
-	maxInstant    = 100_000 // events at one point of time
-	sendBudget    = 64      // net.core.dev_weight, the packets that one bulk takes
+	MaxDuration = 10 * time.Minute // of simulated time
+	MaxFlows    = 1024
+	MaxPackets  = 100_000 // of all flows
+	MaxRing     = 1 << 16
+	MaxRate     = 1_000_000_000_000 // bits per second
+	LeastMTU    = 68                // RFC 791
+	MostMTU     = 65535 - LinkHeader
+	maxSizes    = 1024
+	maxSamples  = 100_000
+	sendBudget  = 64 // net.core.dev_weight, the packets that one bulk takes
 )
 
 // LinkHeader is the length of an Ethernet header in bytes, LeastSize that of the smallest packet:
@@ -69,7 +66,7 @@ type Config struct {
 	Bulk int
 	// Duration is the simulated time after which user space deletes the discipline, at the latest.
 	Duration time.Duration
-	// Events limits the events of the simulation; 0 means five million.
+	// Events limits the events of the simulation; 0 means [event.DefaultEvents].
 	Events int
 	// ResetTwice is true for releases that reset a discipline also before they destroy it (before
 	// 7.2).
@@ -78,10 +75,6 @@ type Config struct {
 	Base  uint64
 	Flows []Flow
 }
-
-// ErrLimit means that a simulation has reached a limit on its events, which a discipline that sets
-// its watchdog to the past without end does at one point of time.
-var ErrLimit = errors.New("the simulation has too many events")
 
 // ConfigError means that a simulation cannot be set up as described.
 type ConfigError struct{ What string }

@@ -18,7 +18,7 @@ func (s *Sim) stopped() bool { return s.full() || s.cfg.Bulk > 0 && s.device.byt
 // qdiscRun is __qdisc_run: it sends until the device or the discipline stops. The kernel pauses
 // after 64 packets, but goes on at the same point of time.
 func (s *Sim) qdiscRun() {
-	for s.err == nil && !s.down {
+	for s.events.Err() == nil && !s.down {
 		list := s.take()
 		if len(list) == 0 || !s.transmit(list) {
 			return
@@ -85,10 +85,10 @@ func (s *Sim) send(p *Packet) {
 	p.state = onDevice
 	d.ring = append(d.ring, p)
 	d.bytes += p.Size
-	start := max(s.now, d.free)
+	start := max(s.Now(), d.free)
 	d.free = start + s.duration(p)
 	s.result.Busy += d.free - start
-	s.at(d.free, s.completed)
+	s.events.At(d.free, s.completed)
 }
 
 // duration is how long the link takes for a packet, in nanoseconds.
@@ -103,9 +103,9 @@ func (s *Sim) completed() {
 	p := d.ring[0]
 	d.ring = d.ring[1:]
 	d.bytes -= p.Size
-	p.state, p.Sent = sent, s.now
+	p.state, p.Sent = sent, s.Now()
 	s.ops.Free(p)
-	s.last = s.now
+	s.last = s.Now()
 	if was && !s.stopped() {
 		s.qdiscRun()
 	}

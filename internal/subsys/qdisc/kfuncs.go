@@ -21,12 +21,12 @@ func (s *Sim) Watchdog(expires, delta uint64) {
 	}
 	w.armed, w.soft = true, expires
 	w.gen++
-	gen, at := w.gen, s.now
+	gen, at := w.gen, s.Now()
 	if expires <= math.MaxInt64 { // a ktime_t, else before the epoch
 		hard := expires + min(delta, math.MaxInt64-expires)
-		at = max(s.now, hard-min(hard, s.cfg.Base))
+		at = max(s.Now(), hard-min(hard, s.cfg.Base))
 	}
-	s.at(at, func() {
+	s.events.At(at, func() {
 		if w.armed && w.gen == gen {
 			w.armed = false
 			s.result.Watchdogs++

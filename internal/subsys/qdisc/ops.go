@@ -65,14 +65,12 @@ type Ops interface {
 
 // during runs an operation.
 func (s *Sim) during(op Op, do func() error) {
-	if s.err != nil {
+	if s.events.Err() != nil {
 		return
 	}
 	s.in = op
 	s.result.Calls[op]++
-	if err := do(); err != nil && s.err == nil {
-		s.err = err
-	}
+	s.events.Fail(do())
 	s.in = ""
 	s.sample()
 }
@@ -80,7 +78,8 @@ func (s *Sim) during(op Op, do func() error) {
 // enqueue is __dev_xmit_skb.
 func (s *Sim) enqueue(p *Packet) {
 	s.arrived(p)
-	if s.err = s.ops.Make(p); s.err != nil {
+	if err := s.ops.Make(p); err != nil {
+		s.events.Fail(err)
 		return
 	}
 	var free []*Packet
@@ -97,12 +96,12 @@ func (s *Sim) enqueue(p *Packet) {
 
 // dequeue calls the operation; nil means that there is nothing to send, now.
 func (s *Sim) dequeue() (p *Packet) {
-	if !s.happens() {
+	if !s.events.Happens() {
 		return nil
 	}
 	s.during(OpDequeue, func() (err error) {
 		if p, err = s.ops.Dequeue(); p != nil {
-			p.state, p.Dequeued = dequeued, s.now
+			p.state, p.Dequeued = dequeued, s.Now()
 			s.held(-1, -p.Size)
 		}
 		return err

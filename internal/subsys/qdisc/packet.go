@@ -76,11 +76,11 @@ func (s *Sim) arrivals(f *Flow, n int) {
 		return
 	}
 	at := uint64(f.Start) + uint64(n/f.Burst)*uint64(f.Interval)
-	if at >= s.end {
+	if at >= s.events.End() {
 		return
 	}
-	s.at(at, func() {
-		p := &Packet{Flow: f, Number: n + 1, Size: f.Sizes[n%len(f.Sizes)], Arrival: s.now}
+	s.events.At(at, func() {
+		p := &Packet{Flow: f, Number: n + 1, Size: f.Sizes[n%len(f.Sizes)], Arrival: s.Now()}
 		s.arrivals(f, n+1)
 		s.enqueue(p)
 	})
@@ -89,7 +89,7 @@ func (s *Sim) arrivals(f *Flow, n int) {
 // arrived notes a packet.
 func (s *Sim) arrived(p *Packet) {
 	s.result.Packets = append(s.result.Packets, p)
-	s.last = s.now
+	s.last = s.Now()
 }
 
 // enter gives a packet to the programs.
@@ -101,8 +101,8 @@ func (s *Sim) enter(p *Packet) {
 // held counts the packets that the discipline has, with the requeued ones.
 func (s *Sim) held(packets, bytes int) {
 	r := s.result
-	r.area += uint64(r.held) * (s.now - r.since)
-	r.since = s.now
+	r.area += uint64(r.held) * (s.Now() - r.since)
+	r.since = s.Now()
 	r.held += packets
 	r.heldBytes += bytes
 }
@@ -112,7 +112,7 @@ func (s *Sim) dropped(p *Packet, by Op) {
 	if p.state == queued {
 		s.held(-1, -p.Size)
 	}
-	p.state, p.By, p.Dropped = gone, by, s.now
+	p.state, p.By, p.Dropped = gone, by, s.Now()
 	s.ops.Free(p)
-	s.last = s.now
+	s.last = s.Now()
 }

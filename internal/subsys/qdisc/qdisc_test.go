@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/subsys/event"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -273,9 +274,9 @@ func TestEventsAreLimited(t *testing.T) {
 	f := &fifo{}
 	f.dequeue = func() (*Packet, error) { f.sim.Watchdog(0, 0); return nil, nil }
 	_, err := run(t, Config{Flows: flow}, f)
-	assert.ErrorIs(t, err, ErrLimit)
+	assert.ErrorIs(t, err, event.ErrLimit)
 	_, err = run(t, Config{Flows: flow, Events: 50}, &fifo{})
-	assert.ErrorIs(t, err, ErrLimit)
+	assert.ErrorIs(t, err, event.ErrLimit)
 }
 
 func TestASimulationCanBeInterrupted(t *testing.T) {

@@ -47,7 +47,7 @@ type Result struct {
 
 // sample notes the length of the queue between operations, if it changed.
 func (s *Sim) sample() {
-	x := Sample{s.now, s.ops.Load(FieldQlen), s.ops.Load(FieldBacklog), s.result.held}
+	x := Sample{s.Now(), s.ops.Load(FieldQlen), s.ops.Load(FieldBacklog), s.result.held}
 	r := s.result
 	r.MostHeld, r.MostHeldBytes = max(r.MostHeld, r.held), max(r.MostHeldBytes, r.heldBytes)
 	if n := len(r.Samples); n > 0 {

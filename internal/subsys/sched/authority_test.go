@@ -80,10 +80,10 @@ func TestTasksThatAreForgotten(t *testing.T) {
 	usual := p.do[OpDispatch]
 	last := ^uint64(0)
 	p.do[OpDispatch] = func(a []any) int64 {
-		if last == p.s.now { // dispatch is called again after each insertion
+		if last == p.s.Now() { // dispatch is called again after each insertion
 			return usual(a)
 		}
-		last = p.s.now
+		last = p.s.Now()
 		for _, task := range p.s.tasks {
 			assert.Equal(t, task.Known(), p.s.Insert(task, DSQLocal, uint64(ms), 0, 0, false), task.Spec.Name)
 		}

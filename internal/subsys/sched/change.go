@@ -16,7 +16,7 @@ func (s *Sim) change(c *rq, t *Task, step *Step) (left bool) {
 	t.sticky = c.id // keep the running task
 	s.enqueueTask(t, 0, false)
 	s.dispatchDequeue(t)
-	t.execStart = s.now
+	t.execStart = s.Now()
 	s.call(c, OpRunning, t)
 	s.clearRunnable(c, t, true)
 	if t.Allowed.Has(c.id) {

@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -157,13 +156,11 @@ const (
 
 // Limits of a simulation.
 const (
-	MaxDuration   = 10 * time.Minute // of simulated time
-	MaxTasks      = 4096
-	MaxSteps      = 10_000 // of a timeline
-	maxCgroups    = 4096
-	maxPath       = 4096 // PATH_MAX
-	defaultEvents = 5_000_000
-	maxInstant    = 100_000 // events at one point of time
+	MaxDuration = 10 * time.Minute // of simulated time
+	MaxTasks    = 4096
+	MaxSteps    = 10_000 // of a timeline
+	maxCgroups  = 4096
+	maxPath     = 4096 // PATH_MAX
 )
 
 // Config describes what is simulated.
@@ -173,7 +170,7 @@ type Config struct {
 	HZ int
 	// Duration is the simulated time after which user space unregisters the scheduler.
 	Duration time.Duration
-	// Events limits the events of the simulation; 0 means five million.
+	// Events limits the events of the simulation; 0 means [event.DefaultEvents].
 	Events int
 	// Flags, Timeout and Batch are those of the scheduler: flags, timeout_ms and
 	// dispatch_max_batch.
@@ -185,10 +182,6 @@ type Config struct {
 	Values Values
 	Tasks  []TaskSpec
 }
-
-// ErrLimit means that a simulation has reached a limit on its events, which a scheduler that kicks
-// CPUs without end does at one point of time.
-var ErrLimit = errors.New("the simulation has too many events")
 
 // ConfigError means that a simulation cannot be set up as described.
 type ConfigError struct{ What string }

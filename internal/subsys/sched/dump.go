@@ -36,7 +36,7 @@ func (s *Sim) dump() {
 	}
 	s.dumping = &dumping{}
 	defer func() { s.dumping = nil }()
-	args := DumpArgs{s.exit, s.now}
+	args := DumpArgs{s.exit, s.Now()}
 	s.describe(nil, "", OpDump, args)
 	s.dumpCPU(s.cpus[s.exit.CPU], args)
 	for _, c := range s.cpus {

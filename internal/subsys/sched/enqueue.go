@@ -65,7 +65,7 @@ func (s *Sim) directDispatch(t *Task, flags uint64) {
 		// The other CPU's run queue cannot be locked here: it follows when this one is released.
 		t.ops, t.deferred = opsNone, true
 		c.deferred = append(c.deferred, t)
-		s.after(0, func() { s.runDeferred(c) })
+		s.events.After(0, func() { s.runDeferred(c) })
 		return
 	}
 	flags = t.ddspFlags
@@ -75,7 +75,7 @@ func (s *Sim) directDispatch(t *Task, flags uint64) {
 
 // runDeferred is process_ddsp_deferred_locals.
 func (s *Sim) runDeferred(c *rq) {
-	for len(c.deferred) > 0 && s.err == nil {
+	for len(c.deferred) > 0 && s.events.Err() == nil {
 		t := c.deferred[0]
 		c.deferred = c.deferred[1:]
 		t.deferred = false
@@ -153,7 +153,7 @@ func (s *Sim) flush() {
 	c := s.buffer.rq
 	for _, e := range list {
 		t := e.task
-		if s.err != nil || t.ops != opsQueued || t.qseq != e.qseq {
+		if s.events.Err() != nil || t.ops != opsQueued || t.qseq != e.qseq {
 			continue // dispatched or dequeued meanwhile
 		}
 		q := s.find(c, e.dsq, t.CPU)

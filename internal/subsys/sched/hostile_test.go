@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/subsys/event"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -97,14 +98,14 @@ func TestNothingGoesOnForever(t *testing.T) {
 			p := &single{policy: fifo(ms), t: t}
 			p.quiet = []Op{OpEnqueue, OpDispatch}
 			_, err := p.simulate(Config{CPUs: Topology(1, 0, 0, 0), Duration: time.Second, Tasks: []TaskSpec{{Name: "a", Steps: tt.steps, Times: tt.times}}})
-			assert.ErrorIs(t, err, ErrLimit)
+			assert.ErrorIs(t, err, event.ErrLimit)
 		})
 	}
 	for name, every := range map[string]uint64{"timers at one point of time": 1, "timers every nanosecond": 2} {
 		t.Run(name, func(t *testing.T) {
 			p := &single{policy: fifo(ms), t: t, wake: every}
 			r, err := p.simulate(Config{CPUs: Topology(1, 0, 0, 0), Duration: time.Second, Events: 200_000})
-			assert.ErrorIs(t, err, ErrLimit)
+			assert.ErrorIs(t, err, event.ErrLimit)
 			assert.LessOrEqual(t, r.Events, 200_001)
 		})
 	}

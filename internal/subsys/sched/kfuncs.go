@@ -452,7 +452,7 @@ func Path(p string) string {
 }
 
 // SetNow sets the time that the machine has reached before the next event, for what it does then.
-func (s *Sim) SetNow(now uint64) { s.now = max(s.now, now) }
+func (s *Sim) SetNow(now uint64) { s.events.Reach(now) }
 
 // Cgroups returns the paths of all cgroups, parents first.
 func (s *Sim) Cgroups() []string { return s.cgroups() }

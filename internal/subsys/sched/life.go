@@ -62,7 +62,7 @@ func (s *Sim) endWith(kind int, code int64, text string) {
 		return
 	}
 	const longest = 1023 // SCX_EXIT_MSG_LEN
-	s.exit = &Exit{Kind: kind, Code: code, CPU: s.in.cpu, Message: text[:min(len(text), longest)], Initialized: s.loaded, At: s.now, Op: s.in.op}
+	s.exit = &Exit{Kind: kind, Code: code, CPU: s.in.cpu, Message: text[:min(len(text), longest)], Initialized: s.loaded, At: s.Now(), Op: s.in.op}
 }
 
 // errorf is scx_error: the scheduler did what it must not.
@@ -75,7 +75,7 @@ func (s *Sim) errorf(format string, args ...any) {
 func (s *Sim) load() bool {
 	s.numberCids()
 	s.idle.reset(s)
-	if ret := int32(s.call(nil, OpInit)); ret != 0 && s.err == nil {
+	if ret := int32(s.call(nil, OpInit)); ret != 0 && s.events.Err() == nil {
 		s.errorf("ops.init() failed (%d)", s.errnoOf(OpInit, ret))
 	}
 	if !s.going() {
@@ -157,7 +157,7 @@ func (s *Sim) loadSlice() uint64 {
 func (s *Sim) initTask(t *Task, fork bool) bool {
 	t.mirror.Store(t, FieldDisallow, 0)
 	ret := int32(s.call(nil, OpInitTask, t, InitArgs{Fork: fork, Cgroup: t.Cgroup}))
-	if s.err != nil {
+	if s.events.Err() != nil {
 		return false
 	}
 	if ret != 0 {
@@ -216,7 +216,7 @@ func (s *Sim) unload() {
 	if s.exit == nil {
 		s.endWith(ExitUnreg, 0, "")
 	}
-	if s.err != nil {
+	if s.events.Err() != nil {
 		return
 	}
 	s.dump()
@@ -238,10 +238,10 @@ func (s *Sim) watchInterval() uint64 { return max(s.timeout()/2, 1) * s.tick }
 // watchdog is scx_watchdog_workfn: it looks for tasks that have waited too long for a CPU. Time
 // counts in ticks.
 func (s *Sim) watchdog() {
-	s.after(s.watchInterval(), s.watchdog)
+	s.events.After(s.watchInterval(), s.watchdog)
 	for _, c := range s.cpus {
 		for _, t := range c.list {
-			waited := s.now/s.tick - t.runnableAt/s.tick
+			waited := s.Now()/s.tick - t.runnableAt/s.tick
 			if waited > s.timeout() {
 				ms := waited * s.tick / 1_000_000
 				s.in = place{cpu: c.id}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/subsys/event"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -192,7 +193,7 @@ func TestHostileSchedulers(t *testing.T) {
 			begin := time.Now()
 			r, err := s.Run(t.Context())
 			if err != nil {
-				require.ErrorIs(t, err, ErrLimit)
+				require.ErrorIs(t, err, event.ErrLimit)
 			}
 			assert.LessOrEqual(t, r.Events, 200_001)
 			assert.Less(t, time.Since(begin), time.Minute)

@@ -101,7 +101,7 @@ func (s *Sim) call(c *rq, op Op, args ...any) int64 {
 }
 
 func (s *Sim) callOn(cpu int, c *rq, op Op, args ...any) int64 {
-	if s.err != nil || !s.ops.Has(op) {
+	if s.events.Err() != nil || !s.ops.Has(op) {
 		return 0
 	}
 	if s.running {
@@ -112,31 +112,24 @@ func (s *Sim) callOn(cpu int, c *rq, op Op, args ...any) int64 {
 	s.in, s.running = place{op, cpu, c}, true
 	ret, err := s.ops.Call(cpu, op, args)
 	s.in, s.running = outer, false
-	if err != nil && s.err == nil {
-		s.err = err
-	}
+	s.events.Fail(err)
 	s.result.Calls[op]++
 	s.catchUp()
 	return ret
 }
 
 // pass lets time pass until a point of simulated time, or until the machine did something of its
-// own, which counts as an event.
-func (s *Sim) pass(ctx context.Context, until uint64) {
+// own.
+func (s *Sim) pass(ctx context.Context, now, until uint64) (uint64, error) {
 	s.running = true
-	reached, err := s.ops.Pass(ctx, s.now, until)
+	reached, err := s.ops.Pass(ctx, now, until)
 	s.running = false
 	if err != nil {
-		s.err = err
-		return
+		return now, err
 	}
-	if reached > s.now {
-		s.still = 0
-	}
-	if s.now = max(reached, s.now); reached < until {
-		s.happens()
-	}
+	s.events.Reach(reached)
 	s.catchUp()
+	return reached, nil
 }
 
 // catchUp does what had to wait until the running program returned: programs do not nest. The
@@ -148,13 +141,4 @@ func (s *Sim) catchUp() {
 	for _, do := range list {
 		do()
 	}
-}
-
-// happens counts an event, and reports whether there may be one.
-func (s *Sim) happens() bool {
-	s.count++
-	if s.still++; s.err == nil && (s.count > s.cfg.Events || s.still > maxInstant) {
-		s.err = ErrLimit
-	}
-	return s.err == nil
 }

@@ -63,7 +63,7 @@ func (s *Sim) reenqueueLater(c *rq, flags uint64) {
 func (s *Sim) scheduleReenqueues(c *rq) {
 	if !c.reenq.pending {
 		c.reenq.pending = true
-		s.after(0, func() {
+		s.events.After(0, func() {
 			c.reenq.pending = false
 			s.reenqueueLocal(c)
 			s.reenqueueUsers(c)
@@ -92,7 +92,7 @@ func (s *Sim) reenqueueLocal(c *rq) {
 // one by one. The kernel has no limit for a scheduler whose enqueue asks for the same again; here
 // each turn counts as an event.
 func (s *Sim) reenqueueUsers(c *rq) {
-	for len(c.reenq.users) > 0 && s.going() && s.happens() {
+	for len(c.reenq.users) > 0 && s.going() && s.events.Happens() {
 		q := c.reenq.users[0]
 		c.reenq.users = c.reenq.users[1:]
 		if q.dead {
@@ -106,7 +106,7 @@ func (s *Sim) reenqueueUsers(c *rq) {
 	}
 }
 
-func (s *Sim) going() bool { return s.err == nil && s.exit == nil }
+func (s *Sim) going() bool { return s.events.Err() == nil && s.exit == nil }
 
 // reenqueue is reenq_local: all tasks leave the queue before the first is given back.
 func (s *Sim) reenqueue(c *rq, list []*Task, flags uint64) {

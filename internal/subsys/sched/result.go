@@ -33,16 +33,16 @@ func (s *Sim) record(c *rq, t *Task) {
 		s.result.Busy = make([]uint64, len(s.cpus))
 	}
 	from := c.since
-	c.since = s.now
-	s.result.Busy[c.id] += s.now - from
-	if s.now == from {
+	c.since = s.Now()
+	s.result.Busy[c.id] += s.Now() - from
+	if s.Now() == from {
 		return
 	}
 	if len(s.result.Segments) == maxSegments {
 		s.result.Dropped++
 		return
 	}
-	s.result.Segments = append(s.result.Segments, Segment{c.id, t, from, s.now})
+	s.result.Segments = append(s.result.Segments, Segment{c.id, t, from, s.Now()})
 }
 
 // ran counts that a task was put on a CPU after it had waited for that.
@@ -55,7 +55,7 @@ func (st *Stats) ran(cpu int, waited uint64) {
 // finish completes the result: tasks that still wait have waited until the end.
 func (s *Sim) finish() *Result {
 	r := s.result
-	r.Tasks, r.End, r.Exit, r.Events = s.tasks, s.now, s.exit, s.count
+	r.Tasks, r.End, r.Exit, r.Events = s.tasks, s.Now(), s.exit, s.events.Count()
 	if r.Busy == nil {
 		r.Busy = make([]uint64, len(s.cpus))
 	}
@@ -67,11 +67,11 @@ func (s *Sim) finish() *Result {
 	}
 	for _, t := range s.tasks {
 		if t.state == runnable && !running[t] {
-			d := s.now - t.waitsSince
+			d := s.Now() - t.waitsSince
 			t.Stats.Waited += d
 			t.Stats.MaxWait = max(t.Stats.MaxWait, d)
 			if t.woken {
-				t.Stats.MaxLatency = max(t.Stats.MaxLatency, s.now-t.wokenAt)
+				t.Stats.MaxLatency = max(t.Stats.MaxLatency, s.Now()-t.wokenAt)
 			}
 		}
 	}

@@ -5,14 +5,14 @@ import "slices"
 // account is update_curr_scx: it charges the running task for the time since it was last charged.
 func (s *Sim) account(c *rq) {
 	t := c.curr
-	if t == nil || s.now <= t.execStart {
+	if t == nil || s.Now() <= t.execStart {
 		return
 	}
-	d := s.now - t.execStart
-	t.execStart = s.now
+	d := s.Now() - t.execStart
+	t.execStart = s.Now()
 	t.Stats.Runtime += d
 	t.Stats.ByCPU[c.id] += d
-	t.Stats.LastRan = s.now
+	t.Stats.LastRan = s.Now()
 	t.left -= min(t.left, d)
 	if t.Class != Ext {
 		return
@@ -24,13 +24,13 @@ func (s *Sim) account(c *rq) {
 
 // schedule chooses what a CPU runs next (__schedule, with pick_task_scx).
 func (s *Sim) schedule(c *rq) {
-	if s.err != nil || s.exit != nil {
+	if s.events.Err() != nil || s.exit != nil {
 		return
 	}
 	prev := c.curr
 	s.account(c)
 	next := s.pick(c, prev)
-	if s.err != nil {
+	if s.events.Err() != nil {
 		return
 	}
 	c.next = rankOf(next)
@@ -43,7 +43,7 @@ func (s *Sim) schedule(c *rq) {
 		return
 	}
 	s.put(c, prev, next)
-	if s.err != nil {
+	if s.events.Err() != nil {
 		return
 	}
 	if next == nil {
@@ -69,7 +69,7 @@ func (s *Sim) pick(c *rq, prev *Task) *Task {
 		return t
 	}
 	keep := s.balance(c, prev)
-	if s.err != nil {
+	if s.events.Err() != nil {
 		return nil
 	}
 	if keep {
@@ -144,7 +144,7 @@ func (s *Sim) dispatch(c *rq, prev *Task) (found, keep bool) {
 		s.call(c, OpDispatch, s.cpuArg(c.id), prev)
 		s.flush()
 		switch {
-		case s.err != nil:
+		case s.events.Err() != nil:
 			return false, false
 		case prev != nil && prev.queued && prev.Slice() > 0:
 			return false, true
@@ -265,7 +265,7 @@ func (s *Sim) leave(c *rq, t *Task) {
 	c.gen++
 	if t.state == runnable {
 		t.Stats.Preempted++
-		t.waitsSince = s.now
+		t.waitsSince = s.Now()
 	}
 }
 
@@ -278,16 +278,16 @@ func (s *Sim) setNext(c *rq, t *Task) {
 	if t.Class == Ext && t.queued {
 		s.dispatchDequeue(t)
 	}
-	t.execStart = s.now
-	t.Stats.ran(c.id, s.now-min(t.waitsSince, s.now))
+	t.execStart = s.Now()
+	t.Stats.ran(c.id, s.Now()-min(t.waitsSince, s.Now()))
 	if t.woken {
 		t.woken = false
-		d := s.now - t.wokenAt
+		d := s.Now() - t.wokenAt
 		t.Stats.Latency += d
 		t.Stats.MaxLatency = max(t.Stats.MaxLatency, d)
 	}
 	t.mirror.Store(t, FieldOnCPU, 1)
-	c.since = s.now
+	c.since = s.Now()
 	if t.Class == Ext {
 		s.call(c, OpRunning, t)
 		s.clearRunnable(c, t, true)
@@ -299,7 +299,7 @@ func (s *Sim) setNext(c *rq, t *Task) {
 func (s *Sim) arm(c *rq) {
 	c.gen++
 	gen, t := c.gen, c.curr
-	s.after(t.left, func() {
+	s.events.After(t.left, func() {
 		if c.gen == gen && c.curr == t {
 			s.account(c)
 			s.advance(t)
@@ -309,7 +309,7 @@ func (s *Sim) arm(c *rq) {
 
 func (s *Sim) setRunnable(c *rq, t *Task) {
 	if t.resetRunnable {
-		t.runnableAt, t.resetRunnable = s.now, false
+		t.runnableAt, t.resetRunnable = s.Now(), false
 	}
 	if !t.onList {
 		t.onList = true

@@ -1,9 +1,10 @@
 package sched
 
 import (
-	"container/heap"
 	"context"
 	"time"
+
+	"github.com/bpfrun/bpfrun/internal/subsys/event"
 )
 
 // Sim is a simulation. Create it with [New]. While it runs, the functions that schedulers call are
@@ -13,12 +14,7 @@ type Sim struct {
 	cfg    Config
 	ops    Ops
 	tick   uint64
-	end    uint64
-	now    uint64
-	events events
-	seq    uint64
-	count  int // events so far
-	still  int // events at this point of time
+	events event.Queue
 
 	tasks  []*Task
 	byName map[string]*Task
@@ -44,7 +40,6 @@ type Sim struct {
 	inited    []string // cgroups
 	dumping   *dumping
 	bypassing bool
-	err       error
 	result    *Result
 }
 
@@ -73,32 +68,6 @@ type kick struct {
 	flags uint64
 }
 
-// event is something that happens at a point of time.
-type event struct {
-	at, seq uint64
-	do      func()
-}
-
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].seq < e[j].seq
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-
-// Push and Pop implement heap.Interface.
-func (e *events) Push(x any) { *e = append(*e, x.(event)) }
-
-// Pop implements heap.Interface.
-func (e *events) Pop() any {
-	last := len(*e) - 1
-	x := (*e)[last]
-	(*e)[last] = event{}
-	*e = (*e)[:last]
-	return x
-}
-
 // New prepares a simulation. The error is a [*ConfigError].
 func New(cfg Config, ops Ops) (*Sim, error) {
 	if err := cfg.check(); err != nil {
@@ -106,9 +75,6 @@ func New(cfg Config, ops Ops) (*Sim, error) {
 	}
 	if cfg.HZ == 0 {
 		cfg.HZ = 250
-	}
-	if cfg.Events == 0 {
-		cfg.Events = defaultEvents
 	}
 	if cfg.Batch == 0 {
 		cfg.Batch = defaultBatch
@@ -119,7 +85,7 @@ func New(cfg Config, ops Ops) (*Sim, error) {
 	if cfg.Values == (Values{}) {
 		cfg.Values = DefaultValues
 	}
-	s := &Sim{cfg: cfg, ops: ops, tick: uint64(time.Second) / uint64(cfg.HZ), end: uint64(cfg.Duration), byName: map[string]*Task{}, dsqs: map[uint64]*DSQ{}, waker: -1, counts: map[Counter]uint64{}}
+	s := &Sim{cfg: cfg, ops: ops, tick: uint64(time.Second) / uint64(cfg.HZ), events: event.New(uint64(cfg.Duration), cfg.Events), byName: map[string]*Task{}, dsqs: map[uint64]*DSQ{}, waker: -1, counts: map[Counter]uint64{}}
 	s.result = &Result{Calls: map[Op]int{}}
 	for i, cpu := range cfg.CPUs {
 		c := &rq{id: i}
@@ -144,18 +110,10 @@ func New(cfg Config, ops Ops) (*Sim, error) {
 func (s *Sim) Tasks() []*Task { return s.tasks }
 
 // Now returns the simulated time since the scheduler was loaded, in nanoseconds.
-func (s *Sim) Now() uint64 { return s.now }
-
-// after schedules an event.
-func (s *Sim) after(d uint64, do func()) { s.at(s.now+d, do) }
-
-func (s *Sim) at(t uint64, do func()) {
-	s.seq++
-	heap.Push(&s.events, event{t, s.seq, do})
-}
+func (s *Sim) Now() uint64 { return s.events.Now() }
 
 // Run loads the scheduler, lets the tasks run, and unregisters the scheduler. The error is that of
-// ctx, of an operation that could not be run, or [ErrLimit]; the result is what happened until
+// ctx, of an operation that could not be run, or [event.ErrLimit]; the result is what happened until
 // then.
 func (s *Sim) Run(ctx context.Context) (*Result, error) {
 	for _, t := range s.tasks {
@@ -166,10 +124,10 @@ func (s *Sim) Run(ctx context.Context) (*Result, error) {
 	}
 	if s.load() {
 		s.start()
-		s.loop(ctx)
+		s.events.Run(ctx, event.Steps{Pass: s.pass, Then: s.flushKicks, Over: func() bool { return s.exit != nil }})
 	}
 	s.unload()
-	return s.finish(), s.err
+	return s.finish(), s.events.Err()
 }
 
 func (s *Sim) allowed(m Mask) Mask {
@@ -183,52 +141,19 @@ func (s *Sim) allowed(m Mask) Mask {
 func (s *Sim) start() {
 	s.flushKicks() // of init
 	for _, t := range s.tasks {
-		s.at(uint64(t.Spec.Start), func() { s.born(t) })
+		s.events.At(uint64(t.Spec.Start), func() { s.born(t) })
 	}
-	s.at(s.tick, s.ticks)
-	s.at(s.watchInterval(), s.watchdog)
-}
-
-func (s *Sim) loop(ctx context.Context) {
-	for s.err == nil && s.exit == nil && len(s.events) > 0 {
-		next := min(s.events[0].at, s.end)
-		if next > s.now || s.still%256 == 255 { // also where time does not go on
-			if err := ctx.Err(); err != nil {
-				s.err = err
-				return
-			}
-		}
-		if next > s.now {
-			if s.pass(ctx, next); s.err != nil {
-				return
-			}
-			s.flushKicks()
-			if s.events[0].at > s.now && s.now < s.end {
-				continue // the machine's own event may have made others
-			}
-		}
-		if s.now >= s.end {
-			return
-		}
-		if s.events[0].at > s.now {
-			continue
-		}
-		if !s.happens() {
-			return
-		}
-		e := heap.Pop(&s.events).(event)
-		e.do()
-		s.flushKicks()
-	}
+	s.events.At(s.tick, s.ticks)
+	s.events.At(s.watchInterval(), s.watchdog)
 }
 
 // ticks is the timer interrupt of every CPU (scheduler_tick, task_tick_scx).
 func (s *Sim) ticks() {
-	s.after(s.tick, s.ticks)
+	s.events.After(s.tick, s.ticks)
 	for _, c := range s.cpus {
 		t := c.curr
 		switch {
-		case t == nil || s.err != nil:
+		case t == nil || s.events.Err() != nil:
 		case t.Class == Above:
 			s.account(c)
 			if len(c.above) > 0 {
@@ -250,7 +175,7 @@ func (s *Sim) resched(c *rq) {
 		return
 	}
 	c.pending = true
-	s.after(0, func() {
+	s.events.After(0, func() {
 		c.pending = false
 		s.schedule(c)
 	})

@@ -45,13 +45,13 @@ func (s *Sim) wakeUp(t *Task, by int, flags uint64) {
 		return
 	}
 	if s.cpus[t.CPU].curr == t { // still on its way off the CPU, which a waker waits for
-		s.after(0, func() { s.wakeUp(t, by, flags) })
+		s.events.After(0, func() { s.wakeUp(t, by, flags) })
 		return
 	}
 	t.state = runnable
 	t.gen++
 	t.Stats.Wakeups++
-	t.woken, t.wokenAt, t.waitsSince = true, s.now, s.now
+	t.woken, t.wokenAt, t.waitsSince = true, s.Now(), s.Now()
 	if t.Class == Above {
 		s.wakeAbove(t)
 		return
@@ -108,7 +108,7 @@ func (s *Sim) selectCPU(t *Task, by int, flags uint64) (cpu int, enq uint64) {
 	s.direct, s.spoiled, s.subject = t, false, t
 	cpu = s.cpuRet(int(int32(s.callOn(by, nil, OpSelectCPU, t, s.cpuArg(prev), flags))))
 	s.direct, s.spoiled, s.subject = nil, false, nil
-	if s.err != nil || !s.validCPU(cpu, "from ops.select_cpu()") {
+	if s.events.Err() != nil || !s.validCPU(cpu, "from ops.select_cpu()") {
 		return prev, enq
 	}
 	return cpu, enq
@@ -117,7 +117,7 @@ func (s *Sim) selectCPU(t *Task, by int, flags uint64) (cpu int, enq uint64) {
 // advance continues the timeline of a running task, whose current step is over or has not begun.
 func (s *Sim) advance(t *Task) {
 	c := s.cpus[t.CPU]
-	for s.err == nil && s.exit == nil {
+	for s.events.Err() == nil && s.exit == nil {
 		if t.busy { // what used the CPU is done
 			if t.Exiting {
 				s.die(t)
@@ -130,7 +130,7 @@ func (s *Sim) advance(t *Task) {
 				return
 			}
 		}
-		if s.step(c, t) || !s.happens() {
+		if s.step(c, t) || !s.events.Happens() {
 			return
 		}
 	}
@@ -157,7 +157,7 @@ func (s *Sim) step(c *rq, t *Task) (waits bool) {
 	case DoSleep:
 		if step.For > 0 {
 			gen := s.block(c, t, sleeping)
-			s.after(uint64(step.For), func() {
+			s.events.After(uint64(step.For), func() {
 				if t.gen == gen {
 					s.wakeUp(t, t.CPU, wakeTTWU)
 				}
@@ -231,5 +231,5 @@ func (s *Sim) die(t *Task) {
 	c := s.cpus[t.CPU]
 	s.block(c, t, dead)
 	t.Stats.Exited = true
-	s.after(0, func() { s.exitTask(t) }) // after it has left the CPU
+	s.events.After(0, func() { s.exitTask(t) }) // after it has left the CPU
 }

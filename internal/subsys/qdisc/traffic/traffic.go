@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/event"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/loader"
@@ -184,7 +185,7 @@ func (d *driver) run(ctx context.Context, sim *qdisc.Sim, cfg qdisc.Config) (*Re
 		d.res.Status, d.res.Err, d.res.Fault, d.res.FaultOp = stopped.res.Status, err, stopped.res, stopped.op
 	case errors.As(err, &full):
 		d.res.Status, d.res.Err = machine.StatusNotSimulated, err
-	case errors.Is(err, qdisc.ErrLimit), errors.Is(err, errReturned):
+	case errors.Is(err, event.ErrLimit), errors.Is(err, errReturned):
 		d.res.Status, d.res.Err = machine.StatusFault, err
 	default:
 		return nil, err

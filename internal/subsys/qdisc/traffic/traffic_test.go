@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/event"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -196,5 +197,5 @@ func TestEventsAreLimited(t *testing.T) {
 	res, err := Run(t.Context(), m, spec)
 	require.NoError(t, err)
 	assert.Equal(t, machine.StatusFault, res.Status)
-	assert.ErrorIs(t, res.Err, qdisc.ErrLimit)
+	assert.ErrorIs(t, res.Err, event.ErrLimit)
 }

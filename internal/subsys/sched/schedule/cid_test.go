@@ -116,7 +116,7 @@ func TestASchedulerByCidNeedsAnArena(t *testing.T) {
 	assert.Equal(t, machine.StatusRefused, res.Status)
 	assert.ErrorContains(t, res.Err, "none of its programs uses an arena")
 
-	m = byCid(t, filepath.Join("..", "..", "..", "testdata", "btf", "linux-6.1.176-arm64-cloud.btf.xz"), 2, nil)
+	m = byCid(t, filepath.Join("..", "..", "..", "..", "testdata", "btf", "linux-6.1.176-arm64-cloud.btf.xz"), 2, nil)
 	res, err = Run(t.Context(), m, Default(2))
 	require.NoError(t, err)
 	assert.Equal(t, machine.StatusAbsent, res.Status)

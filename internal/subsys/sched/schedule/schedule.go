@@ -11,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/event"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -190,7 +191,7 @@ func (d *driver) run(ctx context.Context, sim *sched.Sim) (*Result, error) {
 	case err == nil:
 	case errors.As(err, &stopped):
 		d.res.Status, d.res.Err, d.res.Fault, d.res.FaultOp = stopped.res.Status, err, stopped.res, stopped.op
-	case errors.Is(err, sched.ErrLimit):
+	case errors.Is(err, event.ErrLimit):
 		d.res.Status, d.res.Err = machine.StatusFault, err
 	default:
 		return nil, err

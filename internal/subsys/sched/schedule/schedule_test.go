@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/event"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
@@ -132,7 +133,7 @@ func TestEventsAreLimited(t *testing.T) {
 	res, err := Run(t.Context(), m, spec)
 	require.NoError(t, err)
 	assert.Equal(t, machine.StatusFault, res.Status)
-	assert.ErrorIs(t, res.Err, sched.ErrLimit)
+	assert.ErrorIs(t, res.Err, event.ErrLimit)
 }
 
 func TestATopologyMustFit(t *testing.T) {
