@@ -184,12 +184,12 @@ func (n *Node) rate(what string) (uint64, error) {
 
 // choose finds the discipline in the object, once: it is the same for all kernels.
 func (q *Qdisc) choose(r *Run, obj *loader.Object) error {
-	ops, err := traffic.Choose(obj, q.Ops)
+	ops, err := traffic.Kind().Choose(obj, q.Ops)
 	if err != nil {
 		return q.Node.wrap("", err)
 	}
 	q.once.Do(func() {
-		r.Prog, r.ProgNode = traffic.Program(obj, ops), q.Node
+		r.Prog, r.ProgNode = traffic.Kind().Program(obj, ops), q.Node
 		if r.Name == "" {
 			r.Name = ops
 		}
@@ -207,7 +207,7 @@ func (r *Runner) queued(ctx context.Context, run *Run, res *Result, start time.T
 		}
 		return run.Qdisc.Node.wrap("qdisc", err)
 	}
-	res.Traffic = out
+	res.Simulation = out
 	res.Result = &machine.Result{Program: run.Prog, Status: out.Status, Insns: out.Insns, Trace: append(trace, out.Trace...), Helpers: map[string]int{}, Ran: out.Status == machine.StatusOK || out.Fault != nil}
 	if out.Fault != nil {
 		res.Fault = out.Fault.Fault

@@ -7,10 +7,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
-	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
-	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
-	"github.com/bpfrun/bpfrun/internal/subsys/sockmap"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -30,22 +28,14 @@ type Result struct {
 	Took       time.Duration
 	// Verdicts counts the packets of a capture by return value.
 	Verdicts map[int32]int
-	// HID is the device that the program ran on, if the run has one.
-	HID *device.HID
 	// Truncated counts the runs on truncated packets by return value.
 	Truncated map[int32]int
 	// Chain is what the programs of a chain decided; nil for other runs.
 	Chain *machine.Chained
 	// Functions are what the program did for each of several functions; nil for other runs.
 	Functions []FunctionResult
-	// Schedule is what a schedule did; nil for runs of one program.
-	Schedule *schedule.Result
-	// Traffic is what a queueing discipline did with packets; nil for other runs.
-	Traffic *traffic.Result
-	// Sockets are what became of the bytes of each socket; nil for other runs.
-	Sockets []sockmap.Result
-	// Sends are what the calls of sendmsg in such a run returned.
-	Sends []int
+	// Simulation is what a subsystem did with the programs; nil for runs of one program.
+	Simulation drive.Simulation
 }
 
 // Expectation is one checked expectation.
@@ -223,6 +213,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	var hid *device.HID
 	for i := range run.Repeat {
 		var err error
 		once := *p
@@ -231,7 +222,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		}
 		switch {
 		case run.HID != nil:
-			res.Result, res.HID, err = r.runHID(ctx, run)
+			if res.Result, hid, err = r.runHID(ctx, run); hid != nil {
+				res.Simulation = hid
+			}
 		case run.PcapNode != nil:
 			res.Result, res.Verdicts, err = r.replay(ctx, run, p)
 		case run.Chain != nil:
@@ -274,7 +267,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		res.Err = r.m.ProgramError(res.Program)
 	}
 	res.Validation = r.m.Validate(res.Result)
-	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: res.HID, chained: res.Chain, each: res.Functions}
+	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: hid, chained: res.Chain, each: res.Functions}
 	if !res.Skipped {
 		if err := j.all(); err != nil {
 			return nil, err

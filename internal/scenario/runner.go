@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -119,7 +118,7 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 
 // open creates a runner for a file without unknown programs.
 func (f *File) open(obj *loader.Object, target *loader.Target, load loader.LoadOptions, opt Options) (*Runner, error) {
-	linked, err := obj.Load(f.target(target), schedule.WithEnums(obj, target, load))
+	linked, err := obj.Load(f.target(target), subsys.Options(obj, target, load))
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +159,15 @@ func (f *File) config(opt Options) machine.Config {
 		cfg.Mode = kernel.ModeDefault
 	}
 	cfg.Xattrs = f.Kernel.Xattrs
-	cfg.Schedules = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Sched != nil })
-	cfg.Traffic = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Qdisc != nil })
+	cfg.Simulates = nil
+	for _, r := range f.Runs {
+		if r.Sched != nil {
+			cfg.Simulates = append(cfg.Simulates, "sched")
+		}
+		if r.Qdisc != nil {
+			cfg.Simulates = append(cfg.Simulates, "qdisc")
+		}
+	}
 	if cfg.Boot != 0 { // otherwise the machine's value would override the file's
 		cfg.Clock.Boot, cfg.Boot = uint64(cfg.Boot), 0
 	}

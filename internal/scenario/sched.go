@@ -236,12 +236,12 @@ func (n *Node) step() (s sched.Step, err error) {
 
 // choose finds the scheduler in the object, once: it is the same for all kernels.
 func (r *Run) choose(obj *loader.Object) error {
-	ops, err := schedule.Choose(obj, r.Sched.Ops)
+	ops, err := schedule.Kind().Choose(obj, r.Sched.Ops)
 	if err != nil {
 		return r.Sched.Node.wrap("", err)
 	}
 	r.Sched.once.Do(func() {
-		r.Prog, r.ProgNode = schedule.Program(obj, ops), r.Sched.Node
+		r.Prog, r.ProgNode = schedule.Kind().Program(obj, ops), r.Sched.Node
 		if r.Name == "" {
 			r.Name = ops
 		}
@@ -263,34 +263,34 @@ func (s *Sched) spec(m *machine.Machine) schedule.Spec {
 
 // schedule runs the schedule of a run. Its result is also that of the program that stands for the
 // scheduler.
-func (r *Runner) schedule(ctx context.Context, run *Run, res *Result) error {
+func (r *Runner) schedule(ctx context.Context, run *Run, res *Result) (*schedule.Result, error) {
 	out, err := schedule.Run(ctx, r.m, run.Sched.spec(r.m))
 	if err != nil {
 		if ctx.Err() != nil {
-			return err
+			return nil, err
 		}
-		return run.Sched.Node.wrap("sched", err)
+		return nil, run.Sched.Node.wrap("sched", err)
 	}
-	res.Schedule = out
+	res.Simulation = out
 	res.Result = &machine.Result{Program: run.Prog, Status: out.Status, Insns: out.Insns, Trace: out.Trace, Helpers: map[string]int{}, Ran: out.Exit != nil && (out.Err == nil || out.Fault != nil)}
 	if out.Fault != nil {
 		res.Result.Fault = out.Fault.Fault
 	}
 	res.Err = out.Err
-	return nil
+	return out, nil
 }
 
 // scheduled runs the schedule of a run and compares what it did with the expectations. Events and
 // trace are those of the time before it.
 func (r *Runner) scheduled(ctx context.Context, run *Run, res *Result, start time.Time, events []machine.Event, trace []string) error {
-	if err := r.schedule(ctx, run, res); err != nil {
+	out, err := r.schedule(ctx, run, res)
+	if err != nil {
 		return err
 	}
 	res.Events, res.Trace = append(events, res.Events...), append(trace, res.Trace...)
 	res.Skipped = res.Status == machine.StatusAbsent && run.Expect.Status == nil
 	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, why: res.Err}
 	if !res.Skipped {
-		out := res.Schedule
 		j.sched = &schedView{groups: run.Sched.groups, exit: out.Exit, end: out.End, tasks: map[string]*sched.Task{}, segments: out.Segments, calls: out.Calls}
 		for _, t := range out.Tasks {
 			j.sched.tasks[t.Spec.Name] = t

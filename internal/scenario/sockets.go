@@ -13,6 +13,7 @@ import (
 	mapspkg "github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/subsys/sockmap"
+	"github.com/bpfrun/bpfrun/internal/subsys/sockmap/stream"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -391,7 +392,7 @@ func (r *Runner) moved(ctx context.Context, run *Run, res *Result, start time.Ti
 	default:
 		return run.Sockets.Node.wrap("sockets", err)
 	}
-	res.Sockets, res.Sends = x.sim.Results(), x.sends
+	res.Simulation = &stream.Moved{Sockets: x.sim.Results(), Sends: x.sends}
 	res.Validation = r.m.Validate(res.Result)
 	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, sockets: x}
 	if !res.Skipped {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
@@ -15,7 +15,7 @@ import (
 
 // Link links an object for a target, to run it or to look at it.
 func Link(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*loader.Linked, error) {
-	return obj.Load(target, schedule.WithEnums(obj, target, opts))
+	return obj.Load(target, subsys.Options(obj, target, opts))
 }
 
 // VerifyOptions are how programs are verified.

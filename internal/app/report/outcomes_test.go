@@ -3,18 +3,14 @@ package report
 import (
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-
 	"github.com/bpfrun/bpfrun/internal/app/matrix"
 	"github.com/bpfrun/bpfrun/internal/app/minkernel"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
-	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
-	"github.com/bpfrun/bpfrun/internal/subsys/sched"
-	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/stretchr/testify/assert"
 )
 
 // TestEveryCommandHasTheSameOutcomes: the exit code of an outcome is the table's, whichever command
@@ -38,11 +34,10 @@ func TestEveryCommandHasTheSameOutcomes(t *testing.T) {
 			want = exitcode.Load
 		}
 		got := map[string]int{
-			"run":      RunExit(&RunDocument{Programs: []Program{{Name: "p", Status: string(row.Status)}, {Name: "other", Status: "ok"}}}, row.Status == machine.StatusAbsent, false),
-			"schedule": ScheduleExitCode(&schedule.Result{Result: &sched.Result{}, Status: row.Status}),
-			"traffic":  TrafficExitCode(&traffic.Result{Result: &qdisc.Result{}, Status: row.Status}),
-			"require":  requireExit(row.Status),
-			"matrix":   MatrixExit(&matrix.Matrix{Rows: []matrix.Row{{Program: "p", Cells: []*matrix.Cell{cells[row.Status]}}}}, false, false),
+			"run":     RunExit(&RunDocument{Programs: []Program{{Name: "p", Status: string(row.Status)}, {Name: "other", Status: "ok"}}}, row.Status == machine.StatusAbsent, false),
+			"whole":   (&drive.Outcome{Status: row.Status}).ExitCode(),
+			"require": requireExit(row.Status),
+			"matrix":  MatrixExit(&matrix.Matrix{Rows: []matrix.Row{{Program: "p", Cells: []*matrix.Cell{cells[row.Status]}}}}, false, false),
 		}
 		if row.Status == machine.StatusFault {
 			delete(got, "require") // nothing runs

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/hid"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -173,4 +174,12 @@ func (h *HID) events() []Event {
 		}
 	}
 	return out
+}
+
+// What names a simulation.
+const What = "programs of a HID device"
+
+// RunDefault runs all programs for HID devices on [Default].
+func RunDefault(ctx context.Context, m *machine.Machine, _ string) (drive.Simulation, error) {
+	return Default(ctx, m)
 }

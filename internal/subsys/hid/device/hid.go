@@ -9,8 +9,10 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/hid"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -333,3 +335,29 @@ func IsFault(err error) bool {
 	var f *FaultError
 	return errors.As(err, &f)
 }
+
+// Parts implements [drive.Simulation]. What may also run alone is left out: it does so on kernels
+// without such devices, too.
+func (h *HID) Parts(m *machine.Machine) map[string]drive.Part {
+	out := map[string]drive.Part{}
+	for _, res := range h.Results {
+		lp, ok := m.Linked().Program(res.Program)
+		if !ok || progtype.Of(lp.Type).Target != progtype.OpsMember {
+			continue
+		}
+		p := out[res.Program]
+		if p.Status == "" || p.Status == machine.StatusOK {
+			p.Status, p.Fault = res.Status, res.Fault
+		}
+		p.Calls++
+		p.Did = append(p.Did, fmt.Sprintf("call %d returned %d", p.Calls, int32(uint32(res.Ret))))
+		out[res.Program] = p
+	}
+	return out
+}
+
+// ExitCode implements [drive.Simulation]: the runs of programs have exit codes of their own.
+func (h *HID) ExitCode() int { return exitcode.OK }
+
+// Runs implements [drive.Simulation].
+func (h *HID) Runs() []*machine.Result { return append([]*machine.Result{}, h.Results...) }

@@ -25,7 +25,7 @@ const (
 
 // furnish creates the kernel objects that outlive packets.
 func (d *driver) furnish() error {
-	k := d.m.Kernel()
+	k := d.M.Kernel()
 	var err error
 	made := func(role, typ string) *kernel.Object {
 		o, e := k.NewObjectNamed(role, typ)
@@ -97,7 +97,7 @@ func (d *driver) Load(f qdisc.Field) uint64 {
 func (d *driver) Store(f qdisc.Field, v uint64) {
 	if p := d.path(f); p != "" {
 		if err := d.sch.SetUint(p, v); err != nil {
-			d.m.Kernel().Fail(err)
+			d.M.Kernel().Fail(err)
 		}
 	}
 }
@@ -114,17 +114,17 @@ func (d *driver) Make(p *qdisc.Packet) error {
 	if p.Flow.Frame == nil {
 		setLengths(data)
 	}
-	k, m := d.m.Kernel(), d.m.Memory()
+	k, m := d.M.Kernel(), d.M.Memory()
 	end := uint64(headroom+len(data)+63) &^ 63
 	room, err := m.Alloc(end+sharedInfo, mem.Region{Kind: mem.KernelObject, Name: "data of packet " + p.Name()})
 	if err != nil {
-		return &noMemoryError{p.Name(), err}
+		return noMemory(p, err)
 	}
 	copy(m.Bytes(room)[headroom:], data)
 	o, err := k.NewObjectNamed("packet "+p.Name(), "sk_buff")
 	if err != nil {
 		m.Free(room)
-		return &noMemoryError{p.Name(), err}
+		return noMemory(p, err)
 	}
 	o.Poke(0, make([]byte, o.StorageSize()), object.Given)
 	d.skbs[p] = &skb{o, room}
@@ -175,9 +175,9 @@ func (d *driver) Free(p *qdisc.Packet) {
 	}
 	delete(d.skbs, p)
 	delete(d.state.Packets, s.o.Addr())
-	d.m.Memory().Free(s.data)
-	d.m.Kernel().Discard(s.o)
-	d.m.Memory().Free(s.o.Region())
+	d.M.Memory().Free(s.data)
+	d.M.Kernel().Discard(s.o)
+	d.M.Memory().Free(s.o.Region())
 }
 
 // flowFrame makes the headers of a flow's packets: UDP over IPv4 from 192.0.2.1, to an address and

@@ -2,18 +2,17 @@ package traffic
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
+	"sync"
 	"time"
 
-	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/event"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
+	"github.com/bpfrun/bpfrun/internal/subsys/ops"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
-	"github.com/bpfrun/bpfrun/loader"
 )
 
 // Spec describes traffic.
@@ -25,132 +24,45 @@ type Spec struct {
 	qdisc.Config
 }
 
-// Result is what a discipline did.
+// Result is what a discipline did. One that lost or leaked packets has the status
+// [machine.StatusOK] all the same.
 type Result struct {
 	*qdisc.Result
-	// Ops is the name of the discipline's variable, Name that of the discipline.
-	Ops, Name string
+	drive.Outcome
 	// Rate is that of the link in bits per second.
 	Rate uint64
-	// Status is [machine.StatusOK] also if packets were lost or leaked. Err says why there was no
-	// traffic, or why it stops early.
-	Status machine.Status
-	Err    error
-	// Fault is the run of a program that ended with a fault, and FaultOp its operation.
-	Fault   *machine.Result
-	FaultOp qdisc.Op
-	// Trace are the lines that programs printed, Dropped counts those beyond the limit.
-	Trace        []string
-	DroppedTrace int
-	// Progs are the programs by operation, Insns the instructions of all their runs.
-	Progs map[string]string
-	Insns uint64
 }
 
-// structName is the type of a discipline.
-const structName = "Qdisc_ops"
+// What is what a discipline is given.
+const What = "traffic"
 
-// Disciplines returns the names of the object's queueing disciplines.
-func Disciplines(obj *loader.Object) (names []string) {
-	for _, m := range obj.Maps {
-		if m.StructOps != nil && btf.EssentialName(m.StructOps.TypeName) == structName {
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}
+// kind is what an object has: queueing disciplines.
+var kind = sync.OnceValue(func() *drive.Kind {
+	return &drive.Kind{Whole: ops.Named("qdisc"), Name: "queueing discipline", None: "queueing discipline (a struct Qdisc_ops in .struct_ops or .struct_ops.link)"}
+})
 
-// Program returns a program of the discipline, the one that stands for it where one is needed: its
-// first member.
-func Program(obj *loader.Object, ops string) string {
-	for _, m := range obj.Maps {
-		if m.StructOps == nil || m.Name != ops {
-			continue
-		}
-		for _, member := range m.StructOps.Members {
-			if member.Prog != "" {
-				return member.Prog
-			}
-		}
-	}
-	return ""
-}
-
-// NoDisciplineError means that an object does not have the discipline that was asked for.
-type NoDisciplineError struct {
-	Ops  string
-	Have []string
-}
-
-// Error names the disciplines there are.
-func (e *NoDisciplineError) Error() string {
-	switch {
-	case len(e.Have) == 0:
-		return "the object has no queueing discipline (a struct Qdisc_ops in .struct_ops or .struct_ops.link)"
-	case e.Ops == "":
-		return "the object has several queueing disciplines, name one: " + strings.Join(e.Have, ", ")
-	}
-	return fmt.Sprintf("the object has no queueing discipline %s (available: %s)", e.Ops, strings.Join(e.Have, ", "))
-}
-
-// Choose returns the name of the object's discipline: ops, or the only one if ops is "". The error
-// is a [*NoDisciplineError].
-func Choose(obj *loader.Object, ops string) (string, error) {
-	have := Disciplines(obj)
-	if ops == "" && len(have) == 1 {
-		return have[0], nil
-	}
-	for _, n := range have {
-		if n == ops {
-			return n, nil
-		}
-	}
-	return "", &NoDisciplineError{ops, have}
-}
-
-// RefusedError means that the kernel does not register the discipline, or does not put it on a
-// device.
-type RefusedError struct {
-	Ops string
-	Err error
-}
-
-// Error names the discipline and the reason.
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("the kernel refuses queueing discipline %s: %v", e.Ops, e.Err)
-}
-
-// Unwrap returns the reason.
-func (e *RefusedError) Unwrap() error { return e.Err }
+// Kind returns what an object may have: queueing disciplines.
+func Kind() *drive.Kind { return kind() }
 
 // Run lets packets pass through a discipline on a machine, which must have been created with
-// [machine.Config.Traffic]. A discipline that cannot be loaded, or whose program is stopped, is a
+// [machine.Config.Simulates]. A discipline that cannot be loaded, or whose program is stopped, is a
 // Result with a status; the error is that of ctx, or of a Spec that makes no sense.
 func Run(ctx context.Context, m *machine.Machine, spec Spec) (*Result, error) {
-	name, err := Choose(m.Linked().Object, spec.Ops)
+	name, err := kind().Choose(m.Linked().Object, spec.Ops)
 	if err != nil {
 		return nil, err
 	}
 	if err := qdisc.Check(spec.Config); err != nil {
 		return nil, err
 	}
-	res := &Result{Result: &qdisc.Result{}, Ops: name, Rate: spec.Rate, Status: machine.StatusOK}
-	d, err := newDriver(ctx, m, name, res)
+	res := &Result{Result: &qdisc.Result{}, Outcome: drive.Outcome{Ops: name, Status: machine.StatusOK}, Rate: spec.Rate}
+	d, err := newDriver(ctx, m, res)
 	if err != nil {
-		var refused *programError
-		var absent *AbsentError
-		switch {
-		case errors.As(err, &absent):
-			res.Status, res.Err = machine.StatusAbsent, err
-		case errors.As(err, &refused):
-			res.Status, res.Err = refused.status, err
-		default:
-			res.Status, res.Err = machine.StatusRefused, &RefusedError{name, err}
-		}
+		d.Refuse(err)
 		return res, nil
 	}
 	cfg := spec.Config
-	cfg.Base = m.Kernel().Clock().Mono()
+	cfg.Base = d.Base
 	cfg.ResetTwice = !since.Of(m.Linked().Target.Version).Has(since.ResetOnce)
 	sim, err := qdisc.New(cfg, d)
 	if err != nil {
@@ -167,30 +79,45 @@ func (d *driver) run(ctx context.Context, sim *qdisc.Sim, cfg qdisc.Config) (*Re
 		d.res.Status, d.res.Err = machine.StatusNotSimulated, err
 		return d.res, nil
 	}
-	clock := d.m.Kernel().Clock()
-	step := clock.Step
-	clock.Step = 0 // time is the simulation's
-	d.m.SetTraffic(d.state)
-	defer func() { d.m.SetTraffic(nil); clock.Step = step }()
-	r, err := sim.Run(ctx)
-	d.res.Result = r
-	var stopped *stoppedError
-	var full *noMemoryError
-	switch {
-	case err == nil && r.Init != 0:
-		d.res.Status = machine.StatusRefused
-		d.res.Err = &RefusedError{d.res.Ops, fmt.Errorf("ops.init returned %d", r.Init)}
-	case err == nil:
-	case errors.As(err, &stopped):
-		d.res.Status, d.res.Err, d.res.Fault, d.res.FaultOp = stopped.res.Status, err, stopped.res, stopped.op
-	case errors.As(err, &full):
-		d.res.Status, d.res.Err = machine.StatusNotSimulated, err
-	case errors.Is(err, event.ErrLimit), errors.Is(err, errReturned):
-		d.res.Status, d.res.Err = machine.StatusFault, err
-	default:
+	err := d.Simulate(d.state, sim.SetNow, func() (err error) {
+		d.res.Result, err = sim.Run(ctx)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
+	if r := d.res; r.Err == nil && r.Init != 0 {
+		d.Refuse(fmt.Errorf("ops.init returned %d", r.Init))
+	}
 	return d.res, nil
+}
+
+// ExitCode implements [drive.Simulation].
+func (r *Result) ExitCode() int {
+	if r.Status == machine.StatusOK && (len(r.Leaked) > 0 || r.Stalled) {
+		return exitcode.Fault
+	}
+	return r.Outcome.ExitCode()
+}
+
+// Parts implements [drive.Simulation].
+func (r *Result) Parts(m *machine.Machine) map[string]drive.Part {
+	p := r.Part()
+	switch {
+	case r.Err != nil:
+	case len(r.Leaked) > 0:
+		p.Status, p.Why = machine.StatusFault, fmt.Sprintf("%d packets leaked", len(r.Leaked))
+	case r.Stalled:
+		p.Status, p.Why = machine.StatusFault, "the queue stalled"
+	}
+	return r.Outcome.Parts(m, p, func(op string) int { return r.Calls[qdisc.Op(op)] })
+}
+
+// RunDefault lets the default traffic pass.
+func RunDefault(ctx context.Context, m *machine.Machine, ops string) (drive.Simulation, error) {
+	spec := Default()
+	spec.Ops = ops
+	return Run(ctx, m, spec)
 }
 
 // Default returns the traffic of runs where none is described: at a link of 10 Mbit/s a flow of

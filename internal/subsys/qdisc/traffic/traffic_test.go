@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/event"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const kernel72 = "../../../../testdata/btf/linux-7.2.13-amd64.btf.xz"
@@ -38,7 +38,7 @@ func on(t *testing.T, name, kernel string, cfg machine.Config, globals map[strin
 func TestDefaultTraffic(t *testing.T) {
 	for _, name := range []string{"qdiscfifo", "qdiscfair", "qdisctbf"} {
 		t.Run(name, func(t *testing.T) {
-			m := on(t, name, kernel72, machine.Config{Traffic: true}, nil)
+			m := on(t, name, kernel72, machine.Config{Simulates: []string{"qdisc"}}, nil)
 			before := len(m.Kernel().Objects())
 			res, err := Run(t.Context(), m, Default())
 			require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestDefaultTraffic(t *testing.T) {
 func TestTheSameTrafficTwice(t *testing.T) {
 	var first []uint64
 	for range 2 {
-		m := on(t, "qdiscfair", kernel72, machine.Config{Traffic: true}, nil)
+		m := on(t, "qdiscfair", kernel72, machine.Config{Simulates: []string{"qdisc"}}, nil)
 		res, err := Run(t.Context(), m, Default())
 		require.NoError(t, err)
 		var sent []uint64
@@ -83,7 +83,7 @@ func TestTheSameTrafficTwice(t *testing.T) {
 // TestObjectsReleaseWhatTheyOwn: packets in objects of a list that was dropped as a whole are freed
 // too, by reset.
 func TestObjectsReleaseWhatTheyOwn(t *testing.T) {
-	m := on(t, "qdiscfifo", kernel72, machine.Config{Traffic: true}, map[string]string{"drain": "false"})
+	m := on(t, "qdiscfifo", kernel72, machine.Config{Simulates: []string{"qdisc"}}, map[string]string{"drain": "false"})
 	spec := Default()
 	spec.Duration = 50 * time.Millisecond
 	res, err := Run(t.Context(), m, spec)
@@ -94,7 +94,7 @@ func TestObjectsReleaseWhatTheyOwn(t *testing.T) {
 
 func TestADisciplineIsRefused(t *testing.T) {
 	t.Run("by a kernel without them", func(t *testing.T) {
-		m := on(t, "qdiscfifo", "../../../../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", machine.Config{Traffic: true}, nil)
+		m := on(t, "qdiscfifo", "../../../../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", machine.Config{Simulates: []string{"qdisc"}}, nil)
 		res, err := Run(t.Context(), m, Default())
 		require.NoError(t, err)
 		assert.Equal(t, machine.StatusAbsent, res.Status)
@@ -102,7 +102,7 @@ func TestADisciplineIsRefused(t *testing.T) {
 		assert.ErrorAs(t, res.Err, &absent)
 	})
 	t.Run("by the verifier", func(t *testing.T) {
-		m := on(t, "qdiscfifo", kernel72, machine.Config{Traffic: true, Verify: func(lp *loader.LinkedProgram) loader.Verified {
+		m := on(t, "qdiscfifo", kernel72, machine.Config{Simulates: []string{"qdisc"}, Verify: func(lp *loader.LinkedProgram) loader.Verified {
 			if lp.Name == "fifo_init" {
 				return loader.Verified{Decided: true, Refusal: assert.AnError}
 			}
@@ -123,7 +123,7 @@ func TestADisciplineIsRefused(t *testing.T) {
 
 // TestRegistration: what bpf_qdisc_init_member, bpf_qdisc_validate and register_qdisc refuse.
 func TestRegistration(t *testing.T) {
-	m := on(t, "qdiscfifo", kernel72, machine.Config{Traffic: true}, nil)
+	m := on(t, "qdiscfifo", kernel72, machine.Config{Simulates: []string{"qdisc"}}, nil)
 	l := m.Linked()
 	var ops *loader.LinkedStructOps
 	for _, s := range l.StructOps {
@@ -169,21 +169,21 @@ func TestRegistration(t *testing.T) {
 func TestChooseADiscipline(t *testing.T) {
 	obj, err := loader.Open("../../../../examples/qdiscfifo/qdiscfifo.bpf.o")
 	require.NoError(t, err)
-	name, err := Choose(obj, "")
+	name, err := Kind().Choose(obj, "")
 	require.NoError(t, err)
 	assert.Equal(t, "fifo", name)
-	assert.Equal(t, "fifo_enqueue", Program(obj, name))
-	var missing *NoDisciplineError
-	_, err = Choose(obj, "other")
+	assert.Equal(t, "fifo_enqueue", Kind().Program(obj, name))
+	var missing *drive.NoneError
+	_, err = Kind().Choose(obj, "other")
 	assert.ErrorAs(t, err, &missing)
 	other, err := loader.Open("../../../../examples/xdp/xdp.bpf.o")
 	require.NoError(t, err)
-	_, err = Choose(other, "")
+	_, err = Kind().Choose(other, "")
 	assert.ErrorAs(t, err, &missing)
 }
 
 func TestTrafficCanBeInterrupted(t *testing.T) {
-	m := on(t, "qdiscfifo", kernel72, machine.Config{Traffic: true}, nil)
+	m := on(t, "qdiscfifo", kernel72, machine.Config{Simulates: []string{"qdisc"}}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := Run(ctx, m, Default())
@@ -191,7 +191,7 @@ func TestTrafficCanBeInterrupted(t *testing.T) {
 }
 
 func TestEventsAreLimited(t *testing.T) {
-	m := on(t, "qdiscfifo", kernel72, machine.Config{Traffic: true}, nil)
+	m := on(t, "qdiscfifo", kernel72, machine.Config{Simulates: []string{"qdisc"}}, nil)
 	spec := Default()
 	spec.Events = 100
 	res, err := Run(t.Context(), m, spec)

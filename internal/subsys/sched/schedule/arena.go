@@ -31,8 +31,8 @@ type cmasks struct {
 // findArena finds the arena of a scheduler that knows CPUs by cid: its programs use exactly one
 // (bpf_scx_reg_cid).
 func (d *driver) findArena() error {
-	for _, op := range slices.Sorted(maps.Keys(d.progs)) {
-		a := d.m.ArenaOf(d.progs[op])
+	for _, op := range slices.Sorted(maps.Keys(d.Progs())) {
+		a := d.M.ArenaOf(d.Progs()[op])
 		switch {
 		case a == nil:
 		case d.cmasks.arena != nil && d.cmasks.arena != a:
@@ -57,12 +57,12 @@ func (d *driver) Prepare() uapi.Errno {
 		return uapi.ENOMEM
 	}
 	b := make([]byte, cmaskSize)
-	order := d.m.Memory().ByteOrder()
+	order := d.M.Memory().ByteOrder()
 	order.PutUint32(b[4:], uint32(d.state.CPUs()))
 	order.PutUint32(b[8:], cmaskWords)
 	for cpu := range d.state.CPUs() {
 		if err := c.arena.Poke(c.offset(cpu), b); err != nil {
-			d.m.Kernel().Fail(err)
+			d.M.Kernel().Fail(err)
 		}
 	}
 	return 0
@@ -75,7 +75,7 @@ func (c *cmasks) offset(cpu int) uint64 { return c.at - c.arena.UserBase() + uin
 // address as the arena's programs know it, the lower 32 bits (scx_call_op_set_cpumask). What the
 // scheduler has written to base and nr_cids counts, and nothing happens if it has freed the page.
 func (d *driver) cmask(cpu int, cpus sched.Mask) uint64 {
-	c, order := &d.cmasks, d.m.Memory().ByteOrder()
+	c, order := &d.cmasks, d.M.Memory().ByteOrder()
 	off := c.offset(cpu)
 	b := make([]byte, cmaskSize)
 	if c.arena.Peek(off, b) == nil {

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // byCid makes a machine for the scheduler that knows CPUs by cid.
@@ -24,7 +24,7 @@ func byCid(t *testing.T, kernel string, cpus int, globals map[string]string) *ma
 	require.NoError(t, err)
 	l, err := obj.Load(loader.NewTarget(kernel, spec), loader.LoadOptions{Globals: globals})
 	require.NoError(t, err)
-	m, err := machine.New(l, machine.Config{CPUs: cpus, Schedules: true})
+	m, err := machine.New(l, machine.Config{CPUs: cpus, Simulates: []string{"sched"}})
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
 	return m
@@ -110,7 +110,7 @@ func TestASchedulerNumbersCPUsItself(t *testing.T) {
 // before 7.2 know any.
 func TestASchedulerByCidNeedsAnArena(t *testing.T) {
 	m := byCid(t, kernel72, 2, nil)
-	delete(linkedOps(m.Linked(), "cid_ops").Progs, "set_cmask")
+	delete(drive.Linked(m.Linked(), "cid_ops").Progs, "set_cmask")
 	res, err := Run(t.Context(), m, Default(2))
 	require.NoError(t, err)
 	assert.Equal(t, machine.StatusRefused, res.Status)
@@ -152,8 +152,8 @@ func TestACmaskThatIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := byCid(t, kernel72, 2, nil)
-			res := &Result{}
-			d, err := newDriver(t.Context(), m, "cid_ops", res)
+			res := &Result{Outcome: drive.Outcome{Ops: "cid_ops"}}
+			d, err := newDriver(t.Context(), m, res)
 			require.NoError(t, err)
 			cfg := d.config
 			cfg.CPUs, cfg.Duration = sched.Topology(2, 0, 0, 0), time.Millisecond

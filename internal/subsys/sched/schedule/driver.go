@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -14,43 +12,23 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
 // driver is the scheduler as the simulation sees it: programs on a machine.
 type driver struct {
-	ctx    context.Context
-	m      *machine.Machine
+	*drive.Driver
 	res    *Result
 	config sched.Config
-	progs  map[sched.Op]string
-	names  map[sched.Op]sched.Op // of operations, where the scheduler's type has other ones
+	names  map[sched.Op]string // of operations, where the scheduler's type has other ones
 	cmasks cmasks
 	bits   map[string]uint64 // of p->scx.flags, by enumerator
-	base   uint64            // monotonic time at the start
 	state  *helpers.Schedule
 	tasks  []*task // by number
 	args   map[string]*kernel.Object
 }
-
-// programError means that a program of the scheduler cannot run.
-type programError struct {
-	op, prog string
-	status   machine.Status
-	err      error
-}
-
-// Error names the operation, the program and the reason.
-func (e *programError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("program %s (ops.%s) cannot run: it is %s", e.prog, e.op, e.status)
-	}
-	return fmt.Sprintf("program %s (ops.%s) cannot run: %v", e.prog, e.op, e.err)
-}
-
-// Unwrap returns the reason.
-func (e *programError) Unwrap() error { return e.err }
 
 // AbsentError means that the kernel has no sched_ext, or none with schedulers of this type.
 type AbsentError struct{ Ops, Type string }
@@ -73,46 +51,21 @@ func (e *belowError) Error() string {
 	return fmt.Sprintf("not simulated: a scheduler below another one (sub_cgroup_id is %d); a schedule has one scheduler for all tasks", e.cgroup)
 }
 
-// stoppedError means that a program was stopped while the schedule ran.
-type stoppedError struct {
-	op  sched.Op
-	res *machine.Result
-}
-
-// Error names the operation and the fault.
-func (e *stoppedError) Error() string {
-	where := "a timer's callback"
-	if e.op != "" {
-		where = "ops." + string(e.op) + "()"
-	}
-	return fmt.Sprintf("%s was stopped: %v", where, e.res.Fault)
-}
-
 // newDriver checks that the scheduler can be registered and its programs run.
-func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result) (*driver, error) {
-	ops := linkedOps(m.Linked(), name)
-	typ := typeOf(m.Linked().Object, name)
-	switch {
-	case ops == nil || ops.Absent:
-		return nil, &AbsentError{name, typ}
-	case ops.Err != nil:
-		return nil, ops.Err
+func newDriver(ctx context.Context, m *machine.Machine, res *Result) (*driver, error) {
+	typ := kind().TypeOf(m.Linked().Object, res.Ops)
+	base, err := drive.New(ctx, m, kind(), &res.Outcome, &AbsentError{res.Ops, typ})
+	d := &driver{Driver: base, res: res, names: map[sched.Op]string{}, bits: map[string]uint64{}, args: map[string]*kernel.Object{}}
+	if err != nil {
+		return d, err
 	}
-	d := &driver{ctx: ctx, m: m, res: res, progs: map[sched.Op]string{}, names: map[sched.Op]sched.Op{}, bits: map[string]uint64{}, args: map[string]*kernel.Object{}}
-	res.Progs = ops.Progs
-	for _, op := range slices.Sorted(maps.Keys(ops.Progs)) {
-		prog := ops.Progs[op]
-		if status, err := m.ProgramStatus(prog); status != machine.StatusOK {
-			return nil, &programError{op, prog, status, err}
-		}
-		name, _ := proto.SchedOp(typ, op)
-		d.progs[sched.Op(name)] = prog
-		if name != op {
-			d.names[sched.Op(name)] = sched.Op(op)
+	for op := range d.Progs() {
+		if name, _ := proto.SchedOp(typ, op); name != op {
+			d.names[sched.Op(name)] = op
 		}
 	}
-	if err := d.readOps(ops); err != nil {
-		return nil, err
+	if err := d.readOps(); err != nil {
+		return d, err
 	}
 	if d.config.Cid = typ == proto.SchedOpsCid; d.config.Cid {
 		return d, d.findArena()
@@ -124,23 +77,14 @@ func newDriver(ctx context.Context, m *machine.Machine, name string, res *Result
 func (d *driver) named(r *sched.Result) *sched.Result {
 	for op, name := range d.names {
 		if n, ok := r.Calls[op]; ok {
-			r.Calls[name] = n
+			r.Calls[sched.Op(name)] = n
 			delete(r.Calls, op)
 		}
 		if r.Exit != nil && r.Exit.Op == op {
-			r.Exit.Op = name
+			r.Exit.Op = sched.Op(name)
 		}
 	}
 	return r
-}
-
-func linkedOps(l *loader.Linked, name string) *loader.LinkedStructOps {
-	for _, s := range l.StructOps {
-		if s.Map.Name == name {
-			return s
-		}
-	}
-	return nil
 }
 
 // The longest timeout (SCX_WATCHDOG_MAX_TIMEOUT), and the largest batch: a kernel has no memory for
@@ -151,8 +95,8 @@ const (
 )
 
 // readOps reads the numbers of the struct (bpf_scx_init_member).
-func (d *driver) readOps(ops *loader.LinkedStructOps) error {
-	spec := d.m.Linked().Target.BTF
+func (d *driver) readOps() error {
+	spec, ops := d.M.Linked().Target.BTF, d.Ops
 	num := func(member string) uint64 { // integers only
 		f, err := spec.ResolvePath(ops.KernType, member)
 		if err != nil {
@@ -165,7 +109,7 @@ func (d *driver) readOps(ops *loader.LinkedStructOps) error {
 		}
 		b := make([]byte, 8)
 		copy(b, ops.Data[off:off+n])
-		return d.m.Memory().ByteOrder().Uint64(b)
+		return d.M.Memory().ByteOrder().Uint64(b)
 	}
 	c := &d.config
 	c.Values = sched.ValuesOf(func(name string) (uint64, bool) {
@@ -182,7 +126,7 @@ func (d *driver) readOps(ops *loader.LinkedStructOps) error {
 		return fmt.Errorf("timeout_ms of %d is more than %d", timeout, maxTimeout)
 	}
 	if id := num("sub_cgroup_id"); id > 1 {
-		return &belowError{id}
+		return drive.Is(machine.StatusNotSimulated, &belowError{id})
 	}
 	c.Timeout = time.Duration(timeout) * time.Millisecond
 	if batch := num("dispatch_max_batch"); batch > maxBatch {
@@ -207,61 +151,28 @@ func nameOf(spec *btf.Spec, ops *loader.LinkedStructOps) []byte {
 	return name
 }
 
+// program is the name that the scheduler's type has for an operation.
+func (d *driver) program(op sched.Op) string {
+	if name := d.names[op]; name != "" {
+		return name
+	}
+	return string(op)
+}
+
 // Has reports whether a program implements an operation.
-func (d *driver) Has(op sched.Op) bool { return d.progs[op] != "" }
+func (d *driver) Has(op sched.Op) bool { return d.Driver.Has(d.program(op)) }
 
 // Call runs an operation's program.
 func (d *driver) Call(cpu int, op sched.Op, args []any) (int64, error) {
-	d.reach(d.state.Now())
+	now := d.state.Now()
+	d.Reach(now) // arguments have the time
 	values, err := d.values(cpu, args)
 	if err != nil {
 		return 0, err
 	}
-	res, err := d.m.Run(d.ctx, d.progs[op], machine.Input{CPU: cpu, Values: values, Current: d.current(cpu), IgnoreUnset: true})
+	res, err := d.Run(d.program(op), now, machine.Input{CPU: cpu, Values: values, Current: d.current(cpu)})
 	if err != nil {
 		return 0, err
 	}
-	d.collect(res)
-	if !res.Ran || res.Fault != nil {
-		return 0, &stoppedError{op, res}
-	}
 	return int64(res.Ret), nil
-}
-
-// maxTrace limits the lines that are kept.
-const maxTrace = 10_000
-
-func (d *driver) collect(res *machine.Result) {
-	d.res.Insns += res.Insns
-	room := min(maxTrace-len(d.res.Trace), len(res.Trace))
-	d.res.Trace = append(d.res.Trace, res.Trace[:room]...)
-	d.res.DroppedTrace += len(res.Trace) - room
-}
-
-// reach sets the machine's clocks to a point of simulated time.
-func (d *driver) reach(now uint64) {
-	clock := d.m.Kernel().Clock()
-	if at := d.base + now; at > clock.Mono() {
-		clock.Advance(at - clock.Mono())
-	}
-}
-
-// Pass lets timers and work items fire that are due before the next event.
-func (d *driver) Pass(ctx context.Context, now, until uint64) (uint64, error) {
-	at, ok := d.m.NextDue()
-	if !ok || at > d.base+until {
-		return until, nil
-	}
-	at = max(at, d.base+now)
-	d.reach(at - d.base)
-	d.state.SetNow(at - d.base)
-	res, err := d.m.Settle(ctx, 0)
-	if err != nil {
-		return now, err
-	}
-	d.collect(res)
-	if res.Fault != nil {
-		return now, &stoppedError{"", res}
-	}
-	return at - d.base, nil
 }

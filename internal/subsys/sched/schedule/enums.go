@@ -12,7 +12,7 @@ import (
 // headers (tools/sched_ext/include/scx/enums.h): each variable __SCX_X is the target's enumerator
 // SCX_X. Values that the options already have remain.
 func WithEnums(obj *loader.Object, target *loader.Target, o loader.LoadOptions) loader.LoadOptions {
-	if target.BTF == nil || len(Schedulers(obj)) == 0 {
+	if target.BTF == nil || len(kind().Names(obj)) == 0 {
 		return o
 	}
 	set := map[string]string{}

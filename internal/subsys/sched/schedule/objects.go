@@ -23,8 +23,7 @@ const (
 
 // furnish creates the kernel objects of the schedule.
 func (d *driver) furnish(sim *sched.Sim) error {
-	k := d.m.Kernel()
-	d.base = k.Clock().Mono()
+	k := d.M.Kernel()
 	d.state.Objects, d.state.Tasks, d.state.Cgroups = map[*sched.Task]*kernel.Object{}, map[uint64]*sched.Task{}, map[string]*kernel.Object{}
 	d.state.Idle = k.Named("init_task", "task_struct")
 	for _, path := range sim.Cgroups() {
@@ -107,7 +106,7 @@ func (d *driver) Store(t *sched.Task, f sched.Field, v uint64) {
 	set := func(path string, v uint64) {
 		if o.Has(path) {
 			if err := o.SetUint(path, v); err != nil {
-				d.m.Kernel().Fail(err)
+				d.M.Kernel().Fail(err)
 			}
 		}
 	}
@@ -146,14 +145,14 @@ func (d *driver) Store(t *sched.Task, f sched.Field, v uint64) {
 func (d *driver) taskFlags(o *kernel.Object, mask string, v uint64) {
 	m, ok := d.bits[mask]
 	if !ok {
-		_, m, _ = d.m.Linked().Target.BTF.FindEnumerator(mask)
+		_, m, _ = d.M.Linked().Target.BTF.FindEnumerator(mask)
 		d.bits[mask] = m
 	}
 	if m == 0 {
 		return
 	}
 	if err := o.SetUint("scx.flags", o.Num("scx.flags")&^m|v<<bits.TrailingZeros64(m)&m); err != nil {
-		d.m.Kernel().Fail(err)
+		d.M.Kernel().Fail(err)
 	}
 }
 
@@ -201,11 +200,11 @@ func (d *driver) value(cpu int, a any) (any, error) {
 	case sched.ReleaseArgs:
 		return d.structOf("scx_cpu_release_args", map[string]any{"reason": 0, "task": d.tasks[a.Task.Number].o})
 	case sched.DumpArgs:
-		reason, err := d.m.Kernel().NewString("scx_dump_ctx.reason", a.Exit.Reason())
+		reason, err := d.M.Kernel().NewString("scx_dump_ctx.reason", a.Exit.Reason())
 		if err != nil {
 			return nil, err
 		}
-		clock := d.m.Kernel().Clock()
+		clock := d.M.Kernel().Clock()
 		return d.structOf("scx_dump_ctx", map[string]any{
 			"kind": a.Exit.Kind, "exit_code": a.Exit.Code, "reason": reason, "at_ns": clock.Mono(), "at_jiffies": clock.Jiffies(),
 		})
@@ -217,7 +216,7 @@ func (d *driver) value(cpu int, a any) (any, error) {
 
 // maskOf returns the CPUs of a task as the kernel passes them.
 func (d *driver) maskOf(m sched.Mask) (any, error) {
-	o := d.m.Kernel().Named("effective cpumask", "cpumask")
+	o := d.M.Kernel().Named("effective cpumask", "cpumask")
 	if o == nil {
 		return nil, nil
 	}
@@ -230,7 +229,7 @@ func (d *driver) structOf(typ string, fields map[string]any) (*kernel.Object, er
 	o := d.args[typ]
 	if o == nil {
 		var err error
-		if o, err = d.m.Kernel().NewObjectNamed(typ, typ); err != nil {
+		if o, err = d.M.Kernel().NewObjectNamed(typ, typ); err != nil {
 			return nil, err
 		}
 		o.MarkBuiltin()
@@ -256,7 +255,7 @@ func (d *driver) exitInfo(e *sched.Exit) (*kernel.Object, error) {
 	}
 	fields := map[string]any{"kind": e.Kind, "exit_cpu": e.CPU, "exit_code": e.Code, "flags": flags, "bt": nil, "bt_len": 0}
 	for name, text := range map[string]string{"reason": e.Reason(), "msg": e.Message, "dump": e.Dump} {
-		s, err := d.m.Kernel().NewString("scx_exit_info."+name, text)
+		s, err := d.M.Kernel().NewString("scx_exit_info."+name, text)
 		if err != nil {
 			return nil, err
 		}

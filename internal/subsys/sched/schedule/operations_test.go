@@ -3,10 +3,10 @@ package schedule
 import (
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
 // TestOperationsThatNothingCalls: a scheduler may have operations for what no schedule does. Those
@@ -18,8 +18,8 @@ func TestOperationsThatNothingCalls(t *testing.T) {
 		"sub_attach": byCidOnly, "sub_detach": byCidOnly,
 	} {
 		t.Run(op, func(t *testing.T) {
-			m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Schedules: true})
-			linkedOps(m.Linked(), "fifo_ops").Progs[op] = "fifo_init"
+			m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Simulates: []string{"sched"}})
+			drive.Linked(m.Linked(), "fifo_ops").Progs[op] = "fifo_init"
 			res, err := Run(t.Context(), m, Default(1))
 			require.NoError(t, err)
 			require.NoError(t, res.Err)
@@ -30,7 +30,7 @@ func TestOperationsThatNothingCalls(t *testing.T) {
 	for _, op := range []string{"cid_online", "cid_offline", "sub_attach", "sub_detach"} {
 		t.Run(op, func(t *testing.T) {
 			m := byCid(t, kernel72, 1, nil)
-			linkedOps(m.Linked(), "cid_ops").Progs[op] = "cid_init"
+			drive.Linked(m.Linked(), "cid_ops").Progs[op] = "cid_init"
 			res, err := Run(t.Context(), m, Default(1))
 			require.NoError(t, err)
 			require.NoError(t, res.Err)
@@ -45,7 +45,7 @@ func TestOperationsThatNothingCalls(t *testing.T) {
 func TestASchedulerBelowAnother(t *testing.T) {
 	for id, want := range map[uint64]machine.Status{0: machine.StatusOK, 1: machine.StatusOK, 2: machine.StatusNotSimulated, 1 << 40: machine.StatusNotSimulated} {
 		m := byCid(t, kernel72, 1, nil)
-		ops := linkedOps(m.Linked(), "cid_ops")
+		ops := drive.Linked(m.Linked(), "cid_ops")
 		f, err := m.Linked().Target.BTF.ResolvePath(ops.KernType, "sub_cgroup_id")
 		require.NoError(t, err)
 		m.Memory().ByteOrder().PutUint64(ops.Data[f.Offset():], id)

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/event"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const kernel72 = "../../../../testdata/btf/linux-7.2.13-amd64.btf.xz"
@@ -36,7 +36,7 @@ func on(t *testing.T, name, kernel string, cfg machine.Config) *machine.Machine 
 func TestDefaultSchedule(t *testing.T) {
 	for _, name := range []string{"schedfifo", "schedvtime", "schedstarve"} {
 		t.Run(name, func(t *testing.T) {
-			m := on(t, name, kernel72, machine.Config{CPUs: 2, Schedules: true})
+			m := on(t, name, kernel72, machine.Config{CPUs: 2, Simulates: []string{"sched"}})
 			res, err := Run(t.Context(), m, Default(2))
 			require.NoError(t, err)
 			require.NoError(t, res.Err)
@@ -58,7 +58,7 @@ func TestDefaultSchedule(t *testing.T) {
 func TestTheSameScheduleTwice(t *testing.T) {
 	var first []sched.Segment
 	for range 2 {
-		m := on(t, "schedvtime", kernel72, machine.Config{CPUs: 2, Schedules: true})
+		m := on(t, "schedvtime", kernel72, machine.Config{CPUs: 2, Simulates: []string{"sched"}})
 		res, err := Run(t.Context(), m, Default(2))
 		require.NoError(t, err)
 		if first == nil {
@@ -75,7 +75,7 @@ func TestTheSameScheduleTwice(t *testing.T) {
 
 func TestASchedulerIsRefused(t *testing.T) {
 	t.Run("by a kernel without sched_ext", func(t *testing.T) {
-		m := on(t, "schedfifo", "../../../../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", machine.Config{CPUs: 2, Schedules: true})
+		m := on(t, "schedfifo", "../../../../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", machine.Config{CPUs: 2, Simulates: []string{"sched"}})
 		res, err := Run(t.Context(), m, Default(2))
 		require.NoError(t, err)
 		assert.Equal(t, machine.StatusAbsent, res.Status)
@@ -83,7 +83,7 @@ func TestASchedulerIsRefused(t *testing.T) {
 		assert.ErrorAs(t, res.Err, &absent)
 	})
 	t.Run("by the verifier", func(t *testing.T) {
-		m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 2, Schedules: true, Verify: func(lp *loader.LinkedProgram) loader.Verified {
+		m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 2, Simulates: []string{"sched"}, Verify: func(lp *loader.LinkedProgram) loader.Verified {
 			if lp.Name == "fifo_init" {
 				return loader.Verified{Decided: true, Refusal: assert.AnError}
 			}
@@ -105,21 +105,21 @@ func TestASchedulerIsRefused(t *testing.T) {
 func TestChooseAScheduler(t *testing.T) {
 	obj, err := loader.Open("../../../../examples/schedfifo/schedfifo.bpf.o")
 	require.NoError(t, err)
-	name, err := Choose(obj, "")
+	name, err := Kind().Choose(obj, "")
 	require.NoError(t, err)
 	assert.Equal(t, "fifo_ops", name)
-	assert.Equal(t, "fifo_select_cpu", Program(obj, name))
-	var missing *NoSchedulerError
-	_, err = Choose(obj, "other")
+	assert.Equal(t, "fifo_select_cpu", Kind().Program(obj, name))
+	var missing *drive.NoneError
+	_, err = Kind().Choose(obj, "other")
 	assert.ErrorAs(t, err, &missing)
 	other, err := loader.Open("../../../../examples/xdp/xdp.bpf.o")
 	require.NoError(t, err)
-	_, err = Choose(other, "")
+	_, err = Kind().Choose(other, "")
 	assert.ErrorAs(t, err, &missing)
 }
 
 func TestAScheduleCanBeInterrupted(t *testing.T) {
-	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 2, Schedules: true})
+	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 2, Simulates: []string{"sched"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := Run(ctx, m, Default(2))
@@ -127,7 +127,7 @@ func TestAScheduleCanBeInterrupted(t *testing.T) {
 }
 
 func TestEventsAreLimited(t *testing.T) {
-	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 2, Schedules: true})
+	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 2, Simulates: []string{"sched"}})
 	spec := Default(2)
 	spec.Events = 100
 	res, err := Run(t.Context(), m, spec)
@@ -137,7 +137,7 @@ func TestEventsAreLimited(t *testing.T) {
 }
 
 func TestATopologyMustFit(t *testing.T) {
-	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 4, Schedules: true})
+	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 4, Simulates: []string{"sched"}})
 	_, err := Run(t.Context(), m, Default(2))
 	var wrong *sched.ConfigError
 	assert.ErrorAs(t, err, &wrong)

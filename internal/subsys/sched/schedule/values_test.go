@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestValuesOfReleases: the enumerators of Linux 7.2 are the defaults, and what a kernel does not
@@ -80,13 +80,13 @@ func TestFlagsOfTheKernel(t *testing.T) {
 
 // TestFlagsOfASchedule: a scheduler with a flag that the kernel knows runs, any other is refused.
 func TestFlagsOfASchedule(t *testing.T) {
-	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Schedules: true})
-	ops := linkedOps(m.Linked(), "fifo_ops")
+	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Simulates: []string{"sched"}})
+	ops := drive.Linked(m.Linked(), "fifo_ops")
 	f, err := m.Linked().Target.BTF.ResolvePath(ops.KernType, "flags")
 	require.NoError(t, err)
 	for bit := range 64 {
 		m.Memory().ByteOrder().PutUint64(ops.Data[f.Offset():], 1<<bit)
-		d, err := newDriver(t.Context(), m, "fifo_ops", &Result{})
+		d, err := newDriver(t.Context(), m, &Result{Outcome: drive.Outcome{Ops: "fifo_ops"}})
 		if bit <= 8 {
 			require.NoError(t, err, bit)
 			assert.EqualValues(t, 1<<bit, d.config.Flags)
@@ -99,8 +99,8 @@ func TestFlagsOfASchedule(t *testing.T) {
 
 // TestReasonsInTasks: programs see in p->scx.flags why a task goes back to the scheduler.
 func TestReasonsInTasks(t *testing.T) {
-	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Schedules: true})
-	d, err := newDriver(t.Context(), m, "fifo_ops", &Result{})
+	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Simulates: []string{"sched"}})
+	d, err := newDriver(t.Context(), m, &Result{Outcome: drive.Outcome{Ops: "fifo_ops"}})
 	require.NoError(t, err)
 	cfg := d.config
 	cfg.CPUs, cfg.Duration, cfg.Tasks = sched.Topology(1, 0, 0, 0), time.Millisecond, Default(1).Tasks
@@ -124,8 +124,8 @@ func TestReasonsInTasks(t *testing.T) {
 // TestDumpContext: dump operations get why the scheduler ended, and when; ops.exit gets what they
 // wrote.
 func TestDumpContext(t *testing.T) {
-	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Schedules: true})
-	d, err := newDriver(t.Context(), m, "fifo_ops", &Result{})
+	m := on(t, "schedfifo", kernel72, machine.Config{CPUs: 1, Simulates: []string{"sched"}})
+	d, err := newDriver(t.Context(), m, &Result{Outcome: drive.Outcome{Ops: "fifo_ops"}})
 	require.NoError(t, err)
 	e := &sched.Exit{Kind: sched.ExitErrorBPF, Code: 7, Dump: "\nall\n"}
 	v, err := d.value(0, sched.DumpArgs{Exit: e})

@@ -1,15 +1,15 @@
-package report
+package device
 
 import (
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/subsys/hid"
-	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
+	"github.com/bpfrun/bpfrun/internal/subsys/show"
 	"github.com/bpfrun/bpfrun/internal/uapi"
-	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // HIDDevice is the JSON form of a HID device with what happened to its reports.
@@ -70,11 +70,11 @@ type HIDAnswer struct {
 	Data string `json:"data,omitempty"`
 }
 
-// AddHID adds a device; run is the scenario's run, or "".
-func (d *RunDocument) AddHID(run string, h *device.HID) {
-	out := HIDDevice{
+// Document returns the device for a report; run is the scenario's run, or "".
+func (h *HID) Document(run string, _ func(error) *show.Error) show.Document {
+	out := &HIDDevice{
 		Run: run, Bus: busName(h.Bus), Vendor: fmt.Sprintf("%04x", h.Vendor), Product: fmt.Sprintf("%04x", h.Product), Name: h.Name,
-		Attached: append([]string{}, h.Attached...), NotAttached: maps.Clone(h.Left), Original: HexBytes(h.Info.Descriptor), Descriptor: HexBytes(h.Fixed),
+		Attached: append([]string{}, h.Attached...), NotAttached: maps.Clone(h.Left), Original: hex.EncodeToString(h.Info.Descriptor), Descriptor: hex.EncodeToString(h.Fixed),
 		Reports: []HIDReport{}, Input: []HIDInput{}, Requests: []HIDRequest{}, Answers: []HIDAnswer{},
 	}
 	if h.Probed {
@@ -90,24 +90,24 @@ func (d *RunDocument) AddHID(run string, h *device.HID) {
 		}
 	}
 	for _, e := range h.Deliveries {
-		in := HIDInput{Type: e.Type.String(), In: HexBytes(e.In), Errno: e.Errno, Dropped: e.Why, FromBPF: e.BPF}
+		in := HIDInput{Type: e.Type.String(), In: hex.EncodeToString(e.In), Errno: e.Errno, Dropped: e.Why, FromBPF: e.BPF}
 		if e.Out != nil {
-			text := HexBytes(e.Out)
+			text := hex.EncodeToString(e.Out)
 			in.Delivered = &text
 		}
 		out.Input = append(out.Input, in)
 	}
 	for _, r := range h.Device.Requests {
-		out.Requests = append(out.Requests, HIDRequest{r.Kind, r.Type.String(), HexBytes(r.Data), r.BPF})
+		out.Requests = append(out.Requests, HIDRequest{r.Kind, r.Type.String(), hex.EncodeToString(r.Data), r.BPF})
 	}
 	for _, a := range h.Answers {
 		t := a.Event.Type
-		if a.Event.Kind == device.Output {
+		if a.Event.Kind == Output {
 			t = hid.OutputReport
 		}
-		out.Answers = append(out.Answers, HIDAnswer{a.Event.Kind.String(), t.String(), HexBytes(a.Event.Data), a.Ret, HexBytes(a.Data)})
+		out.Answers = append(out.Answers, HIDAnswer{a.Event.Kind.String(), t.String(), hex.EncodeToString(a.Event.Data), a.Ret, hex.EncodeToString(a.Data)})
 	}
-	d.HID = append(d.HID, out)
+	return out
 }
 
 // busName names a bus as the kernel's uevents number it.
@@ -125,23 +125,6 @@ func busName(bus uint16) string {
 	return fmt.Sprintf("%#04x", bus)
 }
 
-// spaced separates the bytes of hex digits, and shortens many.
-func spaced(hex string) string {
-	const most = 24
-	var b strings.Builder
-	for i := 0; i+2 <= len(hex); i += 2 {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		if i/2 == most && len(hex)/2 > most+2 {
-			visible.Fprintf(&b, "... (%d bytes)", len(hex)/2)
-			break
-		}
-		b.WriteString(hex[i : i+2])
-	}
-	return b.String()
-}
-
 // errnoText is a negative error with its name.
 func errnoText(n int32) string {
 	if n < 0 && n > -4096 {
@@ -150,14 +133,20 @@ func errnoText(n int32) string {
 	return fmt.Sprint(n)
 }
 
-// write writes a device as a block of lines.
-func (h *HIDDevice) write(b *strings.Builder, s style, opt TableOptions) {
-	line := func(kind, text string) { visible.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-10s", kind)), text) }
+// Program implements [show.Document]: programs of a device are listed like others.
+func (h *HIDDevice) Program(string) (ran, known bool) { return false, false }
+
+// Page implements [show.Document].
+func (h *HIDDevice) Page() func(show.Page) { return nil }
+
+// Text writes a device as a block of lines.
+func (h *HIDDevice) Text(t show.Text) {
+	line := func(kind, text string) { t.Printf("  %s %s\n", t.Dim(fmt.Sprintf("%-10s", kind)), text) }
 	title := fmt.Sprintf("HID device %s %s:%s %s", h.Bus, h.Vendor, h.Product, h.Name)
 	if h.Run != "" {
 		title += " in " + h.Run
 	}
-	visible.Fprintf(b, "\n%s\n", s.bold(title))
+	t.Printf("\n%s\n", t.Bold(title))
 	if h.Probe != nil && *h.Probe != 0 {
 		line("probe", "refuses the device: "+errnoText(*h.Probe)+"; a loader would not attach the programs")
 	}
@@ -191,18 +180,18 @@ func (h *HIDDevice) write(b *strings.Builder, s style, opt TableOptions) {
 		if r.FromBPF {
 			who = ", from a program"
 		}
-		lines = append(lines, [2]string{"device", fmt.Sprintf("%s %s %s%s", r.Kind, r.Type, spaced(r.Data), who)})
+		lines = append(lines, [2]string{"device", fmt.Sprintf("%s %s %s%s", r.Kind, r.Type, show.Spaced(r.Data), who)})
 	}
 	for _, a := range h.Answers {
-		text := fmt.Sprintf("%s %s %s -> %s", a.Kind, a.Type, spaced(a.Sent), errnoText(a.Ret))
+		text := fmt.Sprintf("%s %s %s -> %s", a.Kind, a.Type, show.Spaced(a.Sent), errnoText(a.Ret))
 		if a.Data != "" {
-			text += ": " + spaced(a.Data)
+			text += ": " + show.Spaced(a.Data)
 		}
 		lines = append(lines, [2]string{"user", text})
 	}
 	const most = 40
 	for i, l := range lines {
-		if i == most && !opt.Verbose {
+		if i == most && !t.All() {
 			line("...", fmt.Sprintf("%d more (-v shows all)", len(lines)-most))
 			break
 		}
@@ -212,7 +201,7 @@ func (h *HIDDevice) write(b *strings.Builder, s style, opt TableOptions) {
 
 // text describes an input report.
 func (e *HIDInput) text() string {
-	text := spaced(e.In)
+	text := show.Spaced(e.In)
 	if e.FromBPF {
 		text += " (from a program)"
 	}
@@ -222,5 +211,5 @@ func (e *HIDInput) text() string {
 	case *e.Delivered == e.In:
 		return text + " -> delivered"
 	}
-	return text + " -> " + spaced(*e.Delivered)
+	return text + " -> " + show.Spaced(*e.Delivered)
 }

@@ -1,15 +1,12 @@
-package report
+package traffic
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
-	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
-	"github.com/bpfrun/bpfrun/internal/visible"
+	"github.com/bpfrun/bpfrun/internal/subsys/show"
 )
 
 // Traffic is what a queueing discipline did with packets. Times are in nanoseconds since it was put
@@ -18,10 +15,10 @@ type Traffic struct {
 	// Run is the name of the scenario's run, "" for the default traffic.
 	Run string `json:"run,omitempty"`
 	// Ops is the struct_ops variable, Qdisc the id in it.
-	Ops    string `json:"ops"`
-	Qdisc  string `json:"qdisc"`
-	Status string `json:"status"`
-	Error  *Error `json:"error,omitempty"`
+	Ops    string      `json:"ops"`
+	Qdisc  string      `json:"qdisc"`
+	Status string      `json:"status"`
+	Error  *show.Error `json:"error,omitempty"`
 	// Rate is that of the link in bits per second, Duration the time of the last packet, Busy how
 	// long the link was sending.
 	Rate     uint64 `json:"rate"`
@@ -103,10 +100,10 @@ type TrafficSample struct {
 	Held    int    `json:"held"`
 }
 
-// AddTraffic adds what a queueing discipline did.
-func (d *RunDocument) AddTraffic(run string, r *traffic.Result) {
+// Document returns the traffic for a report.
+func (r *Result) Document(run string, failure func(error) *show.Error) show.Document {
 	f := r.Fields
-	out := Traffic{
+	out := &Traffic{
 		Run: run, Ops: r.Ops, Qdisc: r.Name, Status: string(r.Status), Rate: r.Rate, Duration: r.End, Busy: r.Busy,
 		Stats: TrafficStats{f[qdisc.FieldQlen], f[qdisc.FieldBacklog], f[qdisc.FieldDrops], f[qdisc.FieldRequeues], f[qdisc.FieldOverlimits], f[qdisc.FieldBytes], f[qdisc.FieldPackets]},
 		Held:  r.Held, MostHeld: r.MostHeld, MostHeldBytes: r.MostHeldBytes, MeanHeld: r.MeanHeld, Stalled: r.Stalled, Watchdogs: r.Watchdogs,
@@ -117,7 +114,7 @@ func (d *RunDocument) AddTraffic(run string, r *traffic.Result) {
 		out.Progs = map[string]string{}
 	}
 	if r.Err != nil {
-		out.Error = NewError(r.Err)
+		out.Error = failure(r.Err)
 	}
 	flows := r.Flows()
 	out.Fairness = qdisc.Fairness(flows)
@@ -135,60 +132,42 @@ func (d *RunDocument) AddTraffic(run string, r *traffic.Result) {
 	for op, n := range r.Calls {
 		out.Calls[string(op)] = n
 	}
-	d.Traffic = append(d.Traffic, out)
+	return out
 }
 
-// TrafficExitCode returns the exit code of traffic that nothing is expected of.
-func TrafficExitCode(r *traffic.Result) int {
-	if r.Status == machine.StatusOK && (len(r.Leaked) > 0 || r.Stalled) {
-		return exitcode.Fault
-	}
-	return simulationExit(r.Status)
+// Program implements [show.Document].
+func (t *Traffic) Program(name string) (ran, known bool) {
+	return show.Program(t.Progs, name, t.Status == string(machine.StatusRefused))
 }
 
-// write writes traffic as a table of its flows.
-func (t *Traffic) write(b *strings.Builder, st style) {
-	title := "traffic of " + t.Ops
-	if t.Run != "" {
-		title = t.Run
-	}
-	visible.Fprintf(b, "\n%s\n", st.bold(title))
+// Text writes traffic as a table of its flows.
+func (t *Traffic) Text(w show.Text) {
+	w.Printf("\n%s\n", w.Bold(show.Title(t.Run, What, t.Ops)))
 	if t.Error != nil {
-		visible.Fprintf(b, "%s %s\n", st.red(t.Status+":"), t.Error.Message)
+		w.Printf("%s %s\n", w.Red(t.Status+":"), t.Error.Message)
 	}
 	if len(t.Flows) == 0 {
 		return
 	}
-	rows := [][]cell{}
-	row := func(texts ...string) {
-		var cells []cell
-		for _, t := range texts {
-			cells = append(cells, cell{t, func(s string) string { return s }})
-		}
-		rows = append(rows, cells)
-	}
-	row("FLOW", "ARRIVED", "SENT", "DROPPED", "RATE", "MEAN WAIT", "P99 WAIT", "MAX WAIT")
+	rows := [][]string{{"FLOW", "ARRIVED", "SENT", "DROPPED", "RATE", "MEAN WAIT", "P99 WAIT", "MAX WAIT"}}
 	leaked := 0
 	for i := range t.Flows {
 		f := &t.Flows[i]
 		leaked += f.Leaked
 		span := func(ns uint64) string { return time.Duration(ns).Round(time.Microsecond).String() }
-		row(f.Name, fmt.Sprint(f.Arrived), fmt.Sprint(f.Sent), fmt.Sprint(f.Dropped), rateText(f.Rate), span(f.Mean), span(f.P99), span(f.Max))
+		rows = append(rows, []string{f.Name, fmt.Sprint(f.Arrived), fmt.Sprint(f.Sent), fmt.Sprint(f.Dropped), rateText(f.Rate), span(f.Mean), span(f.P99), span(f.Max)})
 	}
-	widths := columnWidths(rows)
-	for _, r := range rows {
-		writeRow(b, r, widths)
-	}
-	visible.Fprintf(b, "  link of %s busy %.1f %% of %v; fairness %.3f; queue of at most %d packets (%d bytes), %.1f in the mean\n",
+	w.Table(rows)
+	w.Printf("  link of %s busy %.1f %% of %v; fairness %.3f; queue of at most %d packets (%d bytes), %.1f in the mean\n",
 		rateText(t.Rate), float64(t.Busy)*100/float64(max(t.Duration, 1)), time.Duration(t.Duration).Round(time.Microsecond), t.Fairness, t.MostHeld, t.MostHeldBytes, t.MeanHeld)
 	if t.Stats.Qlen != uint64(t.Held) {
-		visible.Fprintf(b, "  %s q.qlen is %d when traffic ends, but the discipline has %d packets\n", st.yellow("wrong:"), t.Stats.Qlen, t.Held)
+		w.Printf("  %s q.qlen is %d when traffic ends, but the discipline has %d packets\n", w.Yellow("wrong:"), t.Stats.Qlen, t.Held)
 	}
 	if t.Stalled {
-		visible.Fprintf(b, "  %s nothing makes the kernel ask for the last %d packets: the link is idle and the watchdog not set\n", st.red("stalled:"), t.Held)
+		w.Printf("  %s nothing makes the kernel ask for the last %d packets: the link is idle and the watchdog not set\n", w.Red("stalled:"), t.Held)
 	}
 	if leaked > 0 {
-		visible.Fprintf(b, "  %s %d packets exist after the discipline was destroyed\n", st.red("leaked:"), leaked)
+		w.Printf("  %s %d packets exist after the discipline was destroyed\n", w.Red("leaked:"), leaked)
 	}
 }
 

@@ -1,14 +1,12 @@
-package report
+package stream
 
 import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/subsys/sockmap"
+	"github.com/bpfrun/bpfrun/internal/subsys/show"
 	"github.com/bpfrun/bpfrun/internal/uapi"
-	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // Sockets are what became of the bytes of sockets in sockmaps.
@@ -38,35 +36,33 @@ type SocketBytes struct {
 	received, sent []byte
 }
 
-// AddSockets adds what became of the bytes of sockets.
-func (d *RunDocument) AddSockets(run string, sends []int, results []sockmap.Result) {
-	out := Sockets{Run: run, Sends: append([]int{}, sends...), Sockets: []SocketBytes{}}
-	for _, r := range results {
+// Document returns what became of the bytes, for a report.
+func (m *Moved) Document(run string, _ func(error) *show.Error) show.Document {
+	out := &Sockets{Run: run, Sends: append([]int{}, m.Sends...), Sockets: []SocketBytes{}}
+	for _, r := range m.Sockets {
 		s := SocketBytes{Name: r.Name, Received: hex.EncodeToString(r.Received), Sent: hex.EncodeToString(r.Sent), Dropped: r.Dropped, Waiting: r.Waiting, Messages: r.Messages, received: r.Received, sent: r.Sent}
 		if r.Err != 0 {
 			s.Error = uapi.Errno(-r.Err).Error()
 		}
 		out.Sockets = append(out.Sockets, s)
 	}
-	d.Sockets = append(d.Sockets, out)
+	return out
 }
 
-// write writes a table of the sockets that had bytes.
-func (t *Sockets) write(b *strings.Builder, st style) {
-	visible.Fprintf(b, "\n%s\n", st.bold(t.Run))
-	rows := [][]cell{}
-	row := func(texts ...string) {
-		var cells []cell
-		for _, t := range texts {
-			cells = append(cells, cell{t, func(s string) string { return s }})
-		}
-		rows = append(rows, cells)
+// Program implements [show.Document]: programs of sockets are listed like others.
+func (s *Sockets) Program(string) (ran, known bool) { return false, false }
+
+// Page implements [show.Document].
+func (s *Sockets) Page() func(show.Page) { return nil }
+
+// Text writes a table of the sockets that had bytes.
+func (s *Sockets) Text(t show.Text) {
+	t.Printf("\n%s\n", t.Bold(s.Run))
+	rows := [][]string{{"SOCKET", "RECEIVED", "SENT", "DROPPED", "WAITING", "ERROR"}}
+	for _, x := range s.Sockets {
+		rows = append(rows, []string{x.Name, someBytes(x.received), someBytes(x.sent), strconv.Itoa(x.Dropped), strconv.Itoa(x.Waiting), x.Error})
 	}
-	row("SOCKET", "RECEIVED", "SENT", "DROPPED", "WAITING", "ERROR")
-	for _, s := range t.Sockets {
-		row(s.Name, someBytes(s.received), someBytes(s.sent), strconv.Itoa(s.Dropped), strconv.Itoa(s.Waiting), s.Error)
-	}
-	writeAligned(b, rows)
+	t.Table(rows)
 }
 
 // someBytes shows bytes of a stream: their number and the first of them.
