@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // Name is the name of the file.
@@ -101,14 +102,14 @@ func Read(path string, flags, thresholds []string) (*File, error) {
 	if onlyComments(string(data)) {
 		return f, nil
 	}
-	root, err := scenario.ReadNode(path, data)
+	root, err := grammar.ReadNode(path, data)
 	if err != nil {
 		return nil, err
 	}
-	if root.Kind == scenario.Null {
+	if root.Kind == grammar.Null {
 		return f, nil
 	}
-	if root.Kind != scenario.Mapping {
+	if root.Kind != grammar.Mapping {
 		return nil, &Error{root.Pos, "want keys: " + strings.Join(keys, ", ")}
 	}
 	for _, p := range root.Pairs {
@@ -143,7 +144,7 @@ func (f *File) read(p scenario.Pair, flags, thresholds []string) (err error) {
 	case "watch":
 		f.Watch, err = f.patterns(p.Value)
 	case "build":
-		if p.Value.Kind != scenario.Scalar || p.Value.Text == "" {
+		if p.Value.Kind != grammar.Scalar || p.Value.Text == "" {
 			return &Error{p.Value.Pos, "build: want a command line, such as make"}
 		}
 		f.Build = p.Value.Text
@@ -171,14 +172,14 @@ func unknown(n *scenario.Node, what string, names []string) error {
 // values reads a text or a list of texts.
 func values(n *scenario.Node) ([]Value, error) {
 	items := n.Items
-	if n.Kind == scenario.Scalar {
+	if n.Kind == grammar.Scalar {
 		items = []*scenario.Node{n}
-	} else if n.Kind != scenario.Sequence {
+	} else if n.Kind != grammar.Sequence {
 		return nil, &Error{n.Pos, "want a text or a list of texts"}
 	}
 	var out []Value
 	for _, i := range items {
-		if i.Kind != scenario.Scalar || i.Text == "" {
+		if i.Kind != grammar.Scalar || i.Text == "" {
 			return nil, &Error{i.Pos, "want a text"}
 		}
 		out = append(out, Value{i.Pos, i.Text})
@@ -188,7 +189,7 @@ func values(n *scenario.Node) ([]Value, error) {
 
 // settings reads names with values; each name has to be one of names.
 func settings(n *scenario.Node, what string, names []string) ([]Setting, error) {
-	if n.Kind != scenario.Mapping {
+	if n.Kind != grammar.Mapping {
 		return nil, &Error{n.Pos, "want a mapping of " + what + "s: " + strings.Join(names, ", ")}
 	}
 	var out []Setting

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 	"github.com/bpfrun/bpfrun/vm"
@@ -18,7 +19,7 @@ type Result struct {
 	// Result is the result of the program's last execution, with the events and trace lines of all
 	// executions and of the time after them.
 	*machine.Result
-	Expectations []Expectation
+	Expectations []grammar.Expectation
 	// Skipped means that nothing ran because the target lacks the program's hook. Err explains why,
 	// or why the hook is unknown.
 	Skipped bool
@@ -38,29 +39,12 @@ type Result struct {
 	Simulation drive.Simulation
 }
 
-// Expectation is one checked expectation.
-type Expectation struct {
-	Pos
-	What string // "ret", "execs[4242].uid"
-	OK   bool
-	// Want and Got are empty if the expectation holds.
-	Want, Got string
-}
-
-// String returns "what: want W, got G", or "what: ok".
-func (e *Expectation) String() string {
-	if e.OK {
-		return e.What + ": ok"
-	}
-	return e.What + ": want " + e.Want + ", got " + e.Got
-}
-
 // Passed reports whether all expectations hold.
 func (r *Result) Passed() bool { return len(r.Failed()) == 0 }
 
 // Failed returns the expectations that do not hold.
-func (r *Result) Failed() []Expectation {
-	var out []Expectation
+func (r *Result) Failed() []grammar.Expectation {
+	var out []grammar.Expectation
 	for _, e := range r.Expectations {
 		if !e.OK {
 			out = append(out, e)
@@ -278,7 +262,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			}
 		}
 	}
-	res.Expectations, res.Took = j.out, time.Since(start)
+	res.Expectations, res.Took = j.Found, time.Since(start)
 	return res, nil
 }
 
@@ -317,7 +301,7 @@ func (r *Runner) execute(ctx context.Context, run *Run, p *prepared) (*machine.R
 func (p *prepared) setFields(run *Run, s *machine.Session) error {
 	for name, v := range p.fields {
 		if !s.Context().SetField(name, v) {
-			return &Error{Pos: run.Pos, Text: "args: field " + name + " of the context cannot be set"}
+			return &grammar.Error{Pos: run.Pos, Text: "args: field " + name + " of the context cannot be set"}
 		}
 	}
 	return nil
@@ -331,5 +315,5 @@ func (run *Run) failed(err error) error {
 	if errors.As(err, &value) {
 		return run.wrapArg(err)
 	}
-	return &Error{Pos: run.Pos, Text: err.Error(), Err: err}
+	return &grammar.Error{Pos: run.Pos, Text: err.Error(), Err: err}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // draft is a scenario that is being written.
@@ -24,8 +25,8 @@ func (f *Fuzzer) newDraft(dir string, in *Input) *draft {
 	for _, key := range []string{"runs", "sequence", "description", "kernels"} {
 		d.root.Drop(key)
 	}
-	head := &scenario.Node{Kind: scenario.Mapping}
-	head.Put("object", scenario.Quote(f.objectFrom(dir)))
+	head := &scenario.Node{Kind: grammar.Mapping}
+	head.Put("object", grammar.Quote(f.objectFrom(dir)))
 	d.root.Drop("object")
 	d.root.Pairs = append(head.Pairs, d.root.Pairs...)
 	r := f.first.whole
@@ -41,13 +42,13 @@ func (f *Fuzzer) newDraft(dir string, in *Input) *draft {
 		d.root.Child("maps").Child(e.Map).PutKey(r.KeyNode(e.Map, e.Key), r.ValueNode(e.Map, e.Value))
 	}
 	for _, t := range in.Texts {
-		d.field(t.Name, scenario.Quote(t.Value))
+		d.field(t.Name, grammar.Quote(t.Value))
 	}
 	for _, l := range in.Links { // before the fields of the objects that they make
 		d.field(l.Name, l.node())
 	}
 	for _, n := range in.Fields {
-		d.field(n.Name, scenario.Word(fmt.Sprint(n.Value)))
+		d.field(n.Name, grammar.Word(fmt.Sprint(n.Value)))
 	}
 	return d
 }
@@ -82,7 +83,7 @@ func (f *Fuzzer) objectFrom(dir string) string {
 func (d *draft) event(e *Event) *scenario.Node {
 	f := d.f
 	from := f.first.runs[e.Run]
-	n := &scenario.Node{Kind: scenario.Mapping}
+	n := &scenario.Node{Kind: grammar.Mapping}
 	for _, item := range f.root.Get("runs").Items {
 		if name := item.Get("name"); name != nil && name.Text == e.Run || name == nil && item.Get("prog") != nil && item.Get("prog").Text == e.Run {
 			n = item.Clone()
@@ -93,7 +94,7 @@ func (d *draft) event(e *Event) *scenario.Node {
 		n.Drop(key)
 	}
 	if n.Get("prog") == nil {
-		n.Put("prog", scenario.Word(from.Prog))
+		n.Put("prog", grammar.Word(from.Prog))
 	}
 	switch p := []byte(e.Packet); {
 	case p != nil:
@@ -102,16 +103,16 @@ func (d *draft) event(e *Event) *scenario.Node {
 		n.Put("packet", packetNode(from.Packet))
 	}
 	if e.Ctx != nil {
-		n.Put("ctx", scenario.Quote(fmt.Sprintf("%x", []byte(e.Ctx))))
+		n.Put("ctx", grammar.Quote(fmt.Sprintf("%x", []byte(e.Ctx))))
 	}
 	if e.CPU > 0 {
-		n.Put("cpu", scenario.Word(fmt.Sprint((e.CPU-1)%f.first.whole.Machine().Kernel().CPUs())))
+		n.Put("cpu", grammar.Word(fmt.Sprint((e.CPU-1)%f.first.whole.Machine().Kernel().CPUs())))
 	}
 	if e.After > 0 {
-		n.Put("after", scenario.Word(e.After.String()))
+		n.Put("after", grammar.Word(e.After.String()))
 	}
 	for _, a := range e.Args {
-		n.Child("args").Put(a.Name, scenario.Word(signed(a.Value)))
+		n.Child("args").Put(a.Name, grammar.Word(signed(a.Value)))
 	}
 	for _, l := range e.Links {
 		n.Child("args").Put(l.Name, l.node())
@@ -137,16 +138,16 @@ func signed(v uint64) string {
 func answerNode(h Answer) *scenario.Node {
 	var list []*scenario.Node
 	for _, v := range h.Returns {
-		list = append(list, scenario.Word(signed(v)))
+		list = append(list, grammar.Word(signed(v)))
 	}
 	if h.At == 0 {
 		if len(list) == 1 {
 			return list[0]
 		}
-		return &scenario.Node{Kind: scenario.Sequence, Items: list}
+		return &scenario.Node{Kind: grammar.Sequence, Items: list}
 	}
-	n := &scenario.Node{Kind: scenario.Mapping}
-	n.Put("fail_at", scenario.Word(fmt.Sprint(h.At)))
+	n := &scenario.Node{Kind: grammar.Mapping}
+	n.Put("fail_at", grammar.Word(fmt.Sprint(h.At)))
 	n.Put("ret", list[0])
 	return n
 }
@@ -156,27 +157,27 @@ func answerNode(h Answer) *scenario.Node {
 func packetNode(p []byte) *scenario.Node {
 	for _, e := range seedExprs {
 		if q, err := packet.Parse(e); err == nil && slices.Equal(p, q) {
-			return scenario.Quote(e)
+			return grammar.Quote(e)
 		}
 	}
-	return scenario.Quote(fmt.Sprintf("%x", p))
+	return grammar.Quote(fmt.Sprintf("%x", p))
 }
 
 // text returns the file. Several runs of one input are its sequence.
 func (d *draft) text(comment string, sequence bool) []byte {
-	list := &scenario.Node{Kind: scenario.Sequence}
+	list := &scenario.Node{Kind: grammar.Sequence}
 	var names []*scenario.Node
 	for _, n := range d.runs {
 		list.Items = append(list.Items, n)
 		if name := n.Get("name"); name != nil {
-			names = append(names, scenario.Quote(name.Text))
+			names = append(names, grammar.Quote(name.Text))
 		}
 	}
 	root := d.root.Clone()
 	d.dropObjects(root)
 	root.Put("runs", list)
 	if sequence && len(names) > 1 {
-		root.Put("sequence", &scenario.Node{Kind: scenario.Sequence, Items: names})
+		root.Put("sequence", &scenario.Node{Kind: grammar.Sequence, Items: names})
 	}
 	var b strings.Builder
 	for line := range strings.SplitSeq(comment, "\n") {
@@ -197,7 +198,7 @@ func (d *draft) dropObjects(root *scenario.Node) {
 	visit = func(n *scenario.Node) {
 		for _, text := range []string{n.Text} {
 			name, ok := strings.CutPrefix(text, "$")
-			if n.Kind != scenario.Scalar || !ok && objects.Get(text) == nil || used[name] {
+			if n.Kind != grammar.Scalar || !ok && objects.Get(text) == nil || used[name] {
 				continue
 			}
 			if o := objects.Get(name); o != nil {
@@ -235,8 +236,8 @@ func (d *draft) name(n *scenario.Node, want string) {
 			name = fmt.Sprintf("%s (%d)", want, i)
 		}
 		if !slices.ContainsFunc(d.runs, func(o *scenario.Node) bool { return o != n && o.Get("name") != nil && o.Get("name").Text == name }) {
-			named := &scenario.Node{Kind: scenario.Mapping}
-			named.Put("name", scenario.Quote(name))
+			named := &scenario.Node{Kind: grammar.Mapping}
+			named.Put("name", grammar.Quote(name))
 			n.Pairs = append(named.Pairs, n.Pairs...)
 			return
 		}

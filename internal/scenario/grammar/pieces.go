@@ -1,7 +1,8 @@
-package scenario
+package grammar
 
 import (
 	"bytes"
+
 	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 

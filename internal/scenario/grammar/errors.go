@@ -1,4 +1,4 @@
-package scenario
+package grammar
 
 import (
 	"errors"
@@ -25,8 +25,8 @@ type Error struct {
 	Text    string
 	Nearest []string // existing names that are similar, nearest first
 	Err     error    // the cause, or nil
-	follows bool     // caused by another mistake: a reference to an object that could not be created
-	missing string   // the name that does not exist
+	Follows bool     // caused by another mistake: a reference to an object that could not be created
+	Missing string   // the name that does not exist
 }
 
 // Error is "file:line:col: text (nearest: ...)".
@@ -41,14 +41,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-func (n *Node) errorf(format string, args ...any) *Error {
+// Errorf returns a mistake at the node's position.
+func (n *Node) Errorf(format string, args ...any) *Error {
 	return &Error{Pos: n.Pos, Text: fmt.Sprintf(format, args...)}
 }
 
-// unknown returns an error about a name that does not exist, with similar names.
-func (n *Node) unknown(what, name string, names []string) *Error {
-	e := n.errorf("unknown %s %s", what, brief(name))
-	e.missing = name
+// Unknown returns an error about a name that does not exist, with similar names.
+func (n *Node) Unknown(what, name string, names []string) *Error {
+	e := n.Errorf("unknown %s %s", what, Brief(name))
+	e.Missing = name
 	e.Nearest = nearest.Like(name, names)
 	if len(e.Nearest) == 0 && len(names) > 0 && len(names) <= 12 {
 		e.Text += fmt.Sprintf(" (available: %s)", strings.Join(names, ", "))
@@ -56,17 +57,17 @@ func (n *Node) unknown(what, name string, names []string) *Error {
 	return e
 }
 
-// placed is like wrap, for an error that may join several mistakes with positions of their own.
-func (n *Node) placed(what string, err error) error {
+// Placed is like wrap, for an error that may join several mistakes with positions of their own.
+func (n *Node) Placed(what string, err error) error {
 	var all Errors
 	if errors.As(err, &all) {
 		return all
 	}
-	return n.wrap(what, err)
+	return n.Wrap(what, err)
 }
 
-// wrap adds the node's position to an error of the kernel or of BTF.
-func (n *Node) wrap(what string, err error) *Error {
+// Wrap adds the node's position to an error of the kernel or of BTF.
+func (n *Node) Wrap(what string, err error) *Error {
 	var already *Error
 	if errors.As(err, &already) {
 		if what != "" && strings.HasPrefix(already.Text, "(") { // the type of an unnamed value
@@ -90,7 +91,7 @@ func (n *Node) wrap(what string, err error) *Error {
 		}
 		e.Nearest = path.Nearest
 	case errors.As(err, &value):
-		e.Text += fmt.Sprintf("%s (%s) cannot be %s: %s", value.Path, value.Type, brief(value.Value), value.Why)
+		e.Text += fmt.Sprintf("%s (%s) cannot be %s: %s", value.Path, value.Type, Brief(value.Value), value.Why)
 	case errors.As(err, &bpath):
 		e.Text += fmt.Sprintf("%q in %s: %s", bpath.Path, bpath.Root, bpath.Detail)
 		e.Nearest = bpath.Nearest
@@ -106,7 +107,8 @@ func (n *Node) wrap(what string, err error) *Error {
 	return e
 }
 
-func brief(v any) string {
+// Brief shortens a value for a message.
+func Brief(v any) string {
 	s := fmt.Sprint(v)
 	if t, ok := v.(string); ok {
 		s = fmt.Sprintf("%q", t)

@@ -1,6 +1,8 @@
-package scenario
+package grammar
 
-import "strings"
+import (
+	"strings"
+)
 
 // plainDepth limits nesting in what parsePlain reads, well below maxDepth.
 const plainDepth = 32

@@ -1,4 +1,4 @@
-package scenario
+package grammar
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package scenario
+package grammar
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // A file in pieces means what it means as a whole, positions included.
 func TestPiecesMeanTheSame(t *testing.T) {
-	files, err := filepath.Glob("../../examples/*/*.yaml")
+	files, err := filepath.Glob("../../../examples/*/*.yaml")
 	require.NoError(t, err)
 	split := 0
 	for _, name := range files {
@@ -81,13 +81,13 @@ func TestMistakeInALargeFile(t *testing.T) {
 	for ; b.Len() < largeFile; n++ {
 		fmt.Fprintf(&b, "- {prog: a, name: run %d, args: {filename: /etc/a-long-name-for-a-large-file}}\n", n)
 	}
-	root, err := parseYAML("f", []byte(b.String()))
+	root, err := ParseYAML("f", []byte(b.String()))
 	require.NoError(t, err)
 	require.Len(t, root.Pairs[0].Value.Items, n)
 	last := root.Pairs[0].Value.Items[n-1]
 	assert.Equal(t, Pos{"f", n + 1, 3}, last.Pos)
 
-	_, err = parseYAML("f", []byte(b.String()+"- {prog: a, prog: b}\n"))
+	_, err = ParseYAML("f", []byte(b.String()+"- {prog: a, prog: b}\n"))
 	var e *Error
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, n+2, e.Line)
@@ -101,7 +101,7 @@ func FuzzPieces(f *testing.F) {
 	f.Add([]byte("runs:\n- a: \n- b: !\nc: 00"), uint8(1))
 	f.Add([]byte("runs:\n- 0: |\n\n- 0:"), uint8(2))
 	f.Fuzz(func(t *testing.T, data []byte, lines uint8) {
-		if len(data) > 4096 || bounded("f", data) != nil {
+		if len(data) > 4096 || Bounded("f", data) != nil {
 			return
 		}
 		root := parsePieces("f", data, int(lines))

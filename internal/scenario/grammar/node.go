@@ -1,4 +1,4 @@
-package scenario
+package grammar
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ type Node struct {
 	Pairs []Pair  // of a mapping, in the order of the file
 
 	weight int  // number of nodes in it, with aliases expanded
-	lost   bool // part of it could not be read and is left out
+	Lost   bool // part of it could not be read and is left out
 }
 
 // Pair is a member of a mapping.
@@ -58,8 +58,8 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// describe describes the kind of a node for messages.
-func (n *Node) describe() string {
+// Describe describes the kind of a node for messages.
+func (n *Node) Describe() string {
 	switch n.Kind {
 	case Mapping:
 		return "a mapping"
@@ -68,12 +68,12 @@ func (n *Node) describe() string {
 	case Null:
 		return "null"
 	}
-	return brief(n.Text)
+	return Brief(n.Text)
 }
 
 // Limits of scenario files.
 const (
-	maxFile  = 16 << 20 // bytes
+	MaxFile  = 16 << 20 // bytes
 	maxDepth = 64       // nesting
 	maxNodes = 8 << 20  // values
 	// maxBlockKeys and maxBlockItems limit the entries of one mapping or list in block style,
@@ -82,10 +82,10 @@ const (
 	maxBlockItems = 100_000
 )
 
-// parseYAML parses one YAML or JSON document. If a mistake affects only part of it, the rest is
+// ParseYAML parses one YAML or JSON document. If a mistake affects only part of it, the rest is
 // returned with the error.
-func parseYAML(file string, data []byte) (*Node, error) {
-	if err := bounded(file, data); err != nil {
+func ParseYAML(file string, data []byte) (*Node, error) {
+	if err := Bounded(file, data); err != nil {
 		return nil, err
 	}
 	if root := parsePlain(file, data); root != nil {
@@ -104,7 +104,7 @@ func parseWhole(file string, data []byte) (*Node, error) {
 	at := func(line, col int, format string, args ...any) error {
 		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}
 	}
-	doc, wrong := syntax(file, data)
+	doc, wrong := Syntax(file, data)
 	if wrong != nil {
 		return nil, wrong
 	}
@@ -125,19 +125,19 @@ func parseWhole(file string, data []byte) (*Node, error) {
 	c := converter{file: file, anchors: map[string]*Node{}}
 	root, err := c.node(bodies[0], 0)
 	if err != nil {
-		c.wrong.add(err)
-		return nil, c.wrong.err()
+		c.wrong.Add(err)
+		return nil, c.wrong.Err()
 	}
-	return root, c.wrong.err()
+	return root, c.wrong.Err()
 }
 
-// bounded rejects binary data, and input that would take the YAML parser too long.
-func bounded(file string, data []byte) error {
+// Bounded rejects binary data, and input that would take the YAML parser too long.
+func Bounded(file string, data []byte) error {
 	at := func(line, col int, format string, args ...any) error {
 		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}
 	}
-	if len(data) > maxFile {
-		return at(1, 1, "the file has %d bytes; the limit is %d", len(data), maxFile)
+	if len(data) > MaxFile {
+		return at(1, 1, "the file has %d bytes; the limit is %d", len(data), MaxFile)
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return at(1, 1, "not a text file: byte %d is 0", i)
@@ -151,13 +151,13 @@ func bounded(file string, data []byte) error {
 	return nil
 }
 
-// syntax parses a file as YAML.
-func syntax(file string, data []byte) (*ast.File, *Error) {
+// Syntax parses a file as YAML.
+func Syntax(file string, data []byte) (*ast.File, *Error) {
 	doc, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err == nil {
 		return doc, nil
 	}
-	e := &Error{Pos: Pos{file, 1, 1}, Text: cut(firstLine(err.Error()))}
+	e := &Error{Pos: Pos{file, 1, 1}, Text: cut(FirstLine(err.Error()))}
 	var ye yaml.Error
 	if errors.As(err, &ye) && ye.GetToken() != nil {
 		p := ye.GetToken().Position
@@ -196,7 +196,8 @@ func blocks(data []byte) (line int, err error) {
 	return 0, nil
 }
 
-func firstLine(s string) string {
+// FirstLine returns the first line of a text.
+func FirstLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	return s
 }
@@ -216,7 +217,7 @@ type converter struct {
 	anchors map[string]*Node
 	nodes   int      // created or reached through aliases
 	full    bool     // a limit on values or depth was reached
-	wrong   mistakes // mistakes that do not affect the rest of the file
+	wrong   Mistakes // mistakes that do not affect the rest of the file
 }
 
 func (c *converter) pos(t *token.Token) Pos {
@@ -272,8 +273,8 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 				if c.full {
 					return nil, err
 				}
-				c.wrong.add(err)
-				out.lost = true
+				c.wrong.Add(err)
+				out.Lost = true
 				continue
 			}
 			out.Items = append(out.Items, item)
@@ -311,7 +312,7 @@ func (c *converter) alias(n *ast.AliasNode) (*Node, error) {
 	}
 	in := c.anchors[name]
 	if in == nil {
-		return nil, (&Node{Pos: c.pos(n.GetToken())}).unknown("anchor", name, slices.Sorted(maps.Keys(c.anchors)))
+		return nil, (&Node{Pos: c.pos(n.GetToken())}).Unknown("anchor", name, slices.Sorted(maps.Keys(c.anchors)))
 	}
 	if c.nodes += in.weight; c.nodes > maxNodes {
 		c.full = true
@@ -333,7 +334,7 @@ func (c *converter) merge(out *Node, v ast.Node, depth int) error {
 	}
 	for _, m := range list {
 		if m.Kind != Mapping {
-			return from.errorf("<<: want a mapping or a list of mappings, such as *name, got %s", m.describe())
+			return from.Errorf("<<: want a mapping or a list of mappings, such as *name, got %s", m.Describe())
 		}
 		out.Pairs = merged(out.Pairs, m.Pairs)
 	}
@@ -382,10 +383,10 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 			key.Kind, key.Text = Scalar, "null"
 		}
 		if key.Kind != Scalar {
-			return nil, key.errorf("a key must be a plain value, not %s", key.describe())
+			return nil, key.Errorf("a key must be a plain value, not %s", key.Describe())
 		}
 		if first, dup := seen[key.Text]; dup {
-			c.wrong.add(key.errorf("%s was already set at line %d", brief(key.Text), first.Line))
+			c.wrong.Add(key.Errorf("%s was already set at line %d", Brief(key.Text), first.Line))
 			continue
 		}
 		seen[key.Text] = key.Pos
@@ -395,8 +396,8 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 				if c.full {
 					return nil, err
 				}
-				c.wrong.add(err)
-				out.lost = true
+				c.wrong.Add(err)
+				out.Lost = true
 				continue
 			}
 		}
@@ -411,8 +412,8 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 			if c.full {
 				return nil, err
 			}
-			c.wrong.add(err)
-			out.lost = true
+			c.wrong.Add(err)
+			out.Lost = true
 		}
 	}
 	if merges != nil {
@@ -424,9 +425,9 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 	return out, nil
 }
 
-// number parses an integer as scenario files write them: decimal, 0x, 0o or 0b, with underscores
+// Number parses an integer as scenario files write them: decimal, 0x, 0o or 0b, with underscores
 // and a sign.
-func number(text string) (*big.Int, bool) {
+func Number(text string) (*big.Int, bool) {
 	if text == "" || len(text) > 80 {
 		return nil, false
 	}

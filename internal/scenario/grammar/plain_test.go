@@ -1,4 +1,4 @@
-package scenario
+package grammar
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func samePlain(t *testing.T, data []byte) (read bool) {
 	if root == nil {
 		return false
 	}
-	require.NoError(t, bounded("f", data))
+	require.NoError(t, Bounded("f", data))
 	whole, err := parseWhole("f", data)
 	require.NoError(t, err, "%q", data)
 	if !reflect.DeepEqual(whole, root) {
@@ -33,7 +33,7 @@ func samePlain(t *testing.T, data []byte) (read bool) {
 
 // outline writes a node with all that is in it, which a Stringer would hide.
 func outline(n *Node, indent string) string {
-	s := fmt.Sprintf("%s%d:%d %d %q %v %s %d %v\n", indent, n.Line, n.Col, n.Kind, n.Text, n.Quoted, n.Tag, n.weight, n.lost)
+	s := fmt.Sprintf("%s%d:%d %d %q %v %s %d %v\n", indent, n.Line, n.Col, n.Kind, n.Text, n.Quoted, n.Tag, n.weight, n.Lost)
 	for _, item := range n.Items {
 		s += outline(item, indent+" - ")
 	}
@@ -45,13 +45,13 @@ func outline(n *Node, indent string) string {
 
 // yamlFiles calls do for each YAML file of the repository.
 func yamlFiles(t testing.TB, do func(path string, data []byte)) {
-	for _, dir := range []string{"../../examples", "../../testdata", "../../cmd/bpfrun/testdata", "testdata", "../../docs"} {
+	for _, dir := range []string{"../../../examples", "../../../testdata", "../../../cmd/bpfrun/testdata", "../testdata", "../../../docs"} {
 		require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
 				return err
 			}
 			data, err := os.ReadFile(path)
-			if err == nil && len(data) <= maxFile {
+			if err == nil && len(data) <= MaxFile {
 				do(path, data)
 			}
 			return err
@@ -141,7 +141,17 @@ func TestPlainTokens(t *testing.T) {
 
 // FuzzPlain: what parsePlain reads is what the YAML parser reads.
 func FuzzPlain(f *testing.F) {
-	addSeeds(f)
+	files, err := filepath.Glob("../../../examples/*/*.yaml")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no examples", err)
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
 	for _, text := range []string{"a: b\n", "- a\n- b: c\n  d: [e, {f: !g h}]\n", "a:\n- 'b''c'\n- \"d\" # e\nf: ~\n"} {
 		f.Add([]byte(text))
 	}

@@ -1,12 +1,42 @@
-package scenario
+package grammar
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
+
+// Scalars reports whether a list has plain values only.
+func Scalars(n *Node) bool {
+	for _, item := range n.Items {
+		if item.Kind == Mapping && item.Tag == "" || item.Kind == Sequence {
+			return false
+		}
+	}
+	return true
+}
+
+// YAMLString quotes a string. JSON's escapes are valid in YAML.
+func YAMLString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < 0x20 || c >= 0x7f:
+			fmt.Fprintf(&b, "\\x%02x", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
 
 // Word returns a node for a number, a name or an expression.
 func Word(text string) *Node { return &Node{Text: text} }
@@ -15,9 +45,10 @@ func Word(text string) *Node { return &Node{Text: text} }
 func Quote(text string) *Node { return &Node{Text: text, Quoted: true} }
 
 // HexBytes returns a node for bytes.
-func HexBytes(b []byte) *Node { return &Node{Text: hexDigits(b), Quoted: true, Tag: "!hex"} }
+func HexBytes(b []byte) *Node { return &Node{Text: HexDigits(b), Quoted: true, Tag: "!hex"} }
 
-func hexDigits(b []byte) string {
+// HexDigits formats bytes in pairs of digits.
+func HexDigits(b []byte) string {
 	const digits = "0123456789abcdef"
 	out := make([]byte, 0, 2*len(b))
 	for _, c := range b {
@@ -27,7 +58,7 @@ func hexDigits(b []byte) string {
 }
 
 // ReadNode parses YAML as a node, without asking what it means. file appears in errors.
-func ReadNode(file string, data []byte) (*Node, error) { return parseYAML(file, data) }
+func ReadNode(file string, data []byte) (*Node, error) { return ParseYAML(file, data) }
 
 // Clone returns a copy that shares nothing.
 func (n *Node) Clone() *Node {
@@ -142,7 +173,7 @@ func (n *Node) after(b *bytes.Buffer, indent, depth int) {
 
 // inline reports whether a mapping or list is written on one line.
 func (n *Node) inline(depth int) bool {
-	return len(n.Pairs)+len(n.Items) == 0 || (depth > 2 || n.Kind == Sequence && scalars(n)) && len(n.flow()) <= flowWidth
+	return len(n.Pairs)+len(n.Items) == 0 || (depth > 2 || n.Kind == Sequence && Scalars(n)) && len(n.flow()) <= flowWidth
 }
 
 // flow returns a node on one line.
@@ -191,7 +222,7 @@ func quoted(text string) string {
 			}
 		}
 	}
-	return yamlString(text)
+	return YAMLString(text)
 }
 
 // plainScalar reports whether text needs no quotes, also inside of { } and [ ].
