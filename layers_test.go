@@ -110,7 +110,7 @@ var layers = []struct {
 	{"internal/find/search", []string{"internal/progtype", "internal/lazyre", "internal/endian", "internal/uapi", "decode", "btf", "internal/packet", "loader", "internal/mem", "internal/maps", "internal/kernel", "internal/machine/finding", "internal/machine"}},
 	{"internal/find/race/order", nil},
 	{"internal/find/race", []string{"internal/endian", "internal/packet", "internal/find/search", "internal/uapi", "internal/uapi/since", "internal/progtype", "decode", "btf", "loader", "internal/mem", "vm", "internal/maps", "internal/kernel", "helpers/proto", "helpers/held", "helpers/deferred", "internal/machine/finding", "internal/machine", "internal/find/race/order"}},
-	{"internal/scenario/grammar", []string{"internal/nearest", "internal/uapi", "btf", "loader", "internal/kernel"}},
+	{"internal/scenario/grammar", []string{"internal/lazyre", "internal/nearest", "internal/uapi", "btf", "loader", "internal/kernel"}},
 	{"internal/subsys/show", []string{"internal/markup"}},
 	{"internal/subsys/drive", []string{"internal/exitcode", "btf", "loader", "internal/machine", "internal/subsys/ops", "internal/subsys/event", "internal/subsys/show"}},
 	{"internal/subsys/sched/schedule", []string{"internal/exitcode", "internal/markup", "internal/visible", "btf", "loader", "internal/kernel", "internal/subsys/event", "internal/subsys/sched", "helpers/proto", "helpers", "internal/uapi", "internal/maps", "internal/machine", "internal/subsys/ops", "internal/subsys/show", "internal/subsys/drive"}},
