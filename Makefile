@@ -195,7 +195,7 @@ exec-testprogs:
 
 # Hostile input of every kind, thousands of pieces of it: objects, scenarios, coverage files, archives of kernels and types through the commands, entries
 # of caches, corpora, schedulers, programs that make endless output, messages to the debug adapter; and hostile tools under exec.
-ATTACK := ./cmd/bpfrun ./btf/btffile ./btf/debuginfo ./corerelo ./internal/app/cover ./internal/debug/dap ./internal/app/fuzz ./internal/filecache ./internal/kernel/sched ./internal/machine ./internal/app/matrix
+ATTACK := ./cmd/bpfrun ./btf/btffile ./btf/debuginfo ./corerelo ./internal/app/cover ./internal/debug/dap ./internal/app/fuzz ./internal/filecache ./internal/subsys/sched ./internal/machine ./internal/app/matrix
 attack:
 	BPFRUN_LONG=1 $(GO) test -count=1 -timeout 1h -run '^Test(Damaged|Hostile|LinkInPlace|Entr|Bombs|Bad|Flood|CacheThat)' $(ATTACK)
 	BPFRUN_LONG=1 $(GO) test -count=1 -timeout 1h ./internal/exec \

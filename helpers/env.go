@@ -52,10 +52,8 @@ type Env struct {
 	Run     *Run
 	// Timers are the timers and work items in map values.
 	Timers deferred.Queue `snapshot:"part"`
-	// Schedule is the simulation that calls the programs; nil for none.
-	Schedule *Schedule `snapshot:"fixed"`
-	// Traffic is the simulation of a queueing discipline that calls the programs; nil for none.
-	Traffic *Traffic `snapshot:"fixed"`
+	// Simulation is what calls the programs, such as a [*Schedule]; nil for nothing.
+	Simulation any `snapshot:"fixed"`
 
 	finder     `snapshot:"fixed"`                      // objects by address
 	mapTable                                           // maps by address
@@ -124,11 +122,8 @@ func (e *Env) freeFields(r *mem.Region) {
 // destroy releases the object of a kptr: one of the program's, or one of the kernel's by its
 // destructor.
 func (e *Env) destroy(addr uint64) {
-	if q := e.Traffic; q != nil {
-		if p := q.held(addr); p != nil {
-			q.Kfree(p)
-			return
-		}
+	if s, ok := e.Simulation.(interface{ Released(addr uint64) bool }); ok && s.Released(addr) {
+		return
 	}
 	e.heap.Drop(addr)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/kernel/hid"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 

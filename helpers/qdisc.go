@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -23,6 +23,16 @@ func (q *Traffic) held(addr uint64) *qdisc.Packet {
 	return nil
 }
 
+// Released frees a packet whose owner is freed, such as a map element. It returns false for what is
+// no packet.
+func (q *Traffic) Released(addr uint64) bool {
+	p := q.held(addr)
+	if p != nil {
+		q.Kfree(p)
+	}
+	return p != nil
+}
+
 // Functions of queueing disciplines (net/sched/bpf_qdisc.c). bpf_qdisc_init_prologue and
 // bpf_qdisc_reset_destroy_epilogue are not here: the kernel calls them, and no program may.
 var qdiscKfuncs = []kfuncRow{
@@ -34,10 +44,11 @@ var qdiscKfuncs = []kfuncRow{
 
 func onTraffic(name string, do func(*Call, *Traffic) (uint64, *vm.Action)) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		if c.Traffic == nil {
+		q, ok := c.Simulation.(*Traffic)
+		if !ok {
 			return 0, notSimulated(name + " without traffic (a scenario with qdisc: has some)")
 		}
-		return do(c, c.Traffic)
+		return do(c, q)
 	}
 }
 

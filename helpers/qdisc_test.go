@@ -10,7 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -31,7 +31,7 @@ func (p *qdiscRig) Load(f qdisc.Field) uint64     { return p.fields[f] }
 func (p *qdiscRig) Store(f qdisc.Field, v uint64) { p.fields[f] = v }
 func (p *qdiscRig) Make(q *qdisc.Packet) error {
 	o, err := p.kernel.NewObjectNamed(q.Name(), "sk_buff")
-	p.skbs[q], p.env.Traffic.Packets[o.Addr()] = o, q
+	p.skbs[q], p.env.Simulation.(*Traffic).Packets[o.Addr()] = o, q
 	return err
 }
 func (p *qdiscRig) Free(q *qdisc.Packet) { p.freed = append(p.freed, q.Name()) }
@@ -62,7 +62,7 @@ func (p *qdiscRig) traffic(n int) *qdisc.Result {
 		Flows: []qdisc.Flow{{Name: "a", Sizes: []int{100}, Burst: n, Count: n}},
 	}, p)
 	require.NoError(p.t, err)
-	p.sim, p.env.Traffic = sim, &Traffic{Sim: sim, Packets: map[uint64]*qdisc.Packet{}}
+	p.sim, p.env.Simulation = sim, &Traffic{Sim: sim, Packets: map[uint64]*qdisc.Packet{}}
 	res, err := sim.Run(p.t.Context())
 	require.NoError(p.t, err)
 	return res

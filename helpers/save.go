@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 )
 
 // schedOperation is what belongs to a running operation of a scheduler.

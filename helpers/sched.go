@@ -3,7 +3,7 @@ package helpers
 import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -41,8 +41,8 @@ type schedImpl func(c *Call, s *Schedule) (uint64, *vm.Action)
 func ofSched(name string, wide bool, do schedImpl, args ...proto.Arg) kfuncRow {
 	p, _ := proto.LookupKfunc(name)
 	return kfuncRow{Name: name, Wide: wide, Args: args, Note: "in a schedule", Do: func(c *Call) (uint64, *vm.Action) {
-		s := c.Schedule
-		if s == nil {
+		s, ok := c.Simulation.(*Schedule)
+		if !ok {
 			return 0, notSimulated(name + " outside of a schedule (a scenario with sched: runs one)")
 		}
 		if op := s.Op(); op != "" && !p.FromOp(string(op)) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/helpers/printf"
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

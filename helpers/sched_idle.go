@@ -3,7 +3,7 @@ package helpers
 import (
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )

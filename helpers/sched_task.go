@@ -1,7 +1,7 @@
 package helpers
 
 import (
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/vm"
 )
 

@@ -10,8 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/find/race"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -24,7 +25,7 @@ type whole struct {
 // wholes lists those of an object.
 func wholes(obj *loader.Object) []whole {
 	var out []whole
-	for _, ops := range schedule.Schedulers(obj) {
+	for _, ops := range schedule.Kind().Names(obj) {
 		out = append(out, whole{"the schedule of " + ops, func(ctx context.Context, m *machine.Machine, o *race.Overlaps) (machine.Status, map[string]string, error) {
 			spec := schedule.Default(m.Kernel().CPUs())
 			spec.Ops, spec.HZ = ops, int(m.Kernel().Clock().HZ)
@@ -38,7 +39,7 @@ func wholes(obj *loader.Object) []whole {
 			return res.Status, res.Progs, res.Err
 		}})
 	}
-	for _, ops := range traffic.Disciplines(obj) {
+	for _, ops := range traffic.Kind().Names(obj) {
 		out = append(out, whole{"the traffic of " + ops, func(ctx context.Context, m *machine.Machine, o *race.Overlaps) (machine.Status, map[string]string, error) {
 			spec := traffic.Default()
 			spec.Ops = ops
@@ -73,7 +74,7 @@ func (c *raceCommand) simulate(ctx context.Context, linked *loader.Linked, cfg m
 	if len(list) == 0 || c.sim.cpus == 1 {
 		return nil
 	}
-	cfg.Schedules, cfg.Traffic = true, true
+	cfg.Simulates = subsys.Simulates(linked.Object)
 	end, before := began.Add(c.time), doc.Orders
 	for i, w := range list {
 		m, err := machine.New(linked, cfg)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/bpfrun/bpfrun/internal/app/capture"
 	"github.com/bpfrun/bpfrun/internal/app/pass"
 	"github.com/bpfrun/bpfrun/internal/app/report"
@@ -19,8 +17,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/shell"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/spf13/cobra"
 )
 
 // runOptions are the flags of the run command.
@@ -324,10 +324,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	}
 	verdicts := pass.NewVerdicts(ctx, linked, slices.Concat(names, with), c.sim.noVerify)
 	cfg.Verify = verdicts.Verify
-	schedulers := c.schedulers(obj)
-	cfg.Schedules = len(schedulers) > 0
-	disciplines := c.disciplines(obj)
-	cfg.Traffic = len(disciplines) > 0
+	if len(c.progs) == 0 && !c.replays() { // not if programs are named
+		cfg.Simulates = subsys.Simulates(obj)
+	}
 	m, err := machine.New(linked, cfg)
 	verdicts.AddTo(doc, c.sim.noVerify)
 	if err != nil {
@@ -358,11 +357,10 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	if len(names) == 0 {
 		names = linked.KernelOrder(m.Names())
 	}
-	if names, err = c.schedule(ctx, doc, m, schedulers, names); err != nil {
-		return nil, err
-	}
-	if names, err = pass.Traffic(ctx, doc, m, disciplines, names); err != nil {
-		return nil, passError(err)
+	if len(cfg.Simulates) > 0 {
+		if names, err = runWholes(ctx, doc, m, names); err != nil {
+			return nil, err
+		}
 	}
 	if c.replays() {
 		if err := c.replay(ctx, doc, m, names, in); err != nil {
@@ -376,7 +374,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 		names = nil
 	}
-	if names, err = c.runDevice(ctx, doc, m, names); err != nil {
+	if names, err = c.runTogether(ctx, doc, m, names); err != nil {
 		return nil, err
 	}
 	if names, err = c.runFunctions(ctx, doc, m, names, in); err != nil {

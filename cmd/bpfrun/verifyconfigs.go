@@ -11,16 +11,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/internal/verifier/configs"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/spf13/pflag"
 )
 
 // configFlags are the flags of verify about configurations.
@@ -96,32 +95,32 @@ func lineSets(path string, data []byte) ([]configSet, error) {
 // yamlSets reads the configurations of a YAML file: all combinations of the lists in "matrix", and
 // those in "variants" by name.
 func yamlSets(path string, data []byte) ([]configSet, error) {
-	root, err := scenario.ReadNode(path, data)
+	root, err := grammar.ReadNode(path, data)
 	if err != nil {
 		return nil, err
 	}
-	if root == nil || root.Kind != scenario.Mapping {
+	if root == nil || root.Kind != grammar.Mapping {
 		return nil, errors.New("want a mapping with matrix: or variants:")
 	}
 	var out []configSet
 	for _, p := range root.Pairs {
 		switch {
-		case p.Key.Text == "matrix" && p.Value.Kind == scenario.Mapping:
+		case p.Key.Text == "matrix" && p.Value.Kind == grammar.Mapping:
 			sets, err := matrixSets(p.Value)
 			if err != nil {
 				return nil, err
 			}
 			out = append(out, sets...)
-		case p.Key.Text == "variants" && p.Value.Kind == scenario.Mapping:
+		case p.Key.Text == "variants" && p.Value.Kind == grammar.Mapping:
 			for _, v := range p.Value.Pairs {
 				set := configSet{v.Key.Text, map[string]string{}}
 				for _, x := range v.Value.Pairs {
-					if x.Value.Kind != scenario.Scalar {
+					if x.Value.Kind != grammar.Scalar {
 						return nil, fmt.Errorf("line %d: want one value of %s", x.Key.Line, x.Key.Text)
 					}
 					set.values[x.Key.Text] = x.Value.Text
 				}
-				if v.Value.Kind == scenario.Scalar || v.Value.Kind == scenario.Sequence {
+				if v.Value.Kind == grammar.Scalar || v.Value.Kind == grammar.Sequence {
 					return nil, fmt.Errorf("line %d: want NAME: VALUE pairs of variant %s", v.Key.Line, v.Key.Text)
 				}
 				out = append(out, set)
@@ -134,12 +133,12 @@ func yamlSets(path string, data []byte) ([]configSet, error) {
 }
 
 // matrixSets combines the values of each name with all of the others.
-func matrixSets(n *scenario.Node) ([]configSet, error) {
+func matrixSets(n *grammar.Node) ([]configSet, error) {
 	sets := []configSet{{"", map[string]string{}}}
 	for _, p := range n.Pairs {
 		values := p.Value.Items
-		if p.Value.Kind == scenario.Scalar {
-			values = []*scenario.Node{p.Value}
+		if p.Value.Kind == grammar.Scalar {
+			values = []*grammar.Node{p.Value}
 		}
 		if len(values) == 0 {
 			return nil, fmt.Errorf("line %d: want a list of values of %s", p.Key.Line, p.Key.Text)
@@ -150,7 +149,7 @@ func matrixSets(n *scenario.Node) ([]configSet, error) {
 		var next []configSet
 		for _, s := range sets {
 			for _, v := range values {
-				if v.Kind != scenario.Scalar {
+				if v.Kind != grammar.Scalar {
 					return nil, fmt.Errorf("line %d: want a number or a word", v.Line)
 				}
 				set := configSet{strings.TrimSpace(s.name + " " + p.Key.Text + "=" + v.Text), maps.Clone(s.values)}

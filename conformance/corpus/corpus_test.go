@@ -9,18 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var update = rewrite.Flag
@@ -47,7 +45,7 @@ func embeddedTarget(t *testing.T) *loader.Target {
 // only in schedules (schedule.TestDefaultSchedule) or with traffic (traffic.TestDefaultTraffic).
 func schedules(path string) bool {
 	obj, err := loader.Open(path)
-	return err == nil && len(schedule.Schedulers(obj))+len(traffic.Disciplines(obj)) > 0
+	return err == nil && len(subsys.Simulates(obj)) > 0
 }
 
 func TestEveryExampleIsSound(t *testing.T) {

@@ -6,14 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/internal/debug/expr"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // lineWith finds the line of the locals program that has a mark.
@@ -174,11 +172,8 @@ func TestExamplesHaveVariables(t *testing.T) {
 				s = openOn(t, loader.NewTarget("linux-7.2.13-amd64", newest), path, data)
 			}
 			require.NoError(t, s.DWARFError())
-			if len(schedule.Schedulers(s.Machine().Linked().Object)) > 0 {
-				return // its programs run only in schedules
-			}
-			if len(traffic.Disciplines(s.Machine().Linked().Object)) > 0 {
-				return // and these only with traffic
+			if len(subsys.Simulates(s.Machine().Linked().Object)) > 0 {
+				return // its programs run only as a whole
 			}
 			printed := map[string]bool{}
 			for _, name := range s.Machine().Names() {

@@ -6,13 +6,13 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel/clock"
-	"github.com/bpfrun/bpfrun/internal/kernel/hid"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/kernel/model"
 	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/kernel/window"
 	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid"
 )
 
 // Defaults and limits of one kernel.

@@ -4,12 +4,12 @@ import (
 	"maps"
 
 	"github.com/bpfrun/bpfrun/internal/kernel/clock"
-	"github.com/bpfrun/bpfrun/internal/kernel/hid"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/kernel/model"
 	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/kernel/window"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid"
 )
 
 // Snapshot is the state of a [Kernel] at one point in time, without its memory: take and restore a

@@ -5,22 +5,9 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/subsys/ops"
 	"github.com/bpfrun/bpfrun/loader"
-)
-
-// refusedOps are struct_ops types whose programs make sense only within what they implement: a
-// scheduler, a queueing discipline. Runs on made-up arguments would only look like answers.
-var refusedOps = map[string]string{
-	"sched_ext_ops": outsideSchedule, "sched_ext_ops_cid": outsideSchedule, qdiscOps: "queueing disciplines without traffic",
-}
-
-// Programs of sched_ext schedulers are called by a schedule (see [Config.Schedules]), those of
-// queueing disciplines by traffic (see [Config.Traffic]).
-const (
-	outsideSchedule = "sched_ext outside of a schedule"
-	qdiscOps        = "Qdisc_ops"
 )
 
 // hidFuncs are the functions that programs of HID devices modified before struct hid_bpf_ops (Linux
@@ -30,9 +17,8 @@ var hidFuncs = []string{"hid_bpf_device_event", "hid_bpf_rdesc_fixup"}
 // hookNotSimulated names the part of a program's hook that is not simulated, although its type is.
 func hookNotSimulated(lp *loader.LinkedProgram, cfg *Config) (what string, ok bool) {
 	if progtype.Of(lp.Type).Target == progtype.OpsMember {
-		typ := opsType(lp)
-		if name := refusedOps[typ]; name != "" && !(cfg.Schedules && proto.IsSchedOps(typ)) && !(cfg.Traffic && typ == qdiscOps) {
-			return "struct_ops of " + name + " (" + lp.AttachTo + ")", true
+		if w, ok := ops.Of(opsType(lp)); ok && !slices.Contains(cfg.Simulates, w.Key) {
+			return "struct_ops of " + w.Alone + " (" + lp.AttachTo + ")", true
 		}
 		if lp.AttachTo == "" {
 			return "a struct_ops program that no struct_ops map uses", true
@@ -44,11 +30,9 @@ func hookNotSimulated(lp *loader.LinkedProgram, cfg *Config) (what string, ok bo
 	return "", false
 }
 
-// OfScheduler reports whether a program is an operation of a sched_ext scheduler.
-func OfScheduler(lp *loader.LinkedProgram) bool { return proto.IsSchedOps(opsType(lp)) }
-
-// OfQdisc reports whether a program is an operation of a queueing discipline.
-func OfQdisc(lp *loader.LinkedProgram) bool { return opsType(lp) == qdiscOps }
+// WholeOf returns the subsystem of which a program is a part, and which it cannot run without; ok is
+// false for other programs.
+func WholeOf(lp *loader.LinkedProgram) (w ops.Whole, ok bool) { return ops.Of(opsType(lp)) }
 
 // opsType returns the struct whose member a struct_ops program implements, "" for other programs.
 func opsType(lp *loader.LinkedProgram) string {

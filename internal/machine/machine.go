@@ -69,12 +69,9 @@ type Config struct {
 	// Restores means that the machine will be restored very often: a restore then costs nothing for
 	// the memory of maps that no program stored to, and the first store into it more.
 	Restores bool
-	// Schedules means that a schedule calls the programs of sched_ext schedulers, which cannot run
-	// otherwise.
-	Schedules bool
-	// Traffic means that traffic calls the programs of queueing disciplines, which cannot run
-	// otherwise.
-	Traffic bool
+	// Simulates are the subsystems (keys of package ops) whose programs a simulation calls. They
+	// cannot run otherwise.
+	Simulates []string
 	// Ignore silences findings, and reads that are not proved (wrong-field).
 	Ignore []finding.Ignore
 	// Verify returns what the verifier of the target's kernel says about a program. If it is nil,

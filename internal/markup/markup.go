@@ -39,3 +39,9 @@ func Sprintf(format string, args ...any) HTML {
 	}
 	return HTML(fmt.Sprintf(format, escaped...))
 }
+
+// Escape returns text as markup.
+func Escape(text string) HTML { return HTML(html.EscapeString(text)) }
+
+// Tag is a word in the colour of a class.
+func Tag(class, text string) HTML { return Sprintf(`<span class="tag %s">%s</span>`, class, text) }

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/nearest"
-	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // Name is the name of the file.
@@ -26,7 +26,7 @@ const maxFile = 1 << 20
 
 // Value is a text in the file.
 type Value struct {
-	scenario.Pos
+	grammar.Pos
 	Text string
 }
 
@@ -55,7 +55,7 @@ func (f *File) Dir() string { return filepath.Dir(f.Path) }
 
 // Error is a mistake in the file.
 type Error struct {
-	scenario.Pos
+	grammar.Pos
 	Text string
 }
 
@@ -104,19 +104,19 @@ func Read(path string, names Names) (*File, error) {
 	}
 	f := &File{Path: path}
 	if len(data) > maxFile {
-		return nil, &Error{scenario.Pos{File: path, Line: 1, Col: 1}, fmt.Sprintf("the file is larger than %d bytes", maxFile)}
+		return nil, &Error{grammar.Pos{File: path, Line: 1, Col: 1}, fmt.Sprintf("the file is larger than %d bytes", maxFile)}
 	}
 	if onlyComments(string(data)) {
 		return f, nil
 	}
-	root, err := scenario.ReadNode(path, data)
+	root, err := grammar.ReadNode(path, data)
 	if err != nil {
 		return nil, err
 	}
-	if root.Kind == scenario.Null {
+	if root.Kind == grammar.Null {
 		return f, nil
 	}
-	if root.Kind != scenario.Mapping {
+	if root.Kind != grammar.Mapping {
 		return nil, &Error{root.Pos, "want keys: " + strings.Join(keys, ", ")}
 	}
 	for _, p := range root.Pairs {
@@ -136,7 +136,7 @@ func onlyComments(text string) bool {
 	return true
 }
 
-func (f *File) read(p scenario.Pair, names Names) (err error) {
+func (f *File) read(p grammar.Pair, names Names) (err error) {
 	switch p.Key.Text {
 	case "kernels":
 		if f.Kernels, err = values(p.Value); err == nil {
@@ -151,7 +151,7 @@ func (f *File) read(p scenario.Pair, names Names) (err error) {
 	case "watch":
 		f.Watch, err = f.patterns(p.Value)
 	case "build":
-		if p.Value.Kind != scenario.Scalar || p.Value.Text == "" {
+		if p.Value.Kind != grammar.Scalar || p.Value.Text == "" {
 			return &Error{p.Value.Pos, "build: want a command line, such as make"}
 		}
 		f.Build = p.Value.Text
@@ -166,7 +166,7 @@ func (f *File) read(p scenario.Pair, names Names) (err error) {
 }
 
 // unknown is the error for a name that does not exist.
-func unknown(n *scenario.Node, what string, names []string) error {
+func unknown(n *grammar.Node, what string, names []string) error {
 	text := fmt.Sprintf("unknown %s %q", what, n.Text)
 	if near := nearest.Like(n.Text, names); len(near) > 0 {
 		text += " (nearest: " + strings.Join(near, ", ") + ")"
@@ -177,16 +177,16 @@ func unknown(n *scenario.Node, what string, names []string) error {
 }
 
 // values reads a text or a list of texts.
-func values(n *scenario.Node) ([]Value, error) {
+func values(n *grammar.Node) ([]Value, error) {
 	items := n.Items
-	if n.Kind == scenario.Scalar {
-		items = []*scenario.Node{n}
-	} else if n.Kind != scenario.Sequence {
+	if n.Kind == grammar.Scalar {
+		items = []*grammar.Node{n}
+	} else if n.Kind != grammar.Sequence {
 		return nil, &Error{n.Pos, "want a text or a list of texts"}
 	}
 	var out []Value
 	for _, i := range items {
-		if i.Kind != scenario.Scalar || i.Text == "" {
+		if i.Kind != grammar.Scalar || i.Text == "" {
 			return nil, &Error{i.Pos, "want a text"}
 		}
 		out = append(out, Value{i.Pos, i.Text})
@@ -196,8 +196,8 @@ func values(n *scenario.Node) ([]Value, error) {
 
 // settings reads names with values; each name has to be one of names. Those of others are known and
 // refused.
-func settings(n *scenario.Node, what string, names, others []string) ([]Setting, error) {
-	if n.Kind != scenario.Mapping {
+func settings(n *grammar.Node, what string, names, others []string) ([]Setting, error) {
+	if n.Kind != grammar.Mapping {
 		return nil, &Error{n.Pos, "want a mapping of " + what + "s: " + strings.Join(names, ", ")}
 	}
 	var out []Setting
@@ -240,7 +240,7 @@ func (f *File) Join(path string) string {
 	return filepath.Join(f.Dir(), filepath.FromSlash(path))
 }
 
-func (f *File) patterns(n *scenario.Node) ([]Value, error) {
+func (f *File) patterns(n *grammar.Node) ([]Value, error) {
 	list, err := values(n)
 	for i := range list {
 		list[i].Text = f.Join(list[i].Text)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -18,30 +19,30 @@ func (f *File) attachProgs(obj *loader.Object, o *loader.LoadOptions) error {
 	if to == nil {
 		to = map[string]string{}
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range f.Attach {
-		name, err := p.Value.text("attach")
-		if !wrong.add(err) {
+		name, err := p.Value.NonEmpty("attach")
+		if !wrong.Add(err) {
 			continue
 		}
 		target, _, _ := strings.Cut(name, ":")
 		if _, ok := obj.Program(p.Key.Text); !ok {
-			wrong.add(p.Key.unknown("program", p.Key.Text, programNames(obj)))
+			wrong.Add(p.Key.Unknown("program", p.Key.Text, programNames(obj)))
 			continue
 		}
 		if _, ok := obj.Program(target); !ok {
-			wrong.add(p.Value.unknown("program", target, programNames(obj)))
+			wrong.Add(p.Value.Unknown("program", target, programNames(obj)))
 			continue
 		}
 		one := *o
 		one.AttachProgs = map[string]string{p.Key.Text: name}
 		if _, err := obj.Load(loader.NewTarget("", nil), one); err != nil {
-			wrong.add(p.Value.wrap("attach", err))
+			wrong.Add(p.Value.Wrap("attach", err))
 			continue
 		}
 		to[p.Key.Text] = name
 		o.Also = append(slices.Clone(o.Also), p.Key.Text, target)
 	}
 	o.AttachProgs = to
-	return wrong.err()
+	return wrong.Err()
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var update = rewrite.Flag
@@ -249,9 +249,9 @@ func TestSchema(t *testing.T) {
 		} `json:"$defs"`
 	}
 	require.NoError(t, json.Unmarshal(want, &doc))
-	for _, f := range []*form{kernelForm, clockForm, runForm, overrideForm, expectForm} {
-		for _, m := range f.names() {
-			assert.Contains(t, doc.Defs[f.name].Properties, m)
+	for _, f := range []*grammar.Form{kernelForm, clockForm, runForm, overrideForm, expectForm} {
+		for _, m := range f.Names() {
+			assert.Contains(t, doc.Defs[f.Name].Properties, m)
 		}
 	}
 }

@@ -9,17 +9,18 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // builder creates the kernel objects of a file.
 type builder struct {
 	*values
-	defs    map[string]Pair
-	visited map[string]Pos // definitions being followed through like and aliases
+	defs    map[string]grammar.Pair
+	visited map[string]grammar.Pos // definitions being followed through like and aliases
 }
 
 func newBuilder(k *kernel.Kernel, f *File) *builder {
-	b := &builder{values: &values{k: k, objects: map[string]*kernel.Object{}, failed: maps.Clone(f.bad)}, defs: map[string]Pair{}, visited: map[string]Pos{}}
+	b := &builder{values: &values{k: k, objects: map[string]*kernel.Object{}, failed: maps.Clone(f.bad)}, defs: map[string]grammar.Pair{}, visited: map[string]grammar.Pos{}}
 	if b.failed == nil {
 		b.failed = map[string]bool{}
 	}
@@ -34,39 +35,39 @@ func newBuilder(k *kernel.Kernel, f *File) *builder {
 // all creates every object first and then sets their fields, so that objects may refer to each
 // other.
 func (b *builder) all() error {
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, name := range b.names {
 		if b.failed[name] {
 			continue // reported by the object that refers to it
 		}
 		_, err := b.create(name, b.defs[name].Key)
-		wrong.add(err)
+		wrong.Add(err)
 	}
 	for _, name := range b.names {
 		if b.objects[name] != nil {
-			wrong.add(b.fill(name))
+			wrong.Add(b.fill(name))
 		}
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return err
 	}
 	return b.k.Err()
 }
 
 // create creates the object of a definition, without fields. from is the node that refers to it.
-func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
+func (b *builder) create(name string, from *grammar.Node) (*kernel.Object, error) {
 	if o := b.objects[name]; o != nil {
 		return o, nil
 	}
 	if b.failed[name] {
-		return nil, &Error{Pos: from.Pos, Text: "object " + name + " could not be made", follows: true}
+		return nil, &grammar.Error{Pos: from.Pos, Text: "object " + name + " could not be made", Follows: true}
 	}
 	def, ok := b.defs[name]
 	if !ok {
-		return nil, from.unknown("object", name, b.names)
+		return nil, from.Unknown("object", name, b.names)
 	}
 	if _, again := b.visited[name]; again {
-		return nil, from.errorf("cyclic reference: object %s is defined by itself", name)
+		return nil, from.Errorf("cyclic reference: object %s is defined by itself", name)
 	}
 	b.visited[name] = def.Key.Pos
 	defer delete(b.visited, name)
@@ -83,11 +84,11 @@ func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 		switch {
 		case like != nil && typ != nil:
 			b.failed[name] = true
-			return nil, typ.errorf("type and like cannot be combined: the object has the type of %s", like.Text)
+			return nil, typ.Errorf("type and like cannot be combined: the object has the type of %s", like.Text)
 		case like != nil:
 			if !isRef(like) {
 				b.failed[name] = true
-				return nil, like.errorf("like: want the $name of another object, got %s", like.describe())
+				return nil, like.Errorf("like: want the $name of another object, got %s", like.Describe())
 			}
 			var other *kernel.Object
 			if other, err = b.create(strings.TrimPrefix(like.Text, "$"), like); err == nil {
@@ -95,8 +96,8 @@ func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 			}
 		case typ == nil:
 			b.failed[name] = true
-			e := n.errorf("object %s needs a type, such as type: task_struct", name)
-			e.follows = n.lost
+			e := n.Errorf("object %s needs a type, such as type: task_struct", name)
+			e.Follows = n.Lost
 			return nil, e
 		default:
 			o, err = b.typed(name, typ)
@@ -104,14 +105,14 @@ func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 	}
 	if err != nil {
 		b.failed[name] = true
-		return nil, n.placed("object "+name, err)
+		return nil, n.Placed("object "+name, err)
 	}
 	b.objects[name] = o
 	return o, nil
 }
 
-func (b *builder) typed(role string, typ *Node) (*kernel.Object, error) {
-	name, err := typ.text("type")
+func (b *builder) typed(role string, typ *grammar.Node) (*kernel.Object, error) {
+	name, err := typ.NonEmpty("type")
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func (b *builder) typed(role string, typ *Node) (*kernel.Object, error) {
 	o, err := b.k.NewObjectNamed(role, name)
 	var te *kernel.TypeError
 	if errors.As(err, &te) {
-		return nil, typ.unknown("type", name, typeNames(b.k.BTF(), name))
+		return nil, typ.Unknown("type", name, typeNames(b.k.BTF(), name))
 	}
 	return o, err
 }
@@ -151,7 +152,7 @@ func (b *builder) fill(name string) error {
 	return b.fillFrom(b.objects[name], def.Value)
 }
 
-func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
+func (b *builder) fillFrom(o *kernel.Object, n *grammar.Node) error {
 	if like := n.Get("like"); like != nil && n.Tag == "" && b.objects[strings.TrimPrefix(like.Text, "$")] != nil {
 		if err := b.fillFrom(o, b.followed(strings.TrimPrefix(like.Text, "$"))); err != nil {
 			return err
@@ -161,21 +162,21 @@ func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
 	if n.Tag != "" {
 		known = makers[n.Tag].keys()
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	if n.Tag != "" && makers[n.Tag].sets != nil {
-		wrong.add(b.setOnce(o, n, makers[n.Tag]))
+		wrong.Add(b.setOnce(o, n, makers[n.Tag]))
 	} else {
-		wrong.add(b.set(o, "", n, known))
+		wrong.Add(b.set(o, "", n, known))
 	}
 	if fill := makers[n.Tag].fill; fill != nil && n.Tag != "" {
-		wrong.add(fill(b, o, n))
+		wrong.Add(fill(b, o, n))
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // setOnce sets the fields of an object that a maker made, and refuses those that change what a key
 // of the maker set.
-func (b *builder) setOnce(o *kernel.Object, n *Node, m maker) error {
+func (b *builder) setOnce(o *kernel.Object, n *grammar.Node, m maker) error {
 	type made struct {
 		key, path string
 		bytes     []byte
@@ -190,22 +191,22 @@ func (b *builder) setOnce(o *kernel.Object, n *Node, m maker) error {
 			}
 		}
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range n.Pairs {
-		if !wrong.add(b.set(o, "", &Node{Pos: n.Pos, Kind: Mapping, Pairs: []Pair{p}}, m.own)) {
+		if !wrong.Add(b.set(o, "", &grammar.Node{Pos: n.Pos, Kind: grammar.Mapping, Pairs: []grammar.Pair{p}}, m.own)) {
 			continue
 		}
 		for _, was := range before {
 			if _, data, err := o.Peek(was.path); err == nil && !bytes.Equal(data, was.bytes) {
-				wrong.add(p.Key.errorf("%s and %s set %s to different values: leave one of them out", was.key, p.Key.Text, was.path))
+				wrong.Add(p.Key.Errorf("%s and %s set %s to different values: leave one of them out", was.key, p.Key.Text, was.path))
 			}
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // followed resolves aliases to a definition. They have no cycles, since create has followed them.
-func (b *builder) followed(name string) *Node {
+func (b *builder) followed(name string) *grammar.Node {
 	n := b.defs[name].Value
 	for isRef(n) {
 		n = b.defs[strings.TrimPrefix(n.Text, "$")].Value
@@ -215,8 +216,8 @@ func (b *builder) followed(name string) *Node {
 
 // set sets the fields of an object below path to the values of a mapping. skip lists keys that are
 // not fields.
-func (b *builder) set(o *kernel.Object, path string, n *Node, skip []string) error {
-	var wrong mistakes
+func (b *builder) set(o *kernel.Object, path string, n *grammar.Node, skip []string) error {
+	var wrong grammar.Mistakes
 	for _, p := range n.Pairs {
 		if slices.Contains(skip, p.Key.Text) {
 			continue
@@ -235,30 +236,30 @@ func (b *builder) set(o *kernel.Object, path string, n *Node, skip []string) err
 			}
 			chosen = joinPath(path, names[0])
 		}
-		wrong.add(b.put(o, chosen, p.Key, p.Value))
+		wrong.Add(b.put(o, chosen, p.Key, p.Value))
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // put sets one field.
-func (b *builder) put(o *kernel.Object, path string, key, n *Node) error {
+func (b *builder) put(o *kernel.Object, path string, key, n *grammar.Node) error {
 	switch {
 	case n.Tag == "!list":
 		return b.list(o, path, n)
-	case n.Tag == "" && n.Kind == Mapping && len(n.Pairs) > 0:
+	case n.Tag == "" && n.Kind == grammar.Mapping && len(n.Pairs) > 0:
 		if !o.Has(path) {
 			break
 		}
 		return b.set(o, path, n, nil)
-	case n.Tag == "" && n.Kind == Sequence && !scalars(n):
-		var wrong mistakes
+	case n.Tag == "" && n.Kind == grammar.Sequence && !grammar.Scalars(n):
+		var wrong grammar.Mistakes
 		for i, item := range n.Items {
-			wrong.add(b.put(o, path+"["+itoa(i)+"]", item, item))
+			wrong.Add(b.put(o, path+"["+itoa(i)+"]", item, item))
 		}
-		return wrong.err()
+		return wrong.Err()
 	}
 	var x any
-	if n.Kind != Mapping || n.Tag != "" {
+	if n.Kind != grammar.Mapping || n.Tag != "" {
 		var err error
 		if x, err = b.forKernel(o.Role()+"."+path, n); err != nil {
 			return err
@@ -270,13 +271,13 @@ func (b *builder) put(o *kernel.Object, path string, key, n *Node) error {
 		if f, _, err := o.Peek(path); err == nil && f.Spec != nil && f.Spec.SkipMods(f.Type).Kind == btf.KindPtr {
 			mem, err := b.k.NewBytes(o.Role()+"."+path, raw)
 			if err != nil {
-				return n.wrap(path, err)
+				return n.Wrap(path, err)
 			}
 			x = mem
 		}
 	}
 	err := o.Set(path, x)
-	if i, ok := n.macro(); ok && err != nil && o.Set(path, i.Int64()) == nil {
+	if i, ok := n.Macro(); ok && err != nil && o.Set(path, i.Int64()) == nil {
 		return nil
 	}
 	if err != nil {
@@ -284,40 +285,31 @@ func (b *builder) put(o *kernel.Object, path string, key, n *Node) error {
 		if errors.Is(err, kernel.ErrNoField) || errors.Is(err, kernel.ErrBadPath) {
 			at = key
 		}
-		return at.wrap("", err)
+		return at.Wrap("", err)
 	}
 	return nil
 }
 
-func scalars(n *Node) bool {
-	for _, item := range n.Items {
-		if item.Kind == Mapping && item.Tag == "" || item.Kind == Sequence {
-			return false
-		}
-	}
-	return true
-}
-
 // list links a list_head with the members of objects: {via: sibling, of: [$a, $b]}.
-func (b *builder) list(o *kernel.Object, path string, n *Node) error {
+func (b *builder) list(o *kernel.Object, path string, n *grammar.Node) error {
 	via, of := n.Get("via"), n.Get("of")
-	if n.Kind != Mapping || via == nil || of == nil || of.Kind != Sequence {
-		return n.errorf("!list: want {via: member, of: [$a, $b]}, got %s", n.describe())
+	if n.Kind != grammar.Mapping || via == nil || of == nil || of.Kind != grammar.Sequence {
+		return n.Errorf("!list: want {via: member, of: [$a, $b]}, got %s", n.Describe())
 	}
 	head, err := o.FieldAddr(path)
 	if err != nil {
-		return n.wrap("", err)
+		return n.Wrap("", err)
 	}
 	type link struct {
 		o    *kernel.Object
 		path string
 		addr uint64
-		at   *Node
+		at   *grammar.Node
 	}
 	ring := []link{{o, path, head, n}}
 	for _, item := range of.Items {
 		if !isRef(item) {
-			return item.errorf("!list: want $name, got %s", item.describe())
+			return item.Errorf("!list: want $name, got %s", item.Describe())
 		}
 		e, err := b.ref(item)
 		if err != nil {
@@ -325,14 +317,14 @@ func (b *builder) list(o *kernel.Object, path string, n *Node) error {
 		}
 		addr, err := e.FieldAddr(via.Text)
 		if err != nil {
-			return via.wrap("", err)
+			return via.Wrap("", err)
 		}
 		ring = append(ring, link{e, via.Text, addr, item})
 	}
 	for i, l := range ring {
 		next, prev := ring[(i+1)%len(ring)], ring[(i+len(ring)-1)%len(ring)]
 		if err := errors.Join(l.o.SetUint(l.path+".next", next.addr), l.o.SetUint(l.path+".prev", prev.addr)); err != nil {
-			return l.at.wrap("", err)
+			return l.at.Wrap("", err)
 		}
 	}
 	return nil

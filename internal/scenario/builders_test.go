@@ -4,10 +4,10 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/bpfrun/bpfrun/internal/kernel"
 )
 
 // objects opens a file with objects for the exec example, which has no say in them, and returns
@@ -200,7 +200,7 @@ func TestMistakesOfBuilders(t *testing.T) {
 			if r != nil {
 				r.Close()
 			}
-			var e *Error
+			var e *grammar.Error
 			require.ErrorAs(t, err, &e)
 			assert.Contains(t, err.Error(), tt.want)
 		})

@@ -6,42 +6,43 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-var expectChainForm = &form{"expect.chain", "What the programs of a chain decided together.", []member{
-	{name: "verdict", doc: "What the kernel does in the end, as bpfrun run --chain prints it: TCX_DROP, NETKIT_PASS, TC_ACT_OK, allow, deny (-EPERM), an error of an LSM hook.", shape: text},
-	{name: "ran", doc: "The programs that ran, in order: those up to the one that decided.", shape: listOf(text)},
+var expectChainForm = &grammar.Form{Name: "expect.chain", Doc: "What the programs of a chain decided together.", Members: []grammar.Member{
+	{Name: "verdict", Doc: "What the kernel does in the end, as bpfrun run --chain prints it: TCX_DROP, NETKIT_PASS, TC_ACT_OK, allow, deny (-EPERM), an error of an LSM hook.", Shape: grammar.Text},
+	{Name: "ran", Doc: "The programs that ran, in order: those up to the one that decided.", Shape: grammar.ListOf(grammar.Text)},
 }}
 
 // decodeChain decodes chain: the programs that share a hook, in the order in which they run.
-func (r *Run) decodeChain(n *Node) error {
+func (r *Run) decodeChain(n *grammar.Node) error {
 	r.ChainNode, r.ProgNode = n, n
-	if n.Kind != Sequence || len(n.Items) == 0 {
-		return n.errorf("chain: want a list of programs, got %s", n.describe())
+	if n.Kind != grammar.Sequence || len(n.Items) == 0 {
+		return n.Errorf("chain: want a list of programs, got %s", n.Describe())
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, item := range n.Items {
-		name, err := item.text("chain")
-		if wrong.add(err) {
+		name, err := item.NonEmpty("chain")
+		if wrong.Add(err) {
 			r.Chain = append(r.Chain, name)
 		}
 	}
 	if len(r.Chain) > 0 {
 		r.Prog, r.Name = r.Chain[0], strings.Join(r.Chain, ", ")
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // inChain checks that the object has all programs of the chain.
 func (r *Run) inChain(obj *loader.Object) error {
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for i, name := range r.Chain {
 		if _, ok := obj.Program(name); !ok {
-			wrong.add(r.ChainNode.Items[i].unknown("program", name, programNames(obj)))
+			wrong.Add(r.ChainNode.Items[i].Unknown("program", name, programNames(obj)))
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // checkChain checks that the programs of a chain share a hook.
@@ -50,7 +51,7 @@ func (r *Runner) checkChain(run *Run) error {
 		return nil
 	}
 	if err := r.m.CheckChain(run.Chain); err != nil {
-		return run.ChainNode.wrap("chain", err)
+		return run.ChainNode.Wrap("chain", err)
 	}
 	return nil
 }
@@ -71,35 +72,35 @@ func (j *judge) chain(e *Expect) error {
 	case n == nil:
 		return nil
 	case j.run.Chain == nil:
-		return n.errorf("chain: the run is of one program; name those of the hook with chain: [PROGRAM, ...]")
+		return n.Errorf("chain: the run is of one program; name those of the hook with chain: [PROGRAM, ...]")
 	}
-	if err := n.fields(expectChainForm); err != nil {
+	if err := n.Fields(expectChainForm); err != nil {
 		return err
 	}
 	if v := n.Get("verdict"); v != nil {
-		want, err := v.text("verdict")
+		want, err := v.NonEmpty("verdict")
 		if err != nil {
 			return err
 		}
-		if !j.checking {
-			j.expect(v.Pos, "chain.verdict", want == j.chained.Verdict, want, j.chained.Verdict)
+		if !j.Checking {
+			j.Expect(v.Pos, "chain.verdict", want == j.chained.Verdict, want, j.chained.Verdict)
 		}
 	}
 	v := n.Get("ran")
 	if v == nil {
 		return nil
 	}
-	if v.Kind != Sequence {
-		return v.errorf("ran: want a list of programs, got %s", v.describe())
+	if v.Kind != grammar.Sequence {
+		return v.Errorf("ran: want a list of programs, got %s", v.Describe())
 	}
 	var want []string
 	for _, item := range v.Items {
 		if !slices.Contains(j.run.Chain, item.Text) {
-			return item.unknown("program of the chain", item.Text, j.run.Chain)
+			return item.Unknown("program of the chain", item.Text, j.run.Chain)
 		}
 		want = append(want, item.Text)
 	}
-	if j.checking {
+	if j.Checking {
 		return nil
 	}
 	var ran []string
@@ -108,6 +109,6 @@ func (j *judge) chain(e *Expect) error {
 			ran = append(ran, res.Program)
 		}
 	}
-	j.expect(v.Pos, "chain.ran", slices.Equal(want, ran), strings.Join(want, ", "), strings.Join(ran, ", "))
+	j.Expect(v.Pos, "chain.ran", slices.Equal(want, ran), strings.Join(want, ", "), strings.Join(ran, ", "))
 	return nil
 }

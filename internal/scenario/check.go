@@ -9,77 +9,68 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
-	"github.com/bpfrun/bpfrun/internal/subsys/device"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// judge compares what a run did with the file's expectations. With checking set, nothing has run:
-// only mistakes in the expectations count.
+// judge compares what a run did with the file's expectations.
 type judge struct {
+	grammar.Checks
 	r          *Runner
 	run        *Run
 	res        *machine.Result
 	validation *machine.Validation
-	verdicts   map[int32]int // packets of a capture by return value
-	hid        *device.HID   // the device it ran on, or nil
-	checking   bool
+	verdicts   map[int32]int    // packets of a capture by return value
+	hid        *device.HID      // the device it ran on, or nil
 	chained    *machine.Chained // nil for runs of one program
 	each       []FunctionResult // nil for runs of one function
 	sched      *schedView
 	traffic    *trafficView
 	sockets    *socketRun
 	why        error // why a schedule did not run, or not to its end
-	out        []Expectation
-}
-
-func (j *judge) expect(pos Pos, what string, ok bool, want, got string) {
-	e := Expectation{Pos: pos, What: what, OK: ok}
-	if !ok {
-		e.Want, e.Got = want, got
-	}
-	j.out = append(j.out, e)
 }
 
 // mismatches adds the result of a comparison: one expectation that holds, or one for each
 // difference.
-func (j *judge) mismatches(at *Node, what string, ms []mismatch) {
+func (j *judge) mismatches(at *grammar.Node, what string, ms []mismatch) {
 	if len(ms) == 0 {
-		j.expect(at.Pos, what, true, "", "")
+		j.Expect(at.Pos, what, true, "", "")
 	}
 	for _, m := range ms {
-		j.expect(m.Pos, m.path, false, m.want, m.got)
+		j.Expect(m.Pos, m.path, false, m.want, m.got)
 	}
 }
 
 // all checks all expectations. If the run ended in an unexpected way, only that is reported.
 func (j *judge) all() error {
 	e := &j.run.Expect
-	if !j.checking && !j.outcome() {
+	if !j.Checking && !j.outcome() {
 		return nil
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, step := range []func(*Expect) error{j.ret, j.chain, j.functions, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.moved, j.receiver, j.device, j.others, j.findings} {
-		if err := step(e); !wrong.add(err) && !j.checking {
+		if err := step(e); !wrong.Add(err) && !j.Checking {
 			return err
 		}
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return err
 	}
 	if n := e.Truncated; n != nil && j.run.TruncateNode == nil {
-		return n.errorf("truncated: the run truncates no packet; add truncate: all")
-	} else if n != nil && j.checking {
+		return n.Errorf("truncated: the run truncates no packet; add truncate: all")
+	} else if n != nil && j.Checking {
 		if err := j.counts(n, "truncated", "length"); err != nil {
 			return err
 		}
 	}
-	if !j.checking {
+	if !j.Checking {
 		j.invariants()
 	}
-	if !j.checking && j.run.UnsetStack == FailUnset {
+	if !j.Checking && j.run.UnsetStack == FailUnset {
 		j.unsetStack()
 	}
-	if !j.checking && j.r.opt.Strict {
+	if !j.Checking && j.r.opt.Strict {
 		j.strict()
 	}
 	return nil
@@ -91,7 +82,7 @@ func (j *judge) outcome() bool {
 	e := &j.run.Expect
 	got := string(j.res.Status)
 	if e.Status != nil {
-		j.expect(e.Status.Pos, "status", e.Status.Text == got, e.Status.Text, got)
+		j.Expect(e.Status.Pos, "status", e.Status.Text == got, e.Status.Text, got)
 		if !j.res.Ran {
 			return false
 		}
@@ -99,13 +90,13 @@ func (j *judge) outcome() bool {
 	if !j.res.Ran {
 		why := ""
 		if j.why != nil {
-			why = ": " + firstLine(j.why.Error())
+			why = ": " + grammar.FirstLine(j.why.Error())
 		} else if err := j.r.m.ProgramError(j.res.Program); err != nil {
-			why = ": " + firstLine(err.Error())
+			why = ": " + grammar.FirstLine(err.Error())
 		} else if p := j.r.input[j.run]; p != nil && p.cannot != nil {
-			why = ": " + firstLine(p.cannot.Error())
+			why = ": " + grammar.FirstLine(p.cannot.Error())
 		}
-		j.expect(j.run.ProgNode.Pos, "status", false, "ok", got+why)
+		j.Expect(j.run.ProgNode.Pos, "status", false, "ok", got+why)
 		return false
 	}
 	f := j.res.Fault
@@ -120,10 +111,10 @@ func (j *judge) outcome() bool {
 		if want == "true" {
 			want = "any fault"
 		}
-		j.expect(e.Fault.Pos, "fault", ok, want, kind)
+		j.Expect(e.Fault.Pos, "fault", ok, want, kind)
 		return ok || f == nil
 	case f != nil && (e.Status == nil || e.Status.Text != got):
-		j.expect(j.run.ProgNode.Pos, "fault", false, "none", faultKind(f)+": "+firstLine(f.Error())+place(f))
+		j.Expect(j.run.ProgNode.Pos, "fault", false, "none", faultKind(f)+": "+grammar.FirstLine(f.Error())+place(f))
 		return false
 	}
 	return true
@@ -152,8 +143,8 @@ func (j *judge) ret(e *Expect) error {
 	if j.run.PcapNode != nil {
 		return j.counts(n, "ret", "packet")
 	}
-	if n.Kind == Mapping {
-		return n.errorf("ret: verdict counts need a run with pcap")
+	if n.Kind == grammar.Mapping {
+		return n.Errorf("ret: verdict counts need a run with pcap")
 	}
 	bare := *n
 	wide := false
@@ -173,7 +164,7 @@ func (j *judge) ret(e *Expect) error {
 		want, got = uint64(int64(int32(uint32(want)))), uint64(int64(int32(uint32(got))))
 	}
 	ok := got == want
-	if cond := conditions[n.Tag]; cond != nil {
+	if cond := grammar.Conditions[n.Tag]; cond != nil {
 		c := 0
 		switch {
 		case int64(got) < int64(want):
@@ -183,9 +174,9 @@ func (j *judge) ret(e *Expect) error {
 		}
 		ok = cond(c)
 	} else if n.Tag != "" {
-		return n.errorf("ret: %s does not fit here", n.Tag)
+		return n.Errorf("ret: %s does not fit here", n.Tag)
 	}
-	j.expect(n.Pos, "ret", ok, strings.TrimPrefix(n.Tag+" "+bare.Text, " "), j.retText(got, wide))
+	j.Expect(n.Pos, "ret", ok, strings.TrimPrefix(n.Tag+" "+bare.Text, " "), j.retText(got, wide))
 	return nil
 }
 
@@ -200,12 +191,12 @@ func (j *judge) retText(v uint64, wide bool) string {
 	return fmt.Sprint(int32(uint32(v)))
 }
 
-func (j *judge) retValue(n *Node) (uint64, error) {
-	if n.Kind != Scalar {
-		return 0, n.errorf("ret: want a number or a name, got %s", n.describe())
+func (j *judge) retValue(n *grammar.Node) (uint64, error) {
+	if n.Kind != grammar.Scalar {
+		return 0, n.Errorf("ret: want a number or a name, got %s", n.Describe())
 	}
-	if _, ok := number(n.Text); ok {
-		return n.uint64("ret")
+	if _, ok := grammar.Number(n.Text); ok {
+		return n.Uint64("ret")
 	}
 	switch n.Text {
 	case "true":
@@ -218,7 +209,7 @@ func (j *judge) retValue(n *Node) (uint64, error) {
 		return uint64(int64(v)), nil
 	}
 	if strings.HasPrefix(n.Text, "-E") {
-		err, e := n.errno("ret")
+		err, e := n.Errno("ret")
 		return uint64(err.Neg()), e
 	}
 	if spec := j.r.m.Kernel().BTF(); spec != nil {
@@ -231,26 +222,26 @@ func (j *judge) retValue(n *Node) (uint64, error) {
 			return v, nil
 		}
 	}
-	return 0, n.errorf("ret: %s is neither a number, a verdict of %v programs, an error (-EPERM) nor an enumerator", brief(n.Text), lp.Type)
+	return 0, n.Errorf("ret: %s is neither a number, a verdict of %v programs, an error (-EPERM) nor an enumerator", grammar.Brief(n.Text), lp.Type)
 }
 
 func (j *judge) trace(e *Expect) error {
 	n := e.Trace
-	if n == nil || j.checking {
+	if n == nil || j.Checking {
 		return nil
 	}
-	if n.Kind == Scalar {
+	if n.Kind == grammar.Scalar {
 		for _, line := range j.res.Trace {
 			if strings.Contains(line, n.Text) {
-				j.expect(n.Pos, "trace", true, "", "")
+				j.Expect(n.Pos, "trace", true, "", "")
 				return nil
 			}
 		}
-		j.expect(n.Pos, "trace", false, fmt.Sprintf("a line with %q", n.Text), fmt.Sprintf("%q", j.res.Trace))
+		j.Expect(n.Pos, "trace", false, fmt.Sprintf("a line with %q", n.Text), fmt.Sprintf("%q", j.res.Trace))
 		return nil
 	}
 	if len(n.Items) != len(j.res.Trace) {
-		j.expect(n.Pos, "trace", false, fmt.Sprintf("%d lines", len(n.Items)), fmt.Sprintf("%d lines: %q", len(j.res.Trace), j.res.Trace))
+		j.Expect(n.Pos, "trace", false, fmt.Sprintf("%d lines", len(n.Items)), fmt.Sprintf("%d lines: %q", len(j.res.Trace), j.res.Trace))
 		return nil
 	}
 	for i, item := range n.Items {
@@ -263,16 +254,16 @@ func (j *judge) trace(e *Expect) error {
 			j.mismatches(item, what, ms)
 			continue
 		}
-		j.expect(item.Pos, what, item.Tag == "!any" || item.Text == j.res.Trace[i], fmt.Sprintf("%q", item.Text), fmt.Sprintf("%q", j.res.Trace[i]))
+		j.Expect(item.Pos, what, item.Tag == "!any" || item.Text == j.res.Trace[i], fmt.Sprintf("%q", item.Text), fmt.Sprintf("%q", j.res.Trace[i]))
 	}
 	return nil
 }
 
 // kernel compares fields of objects, written as "sh.exit_code: 0" or nested.
 func (j *judge) kernel(e *Expect) error {
-	return eachPair(e.Kernel, func(p Pair) error {
+	return eachPair(e.Kernel, func(p grammar.Pair) error {
 		name, path, _ := strings.Cut(p.Key.Text, ".")
-		key := &Node{Pos: p.Key.Pos, Text: "$" + name}
+		key := &grammar.Node{Pos: p.Key.Pos, Text: "$" + name}
 		o, err := j.r.b.ref(key)
 		if err != nil {
 			return err
@@ -287,17 +278,17 @@ func (j *judge) kernel(e *Expect) error {
 }
 
 // eachPair calls do for every pair and collects the errors.
-func eachPair(pairs []Pair, do func(Pair) error) error {
-	var wrong mistakes
+func eachPair(pairs []grammar.Pair, do func(grammar.Pair) error) error {
+	var wrong grammar.Mistakes
 	for _, p := range pairs {
-		wrong.add(do(p))
+		wrong.Add(do(p))
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // field compares one field of an object, or the members below it.
-func (j *judge) field(o *kernel.Object, path string, key, n *Node, name string) ([]mismatch, error) {
-	if n.Kind == Mapping && n.Tag == "" {
+func (j *judge) field(o *kernel.Object, path string, key, n *grammar.Node, name string) ([]mismatch, error) {
+	if n.Kind == grammar.Mapping && n.Tag == "" {
 		var out []mismatch
 		for _, p := range n.Pairs {
 			names, optional := option(p.Key.Text)
@@ -339,13 +330,13 @@ func (j *judge) field(o *kernel.Object, path string, key, n *Node, name string) 
 	}
 	f, data, err := o.Peek(chosen)
 	if err != nil {
-		return nil, key.wrap("", err)
+		return nil, key.Wrap("", err)
 	}
 	if data == nil {
-		if j.checking {
+		if j.Checking {
 			return nil, nil
 		}
-		return []mismatch{{n.Pos, what, n.describe(), "no object: a pointer in the path is null"}}, nil
+		return []mismatch{{n.Pos, what, n.Describe(), "no object: a pointer in the path is null"}}, nil
 	}
 	if isRef(n) {
 		want, err := j.r.b.ref(n)
@@ -357,8 +348,8 @@ func (j *judge) field(o *kernel.Object, path string, key, n *Node, name string) 
 		}
 		return nil, nil
 	}
-	if t := f.Spec.SkipMods(f.Type); t.Kind == btf.KindPtr && n.Kind == Scalar && n.Tag == "" {
-		if _, isNumber := number(n.Text); !isNumber {
+	if t := f.Spec.SkipMods(f.Type); t.Kind == btf.KindPtr && n.Kind == grammar.Scalar && n.Tag == "" {
+		if _, isNumber := grammar.Number(n.Text); !isNumber {
 			got, err := o.String(chosen)
 			if err != nil || got != n.Text {
 				return []mismatch{{n.Pos, what, fmt.Sprintf("%q", n.Text), fmt.Sprintf("%q", got)}}, nil
@@ -391,22 +382,22 @@ func (j *judge) isFunction(name string) bool {
 }
 
 func (j *judge) helpers(e *Expect) error {
-	return eachPair(e.Helpers, func(p Pair) error {
+	return eachPair(e.Helpers, func(p grammar.Pair) error {
 		name, calls := p.Key.Text, j.r.m.Calls(j.run.Prog)
 		if !strings.HasPrefix(name, "bpf_") && !slices.Contains(calls, name) {
 			name = "bpf_" + name
 		}
-		want, err := p.Value.int(name, 0, 1<<40)
+		want, err := p.Value.Int(name, 0, 1<<40)
 		if err != nil {
 			return err
 		}
-		if j.checking {
+		if j.Checking {
 			if _, isHelper := uapi.ParseFuncID(name); !isHelper && !slices.Contains(calls, name) && !j.isFunction(name) {
-				return p.Key.unknown("helper", name, calls)
+				return p.Key.Unknown("helper", name, calls)
 			}
 		} else {
 			got := j.res.Helpers[name]
-			j.expect(p.Value.Pos, name+" calls", got == want, itoa(want), itoa(got))
+			j.Expect(p.Value.Pos, name+" calls", got == want, itoa(want), itoa(got))
 		}
 		return nil
 	})
@@ -418,35 +409,35 @@ func (j *judge) context(e *Expect) error {
 	if n == nil {
 		return nil
 	}
-	if n.Kind == Mapping {
+	if n.Kind == grammar.Mapping {
 		return j.contextMembers(n)
 	}
-	want, err := n.hex("ctx")
+	want, err := n.Hex("ctx")
 	if err != nil {
 		return err
 	}
-	if !j.checking {
-		j.expect(n.Pos, "ctx", string(want) == string(j.res.CtxOut), fmt.Sprintf("%x", want), fmt.Sprintf("%x", j.res.CtxOut))
+	if !j.Checking {
+		j.Expect(n.Pos, "ctx", string(want) == string(j.res.CtxOut), fmt.Sprintf("%x", want), fmt.Sprintf("%x", j.res.CtxOut))
 	}
 	return nil
 }
 
 // contextMembers compares members of the context.
-func (j *judge) contextMembers(n *Node) error {
+func (j *judge) contextMembers(n *grammar.Node) error {
 	spec, id, err := j.r.contextType(j.run, n)
 	if err != nil {
 		return err
 	}
 	data := j.res.CtxOut
-	if j.checking {
+	if j.Checking {
 		size, err := spec.Sizeof(id)
 		if err != nil {
-			return n.wrap("ctx", err)
+			return n.Wrap("ctx", err)
 		}
 		data = make([]byte, size)
 	}
 	ms, err := j.r.b.compare(spec, btf.Field{Type: id}, networkMembers(n), data, "ctx")
-	if err == nil && !j.checking {
+	if err == nil && !j.Checking {
 		j.mismatches(n, "ctx", ms)
 	}
 	return err
@@ -465,7 +456,7 @@ func (j *judge) strict() {
 		}
 		if !seen[at] {
 			seen[at] = true
-			j.expect(j.run.ProgNode.Pos, "kernel read at insn "+itoa(f.Insn), false, "proved", string(f.Kind)+": "+at)
+			j.Expect(j.run.ProgNode.Pos, "kernel read at insn "+itoa(f.Insn), false, "proved", string(f.Kind)+": "+at)
 		}
 	}
 }

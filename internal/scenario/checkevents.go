@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 func (j *judge) ringbuf(e *Expect) error {
@@ -18,14 +19,14 @@ func (j *judge) perf(e *Expect) error {
 }
 
 // events compares the records of buffers: all of them in order, or their number.
-func (j *judge) events(pairs []Pair, kind string, fits func(maps.Map) bool) error {
-	return eachPair(pairs, func(p Pair) error {
+func (j *judge) events(pairs []grammar.Pair, kind string, fits func(maps.Map) bool) error {
+	return eachPair(pairs, func(p grammar.Pair) error {
 		t, err := j.r.table(p.Key)
 		if err != nil {
 			return err
 		}
 		if !fits(t.b) {
-			return p.Key.errorf("%s: map %s is of type %v", kind, p.Key.Text, t.def.Type)
+			return p.Key.Errorf("%s: map %s is of type %v", kind, p.Key.Text, t.def.Type)
 		}
 		var got []machine.Event
 		for _, e := range j.res.Events {
@@ -35,39 +36,39 @@ func (j *judge) events(pairs []Pair, kind string, fits func(maps.Map) bool) erro
 		}
 		n := p.Value
 		switch {
-		case n.Kind == Null:
+		case n.Kind == grammar.Null:
 			return nil
-		case n.Kind == Scalar && n.Tag == "":
-			want, err := n.int(p.Key.Text, 0, 1<<32)
+		case n.Kind == grammar.Scalar && n.Tag == "":
+			want, err := n.Int(p.Key.Text, 0, 1<<32)
 			if err != nil {
 				return err
 			}
-			j.expect(n.Pos, "records in "+p.Key.Text, len(got) == want, itoa(want), itoa(len(got)))
+			j.Expect(n.Pos, "records in "+p.Key.Text, len(got) == want, itoa(want), itoa(len(got)))
 			return nil
-		case n.Kind == Mapping || n.Kind == Scalar: // a single record may be written without a list
-			n = &Node{Pos: n.Pos, Kind: Sequence, Items: []*Node{n}}
-		case n.Kind != Sequence:
-			return n.errorf("%s %s: want a list of records or their number, got %s", kind, p.Key.Text, n.describe())
+		case n.Kind == grammar.Mapping || n.Kind == grammar.Scalar: // a single record may be written without a list
+			n = &grammar.Node{Pos: n.Pos, Kind: grammar.Sequence, Items: []*grammar.Node{n}}
+		case n.Kind != grammar.Sequence:
+			return n.Errorf("%s %s: want a list of records or their number, got %s", kind, p.Key.Text, n.Describe())
 		}
 		return j.records(t, p.Key.Text, n, got)
 	})
 }
 
-func (j *judge) records(t *table, name string, n *Node, got []machine.Event) error {
-	if !j.checking && len(got) != len(n.Items) {
+func (j *judge) records(t *table, name string, n *grammar.Node, got []machine.Event) error {
+	if !j.Checking && len(got) != len(n.Items) {
 		text := itoa(len(got))
 		for i := range min(len(got), 3) {
 			text += "; " + j.recordText(&got[i])
 		}
-		j.expect(n.Pos, "records in "+name, false, itoa(len(n.Items)), text)
+		j.Expect(n.Pos, "records in "+name, false, itoa(len(n.Items)), text)
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for i, item := range n.Items {
 		what := fmt.Sprintf("%s[%d]", name, i)
 		switch {
-		case j.checking:
+		case j.Checking:
 			_, err := j.record(t, item, nil, what)
-			wrong.add(err)
+			wrong.Add(err)
 		case i < len(got):
 			ms, err := j.record(t, item, &got[i], what)
 			if err != nil {
@@ -76,7 +77,7 @@ func (j *judge) records(t *table, name string, n *Node, got []machine.Event) err
 			j.mismatches(item, what, ms)
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 func (j *judge) recordText(e *machine.Event) string {
@@ -87,11 +88,11 @@ func (j *judge) recordText(e *machine.Event) string {
 }
 
 // record compares one record. If e is nil, it only checks n for mistakes.
-func (j *judge) record(t *table, n *Node, e *machine.Event, what string) ([]mismatch, error) {
+func (j *judge) record(t *table, n *grammar.Node, e *machine.Event, what string) ([]mismatch, error) {
 	switch {
 	case n.Tag == "!any":
 		return nil, nil
-	case n.Kind != Mapping:
+	case n.Kind != grammar.Mapping:
 		want, err := t.sample(n)
 		if err != nil || e == nil {
 			return nil, err
@@ -123,7 +124,7 @@ func (j *judge) record(t *table, n *Node, e *machine.Event, what string) ([]mism
 	}
 	size, err := spec.Sizeof(id)
 	if err != nil {
-		return nil, n.wrap("", err)
+		return nil, n.Wrap("", err)
 	}
 	data := make([]byte, size)
 	if e != nil {
@@ -139,7 +140,7 @@ func (j *judge) record(t *table, n *Node, e *machine.Event, what string) ([]mism
 	return ms, err
 }
 
-func showBytes(n *Node, b []byte) string {
+func showBytes(n *grammar.Node, b []byte) string {
 	if n.Tag == "" {
 		return fmt.Sprintf("%q", b)
 	}
@@ -149,10 +150,10 @@ func showBytes(n *Node, b []byte) string {
 // reads checks that kernel fields were read. "task_struct.real_parent.tgid" requires a read of
 // every step up to a pointer: task_struct.real_parent and task_struct.tgid.
 func (j *judge) reads(e *Expect) error {
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, n := range e.Reads {
 		steps, err := readSteps(j.r.m.Kernel().BTF(), n)
-		if !wrong.add(err) || j.checking {
+		if !wrong.Add(err) || j.Checking {
 			continue
 		}
 		missing := ""
@@ -162,9 +163,9 @@ func (j *judge) reads(e *Expect) error {
 				break
 			}
 		}
-		j.expect(n.Pos, "reads "+n.Text, missing == "", "a read of "+missing, "none")
+		j.Expect(n.Pos, "reads "+n.Text, missing == "", "a read of "+missing, "none")
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 type readStep struct{ typ, path string }
@@ -189,15 +190,15 @@ func within(read, asked string) bool {
 }
 
 // readSteps resolves TYPE.path, across pointers, to the fields that must be read.
-func readSteps(spec *btf.Spec, n *Node) ([]readStep, error) {
+func readSteps(spec *btf.Spec, n *grammar.Node) ([]readStep, error) {
 	typ, path, _ := strings.Cut(strings.ReplaceAll(strings.TrimPrefix(n.Text, "struct "), "->", "."), ".")
 	if spec == nil {
-		return nil, n.errorf("reads: the kernel has no types")
+		return nil, n.Errorf("reads: the kernel has no types")
 	}
 	t, ok := spec.Find(btf.KindStruct, typ)
 	if !ok {
 		if t, ok = spec.Find(btf.KindUnion, typ); !ok {
-			return nil, n.unknown("type", typ, typeNames(spec, typ))
+			return nil, n.Unknown("type", typ, typeNames(spec, typ))
 		}
 	}
 	id := t.ID
@@ -211,13 +212,13 @@ func readSteps(spec *btf.Spec, n *Node) ([]readStep, error) {
 			g, gerr := spec.ResolvePath(id, at)
 			p := spec.SkipMods(g.Type)
 			if at == "" || gerr != nil || p.Kind != btf.KindPtr {
-				return nil, n.wrap("reads "+n.Text, err)
+				return nil, n.Wrap("reads "+n.Text, err)
 			}
 			steps = append(steps, readStep{typ, at})
 			pointee := spec.SkipMods(p.Ref)
 			id, typ, at = pointee.ID, pointee.Name, part
 			if _, err := spec.ResolvePath(id, at); err != nil {
-				return nil, n.wrap("reads "+n.Text, err)
+				return nil, n.Wrap("reads "+n.Text, err)
 			}
 			continue
 		}

@@ -8,44 +8,45 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 func (j *judge) maps(e *Expect) error {
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range e.Maps {
 		t, err := j.r.table(p.Key)
-		if wrong.add(err) {
-			wrong.add(j.contents(t, p.Value))
+		if wrong.Add(err) {
+			wrong.Add(j.contents(t, p.Value))
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // contents compares the elements of one map.
-func (j *judge) contents(t *table, n *Node) error {
+func (j *judge) contents(t *table, n *grammar.Node) error {
 	entries := t.b.Entries()
-	if _, queue := t.b.(maps.Queue); queue || n.Kind == Sequence && t.b.Spec().KeySize == 0 {
+	if _, queue := t.b.(maps.Queue); queue || n.Kind == grammar.Sequence && t.b.Spec().KeySize == 0 {
 		return j.queue(t, n, entries)
 	}
-	var pairs []Pair
-	if n.Kind == Sequence {
+	var pairs []grammar.Pair
+	if n.Kind == grammar.Sequence {
 		for i, item := range n.Items {
-			pairs = append(pairs, Pair{&Node{Pos: item.Pos, Text: itoa(i)}, item})
+			pairs = append(pairs, grammar.Pair{Key: &grammar.Node{Pos: item.Pos, Text: itoa(i)}, Value: item})
 		}
-	} else if n.Kind == Scalar && n.Tag == "" {
-		want, err := n.int("map "+t.def.Name, 0, 1<<32)
+	} else if n.Kind == grammar.Scalar && n.Tag == "" {
+		want, err := n.Int("map "+t.def.Name, 0, 1<<32)
 		if err != nil {
 			return err
 		}
-		if !j.checking {
-			j.expect(n.Pos, "elements of "+t.def.Name, len(entries) == want, itoa(want), itoa(len(entries)))
+		if !j.Checking {
+			j.Expect(n.Pos, "elements of "+t.def.Name, len(entries) == want, itoa(want), itoa(len(entries)))
 		}
 		return nil
 	} else {
 		bare := *n
 		bare.Tag = ""
 		var err error
-		if pairs, err = bare.pairs("map " + t.def.Name); err != nil {
+		if pairs, err = bare.Members("map " + t.def.Name); err != nil {
 			return err
 		}
 	}
@@ -53,21 +54,21 @@ func (j *judge) contents(t *table, n *Node) error {
 	for i := range entries {
 		have[string(entries[i].Key)] = &entries[i]
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range pairs {
 		k, err := t.key(p.Key)
-		if !wrong.add(err) || !wrong.add(j.element(t, p, k, have[string(k)])) {
+		if !wrong.Add(err) || !wrong.Add(j.element(t, p, k, have[string(k)])) {
 			continue
 		}
 		delete(have, string(k))
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return err
 	}
-	if n.Tag == "!exact" && !j.checking {
+	if n.Tag == "!exact" && !j.Checking {
 		for _, e := range entries {
 			if _, extra := have[string(e.Key)]; extra {
-				j.expect(n.Pos, t.def.Name+"["+t.keyText(e.Key)+"]", false, "no such element", t.entryText(&e))
+				j.Expect(n.Pos, t.def.Name+"["+t.keyText(e.Key)+"]", false, "no such element", t.entryText(&e))
 			}
 		}
 	}
@@ -103,26 +104,26 @@ func (t *table) entryText(e *maps.Entry) string {
 }
 
 // element compares one element; e is nil if the map has no such key.
-func (j *judge) element(t *table, p Pair, k []byte, e *maps.Entry) error {
+func (j *judge) element(t *table, p grammar.Pair, k []byte, e *maps.Entry) error {
 	what := t.def.Name + "[" + p.Key.Text + "]"
 	n := p.Value
-	if n.Kind == Null && n.Tag == "" {
-		if !j.checking {
+	if n.Kind == grammar.Null && n.Tag == "" {
+		if !j.Checking {
 			got := ""
 			if e != nil {
 				got = t.entryText(e)
 			}
-			j.expect(n.Pos, what, e == nil, "no such element", got)
+			j.Expect(n.Pos, what, e == nil, "no such element", got)
 		}
 		return nil
 	}
-	if outer, ok := t.b.(maps.OuterMap); ok && (n.Kind == Mapping || n.Kind == Sequence) {
+	if outer, ok := t.b.(maps.OuterMap); ok && (n.Kind == grammar.Mapping || n.Kind == grammar.Sequence) {
 		in, ok := outer.Inner(k)
 		if ok {
 			return j.contents(t.inner(k, in), n)
 		}
-		if !j.checking {
-			j.expect(p.Key.Pos, what, false, "a map", "none")
+		if !j.Checking {
+			j.Expect(p.Key.Pos, what, false, "a map", "none")
 		}
 		return nil
 	}
@@ -139,15 +140,15 @@ func (j *judge) element(t *table, p Pair, k []byte, e *maps.Entry) error {
 			}
 		}
 	}
-	if e == nil && !j.checking {
+	if e == nil && !j.Checking {
 		// Check for mistakes anyway.
 		if err := j.values(t, n, what, &maps.Entry{Value: zero}, true); err != nil {
 			return err
 		}
-		j.expect(p.Key.Pos, what, false, "an element", "none")
+		j.Expect(p.Key.Pos, what, false, "an element", "none")
 		return nil
 	}
-	if e == nil || j.checking {
+	if e == nil || j.Checking {
 		e = &maps.Entry{Value: zero}
 		if perCPU {
 			e = &maps.Entry{}
@@ -156,7 +157,7 @@ func (j *judge) element(t *table, p Pair, k []byte, e *maps.Entry) error {
 			}
 		}
 	}
-	return j.values(t, n, what, e, j.checking)
+	return j.values(t, n, what, e, j.Checking)
 }
 
 func isArrayMap(t *table) bool {
@@ -169,29 +170,29 @@ func (t *table) arrayIndex(k []byte) bool {
 
 // values compares an element's value. For a per-CPU map that is the value of the run's CPU, of all
 // CPUs, or their sum.
-func (j *judge) values(t *table, n *Node, what string, e *maps.Entry, quiet bool) error {
+func (j *judge) values(t *table, n *grammar.Node, what string, e *maps.Entry, quiet bool) error {
 	s := t.b.Spec()
-	report := func(ms []mismatch, at *Node) {
+	report := func(ms []mismatch, at *grammar.Node) {
 		if !quiet {
 			j.mismatches(at, what, ms)
 		}
 	}
 	switch {
 	case n.Tag == "!percpu":
-		if e.PerCPU == nil || n.Kind != Sequence || len(n.Items) > len(e.PerCPU) {
-			return n.errorf("!percpu needs a per-CPU map and at most %d values", len(e.PerCPU))
+		if e.PerCPU == nil || n.Kind != grammar.Sequence || len(n.Items) > len(e.PerCPU) {
+			return n.Errorf("!percpu needs a per-CPU map and at most %d values", len(e.PerCPU))
 		}
-		var wrong mistakes
+		var wrong grammar.Mistakes
 		for i, item := range n.Items {
 			ms, err := j.value(t, item, e.PerCPU[i], fmt.Sprintf("%s cpu %d", what, i))
-			if wrong.add(err) {
+			if wrong.Add(err) {
 				report(ms, item)
 			}
 		}
-		return wrong.err()
+		return wrong.Err()
 	case n.Tag == "!sum":
 		if e.PerCPU == nil {
-			return n.errorf("!sum: map %s of type %v has one value for all CPUs", t.def.Name, s.Type)
+			return n.Errorf("!sum: map %s of type %v has one value for all CPUs", t.def.Name, s.Type)
 		}
 		ms, err := sums(t, n, e.PerCPU, what)
 		if err != nil {
@@ -213,7 +214,7 @@ func (j *judge) values(t *table, n *Node, what string, e *maps.Entry, quiet bool
 }
 
 // value compares one value by its type, or as bytes if it has none.
-func (j *judge) value(t *table, n *Node, data []byte, what string) ([]mismatch, error) {
+func (j *judge) value(t *table, n *grammar.Node, data []byte, what string) ([]mismatch, error) {
 	s := t.b.Spec()
 	if t.spec != nil && s.ValueType != 0 {
 		return j.r.b.compare(t.spec, btf.Field{Type: s.ValueType}, n, data, what)
@@ -230,71 +231,71 @@ func (j *judge) value(t *table, n *Node, data []byte, what string) ([]mismatch, 
 
 // sums compares the sum over all CPUs: of the value if it is a number, otherwise of the named
 // members.
-func sums(t *table, n *Node, perCPU [][]byte, what string) ([]mismatch, error) {
+func sums(t *table, n *grammar.Node, perCPU [][]byte, what string) ([]mismatch, error) {
 	id := t.b.Spec().ValueType
 	if t.spec == nil || id == 0 {
-		return nil, n.errorf("!sum: the map's values have no type")
+		return nil, n.Errorf("!sum: the map's values have no type")
 	}
-	one := func(f btf.Field, n *Node, what string) ([]mismatch, error) {
+	one := func(f btf.Field, n *grammar.Node, what string) ([]mismatch, error) {
 		total := new(big.Int)
 		for _, data := range perCPU {
 			v, err := t.spec.DecodeField(f, data)
 			if err != nil {
-				return nil, n.wrap("", err)
+				return nil, n.Wrap("", err)
 			}
 			i, ok := integerOf(v)
 			if !ok {
-				return nil, n.errorf("!sum: %s is not a number", t.spec.TypeString(f.Type))
+				return nil, n.Errorf("!sum: %s is not a number", t.spec.TypeString(f.Type))
 			}
 			total.Add(total, i)
 		}
-		want, err := n.big("!sum")
+		want, err := n.Big("!sum")
 		if err != nil || want.Cmp(total) == 0 {
 			return nil, err
 		}
 		return []mismatch{{n.Pos, what, want.String(), total.String()}}, nil
 	}
-	if n.Kind != Mapping {
+	if n.Kind != grammar.Mapping {
 		return one(btf.Field{Type: id}, n, "sum of "+what)
 	}
 	var out []mismatch
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range n.Pairs {
 		f, ok, err := fieldOf(t.spec, id, p.Key)
-		if !wrong.add(err) || !ok {
+		if !wrong.Add(err) || !ok {
 			continue
 		}
 		ms, err := one(f, p.Value, "sum of "+joinPath(what, f.Path))
-		wrong.add(err)
+		wrong.Add(err)
 		out = append(out, ms...)
 	}
-	return out, wrong.err()
+	return out, wrong.Err()
 }
 
 // queue compares a queue or stack in pop order.
-func (j *judge) queue(t *table, n *Node, entries []maps.Entry) error {
-	if n.Kind != Sequence {
-		return n.errorf("map %s of type %v: want a list, got %s", t.def.Name, t.def.Type, n.describe())
+func (j *judge) queue(t *table, n *grammar.Node, entries []maps.Entry) error {
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("map %s of type %v: want a list, got %s", t.def.Name, t.def.Type, n.Describe())
 	}
-	if !j.checking && len(entries) != len(n.Items) {
-		j.expect(n.Pos, "elements of "+t.def.Name, false, itoa(len(n.Items)), itoa(len(entries)))
+	if !j.Checking && len(entries) != len(n.Items) {
+		j.Expect(n.Pos, "elements of "+t.def.Name, false, itoa(len(n.Items)), itoa(len(entries)))
 		return nil
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for i, item := range n.Items {
 		e := maps.Entry{Value: make([]byte, t.b.Spec().ValueSize)}
-		if !j.checking {
+		if !j.Checking {
 			e = entries[i]
 		}
-		wrong.add(j.values(t, item, fmt.Sprintf("%s[%d]", t.def.Name, i), &e, j.checking))
+		wrong.Add(j.values(t, item, fmt.Sprintf("%s[%d]", t.def.Name, i), &e, j.Checking))
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // globals compares global variables.
 func (j *judge) globals(e *Expect) error {
 	spec := j.r.m.Linked().Object.BTF
-	return eachPair(e.Globals, func(p Pair) error {
+	return eachPair(e.Globals, func(p grammar.Pair) error {
 		name, path := p.Key.Text, ""
 		if i := strings.IndexAny(name, ".["); i >= 0 {
 			if _, _, whole := machine.Variable(j.r.m.Linked(), name); !whole { // names of static variables may contain a dot
@@ -303,14 +304,14 @@ func (j *judge) globals(e *Expect) error {
 		}
 		_, v, ok := machine.Variable(j.r.m.Linked(), name)
 		if !ok {
-			return p.Key.unknown("global variable", name, machine.VariableNames(j.r.m.Linked()))
+			return p.Key.Unknown("global variable", name, machine.VariableNames(j.r.m.Linked()))
 		}
 		if spec == nil || v.Type == 0 {
-			return p.Key.errorf("global variable %s has no type", name)
+			return p.Key.Errorf("global variable %s has no type", name)
 		}
 		data, err := j.r.m.ReadVariable(name)
 		if err != nil {
-			return p.Key.wrap("", err)
+			return p.Key.Wrap("", err)
 		}
 		f := btf.Field{Type: v.Type}
 		if path != "" {
@@ -329,7 +330,7 @@ func (j *judge) globals(e *Expect) error {
 		if err != nil {
 			return err
 		}
-		if !j.checking {
+		if !j.Checking {
 			j.mismatches(p.Value, p.Key.Text, ms)
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // output compares the output of an iterator, as a whole or with a regular expression.
@@ -17,20 +18,20 @@ func (j *judge) output(e *Expect) error {
 		return nil
 	case n.Tag == "!match":
 		ms, err := matches(n, j.res.Output, "output")
-		if err == nil && !j.checking {
+		if err == nil && !j.Checking {
 			j.mismatches(n, "output", ms)
 		}
 		return err
 	case n.Tag != "":
-		return n.errorf("output: %s does not fit here", n.Tag)
+		return n.Errorf("output: %s does not fit here", n.Tag)
 	}
-	if !j.checking {
+	if !j.Checking {
 		want, got := n.Text, j.res.Output
 		if at, ok := firstDifference(want, got); ok {
-			j.expect(n.Pos, fmt.Sprintf("output, line %d", at), false, fmt.Sprintf("%q", line(want, at)), fmt.Sprintf("%q", line(got, at)))
+			j.Expect(n.Pos, fmt.Sprintf("output, line %d", at), false, fmt.Sprintf("%q", line(want, at)), fmt.Sprintf("%q", line(got, at)))
 			return nil
 		}
-		j.expect(n.Pos, "output", true, "", "")
+		j.Expect(n.Pos, "output", true, "", "")
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func line(text string, n int) string {
 
 // effects compares a run's side effects in order: kinds, or kinds with their numbers.
 func (j *judge) effects(e *Expect) error {
-	if e.Effects == nil || j.checking {
+	if e.Effects == nil || j.Checking {
 		return nil
 	}
 	if len(e.Effects.Items) != len(j.res.Effects) {
@@ -68,7 +69,7 @@ func (j *judge) effects(e *Expect) error {
 		for i := range j.res.Effects {
 			list = append(list, effectText(&j.res.Effects[i]))
 		}
-		j.expect(e.Effects.Pos, "effects", false, itoa(len(e.Effects.Items)), fmt.Sprintf("%d: %s", len(list), strings.Join(list, ", ")))
+		j.Expect(e.Effects.Pos, "effects", false, itoa(len(e.Effects.Items)), fmt.Sprintf("%d: %s", len(list), strings.Join(list, ", ")))
 		return nil
 	}
 	for i, n := range e.Effects.Items {
@@ -79,22 +80,22 @@ func (j *judge) effects(e *Expect) error {
 			want, err := strconv.ParseUint(number, 0, 64)
 			ok = err == nil && want == x.Number
 		}
-		j.expect(n.Pos, fmt.Sprintf("effects[%d]", i), ok, n.Text, effectText(x))
+		j.Expect(n.Pos, fmt.Sprintf("effects[%d]", i), ok, n.Text, effectText(x))
 	}
 	return nil
 }
 
 // checkEffect returns an error for an effect that no program can have.
-func checkEffect(n *Node) error {
-	if n.Kind != Scalar {
-		return n.errorf("effects: want a kind, or a kind and its number, got %s", n.describe())
+func checkEffect(n *grammar.Node) error {
+	if n.Kind != grammar.Scalar {
+		return n.Errorf("effects: want a kind, or a kind and its number, got %s", n.Describe())
 	}
 	kind, number, numbered := strings.Cut(n.Text, " ")
 	if kinds := helpers.EventKinds(); !slices.Contains(kinds, kind) {
-		return n.unknown("kind of effect", kind, kinds)
+		return n.Unknown("kind of effect", kind, kinds)
 	}
 	if _, err := strconv.ParseUint(number, 0, 64); numbered && err != nil {
-		return n.errorf("effects: want the number of %s after its kind, got %s", kind, brief(number))
+		return n.Errorf("effects: want the number of %s after its kind, got %s", kind, grammar.Brief(number))
 	}
 	return nil
 }

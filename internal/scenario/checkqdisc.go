@@ -5,8 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
 )
 
 // trafficView is traffic as expectations see it.
@@ -44,49 +45,49 @@ func (j *judge) queueing(e *Expect) error {
 	n := e.Qdisc
 	switch {
 	case j.run.Qdisc == nil && n != nil:
-		return n.errorf("qdisc: the run has no traffic")
+		return n.Errorf("qdisc: the run has no traffic")
 	case j.run.Qdisc == nil:
 		return nil
 	}
-	if !j.checking {
+	if !j.Checking {
 		j.sound(n)
 	}
 	if n == nil {
 		return nil
 	}
-	if err := n.fields(expectQdiscForm); err != nil {
+	if err := n.Fields(expectQdiscForm); err != nil {
 		return err
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range n.Pairs {
-		wrong.add(j.queueMember(p.Key.Text, p.Value))
+		wrong.Add(j.queueMember(p.Key.Text, p.Value))
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // sound fails the run for what no discipline should do, unless it is expected.
-func (j *judge) sound(n *Node) {
+func (j *judge) sound(n *grammar.Node) {
 	t := j.traffic
 	has := func(key string) bool { return n != nil && n.Get(key) != nil }
 	at := j.run.Qdisc.Node.Pos
 	if t.leaked > 0 && !has("leaked") {
-		j.expect(at, "qdisc.leaked", false, "0", fmt.Sprintf("%d, of which the first is %s", t.leaked, t.Leaked[0].Name()))
+		j.Expect(at, "qdisc.leaked", false, "0", fmt.Sprintf("%d, of which the first is %s", t.leaked, t.Leaked[0].Name()))
 	}
 	if t.Stalled && !has("stalled") {
-		j.expect(at, "qdisc.stalled", false, "false", fmt.Sprintf("true: nothing makes the kernel ask for %d packets", t.Held))
+		j.Expect(at, "qdisc.stalled", false, "false", fmt.Sprintf("true: nothing makes the kernel ask for %d packets", t.Held))
 	}
 	if q := t.Fields[qdisc.FieldQlen]; q != uint64(t.Held) && !has("qlen") {
-		j.expect(at, "qdisc.qlen", false, fmt.Sprint(t.Held), fmt.Sprint(q))
+		j.Expect(at, "qdisc.qlen", false, fmt.Sprint(t.Held), fmt.Sprint(q))
 	}
 }
 
-func (j *judge) queueMember(name string, n *Node) error {
+func (j *judge) queueMember(name string, n *grammar.Node) error {
 	what := "qdisc." + name
 	count := func(get func(*trafficView) int) error {
-		return j.number(n, what, func() float64 { return float64(get(j.traffic)) })
+		return j.Number(n, what, func() float64 { return float64(get(j.traffic)) })
 	}
 	field := func(f qdisc.Field) error {
-		return j.number(n, what, func() float64 { return float64(j.traffic.Fields[f]) })
+		return j.Number(n, what, func() float64 { return float64(j.traffic.Fields[f]) })
 	}
 	switch name {
 	case "sent":
@@ -118,9 +119,9 @@ func (j *judge) queueMember(name string, n *Node) error {
 	case "packets":
 		return field(qdisc.FieldPackets)
 	case "stalled":
-		want, err := n.bool("stalled")
-		if err == nil && !j.checking {
-			j.expect(n.Pos, what, want == j.traffic.Stalled, fmt.Sprint(want), fmt.Sprint(j.traffic.Stalled))
+		want, err := n.Bool("stalled")
+		if err == nil && !j.Checking {
+			j.Expect(n.Pos, what, want == j.traffic.Stalled, fmt.Sprint(want), fmt.Sprint(j.traffic.Stalled))
 		}
 		return err
 	case "order":
@@ -140,33 +141,33 @@ func (j *judge) queueMember(name string, n *Node) error {
 }
 
 // queueMap checks the members that are mappings: calls and flows.
-func (j *judge) queueMap(name string, n *Node) error {
-	pairs, err := n.pairs(name)
+func (j *judge) queueMap(name string, n *grammar.Node) error {
+	pairs, err := n.Members(name)
 	if err != nil {
 		return err
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range pairs {
 		if name == "calls" {
 			op := qdisc.Op(p.Key.Text)
 			if !slices.Contains(qdisc.Operations, op) {
-				wrong.add(p.Key.unknown("operation", p.Key.Text, opNames()))
+				wrong.Add(p.Key.Unknown("operation", p.Key.Text, opNames()))
 				continue
 			}
-			wrong.add(j.number(p.Value, "qdisc.calls."+p.Key.Text, func() float64 { return float64(j.traffic.Calls[op]) }))
+			wrong.Add(j.Number(p.Value, "qdisc.calls."+p.Key.Text, func() float64 { return float64(j.traffic.Calls[op]) }))
 			continue
 		}
-		if err := j.knownFlow(p.Key); !wrong.add(err) {
+		if err := j.knownFlow(p.Key); !wrong.Add(err) {
 			continue
 		}
-		if err := p.Value.fields(expectFlowForm); !wrong.add(err) {
+		if err := p.Value.Fields(expectFlowForm); !wrong.Add(err) {
 			continue
 		}
 		for _, m := range p.Value.Pairs {
-			wrong.add(j.flow(p.Key.Text, m.Key.Text, m.Value))
+			wrong.Add(j.flow(p.Key.Text, m.Key.Text, m.Value))
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 func opNames() []string {
@@ -178,25 +179,25 @@ func opNames() []string {
 }
 
 // knownFlow checks the name of a flow.
-func (j *judge) knownFlow(n *Node) error {
+func (j *judge) knownFlow(n *grammar.Node) error {
 	var names []string
 	for i := range j.run.Qdisc.Flows {
 		names = append(names, j.run.Qdisc.Flows[i].Name)
 	}
 	if !slices.Contains(names, n.Text) {
-		return n.unknown("flow", n.Text, names)
+		return n.Unknown("flow", n.Text, names)
 	}
 	return nil
 }
 
 // flow checks what is expected of one flow.
-func (j *judge) flow(name, what string, n *Node) error {
+func (j *judge) flow(name, what string, n *grammar.Node) error {
 	full := "qdisc.flows." + name + "." + what
 	wait := func(percent float64) error {
-		return j.time(n, full, func() float64 { return float64(j.traffic.flow(name).Wait(percent)) })
+		return j.Time(n, full, func() float64 { return float64(j.traffic.flow(name).Wait(percent)) })
 	}
 	count := func(get func(*qdisc.FlowResult) float64) error {
-		return j.number(n, full, func() float64 { return get(j.traffic.flow(name)) })
+		return j.Number(n, full, func() float64 { return get(j.traffic.flow(name)) })
 	}
 	switch what {
 	case "sent":
@@ -206,12 +207,12 @@ func (j *judge) flow(name, what string, n *Node) error {
 	case "bytes":
 		return count(func(f *qdisc.FlowResult) float64 { return float64(f.SentBytes) })
 	case "rate":
-		parse := func(n *Node) (float64, error) {
-			v, err := n.rate("rate")
+		parse := func(n *grammar.Node) (float64, error) {
+			v, err := decodeRate(n, "rate")
 			return float64(v), err
 		}
 		show := func(v float64) string { return fmt.Sprintf("%.0f bit/s", v) }
-		return j.quantity(n, full, parse, show, func() float64 { return j.traffic.flow(name).Throughput(j.traffic.End) })
+		return j.Quantity(n, full, parse, show, func() float64 { return j.traffic.flow(name).Throughput(j.traffic.End) })
 	case "max_wait":
 		return wait(100)
 	case "p50_wait":
@@ -219,22 +220,22 @@ func (j *judge) flow(name, what string, n *Node) error {
 	case "p99_wait":
 		return wait(99)
 	case "mean_wait":
-		return j.time(n, full, func() float64 { return float64(j.traffic.flow(name).MeanWait()) })
+		return j.Time(n, full, func() float64 { return float64(j.traffic.flow(name).MeanWait()) })
 	}
 	return nil
 }
 
 // names compares a list of packets: all of them, or the first.
-func (j *judge) names(n *Node, what string, all bool, got func() []string) error {
-	if n.Kind != Sequence {
-		return n.errorf("%s: want a list such as [a#1, b#1], got %s", what, n.describe())
+func (j *judge) names(n *grammar.Node, what string, all bool, got func() []string) error {
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("%s: want a list such as [a#1, b#1], got %s", what, n.Describe())
 	}
 	for _, item := range n.Items {
-		if item.Kind != Scalar {
-			return item.errorf("%s: want a packet such as a#1, got %s", what, item.describe())
+		if item.Kind != grammar.Scalar {
+			return item.Errorf("%s: want a packet such as a#1, got %s", what, item.Describe())
 		}
 	}
-	if j.checking {
+	if j.Checking {
 		return nil
 	}
 	have := got()
@@ -243,20 +244,20 @@ func (j *judge) names(n *Node, what string, all bool, got func() []string) error
 		if i < len(have) {
 			name = have[i]
 		}
-		j.expect(item.Pos, fmt.Sprintf("%s[%d]", what, i), name == item.Text, item.Text, name)
+		j.Expect(item.Pos, fmt.Sprintf("%s[%d]", what, i), name == item.Text, item.Text, name)
 	}
 	if all {
-		j.expect(n.Pos, what, len(have) == len(n.Items), fmt.Sprintf("%d packets", len(n.Items)), fmt.Sprintf("%d packets", len(have)))
+		j.Expect(n.Pos, what, len(have) == len(n.Items), fmt.Sprintf("%d packets", len(n.Items)), fmt.Sprintf("%d packets", len(have)))
 	}
 	return nil
 }
 
 // fairFlows checks that flows sent as many bytes.
-func (j *judge) fairFlows(n *Node) error {
-	if err := n.fields(expectFairFlowsForm); err != nil {
+func (j *judge) fairFlows(n *grammar.Node) error {
+	if err := n.Fields(expectFairFlowsForm); err != nil {
 		return err
 	}
-	within, err := n.Get("within").int("within", 0, 100)
+	within, err := n.Get("within").Int("within", 0, 100)
 	if err != nil {
 		return err
 	}
@@ -267,9 +268,9 @@ func (j *judge) fairFlows(n *Node) error {
 		}
 	}
 	if len(items) < 2 {
-		return n.errorf("fair: want a list of at least two flows")
+		return n.Errorf("fair: want a list of at least two flows")
 	}
-	if j.checking {
+	if j.Checking {
 		return nil
 	}
 	var sum float64
@@ -280,7 +281,7 @@ func (j *judge) fairFlows(n *Node) error {
 	for _, item := range items {
 		got := float64(j.traffic.flow(item.Text).SentBytes)
 		want := fmt.Sprintf("%.0f bytes within %d%%", mean, within)
-		j.expect(n.Pos, "qdisc.fair."+item.Text, math.Abs(got-mean)*100 <= mean*float64(within), want, fmt.Sprintf("%.0f bytes", got))
+		j.Expect(n.Pos, "qdisc.fair."+item.Text, math.Abs(got-mean)*100 <= mean*float64(within), want, fmt.Sprintf("%.0f bytes", got))
 	}
 	return nil
 }

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/sockmap"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/sockmap"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -17,16 +18,16 @@ func (j *judge) moved(e *Expect) error {
 	if j.run.Sockets == nil {
 		switch {
 		case e.Sends != nil:
-			return e.Sends.errorf("sends: the run has no sockets")
+			return e.Sends.Errorf("sends: the run has no sockets")
 		case len(e.Sockets) > 0:
-			return e.Sockets[0].Key.errorf("sockets: the run has no sockets")
+			return e.Sockets[0].Key.Errorf("sockets: the run has no sockets")
 		}
 		return nil
 	}
-	var wrong mistakes
-	wrong.add(j.sends(e.Sends))
+	var wrong grammar.Mistakes
+	wrong.Add(j.sends(e.Sends))
 	results := map[string]sockmap.Result{}
-	if !j.checking {
+	if !j.Checking {
 		for _, r := range j.sockets.sim.Results() {
 			results[r.Name] = r
 		}
@@ -34,21 +35,21 @@ func (j *judge) moved(e *Expect) error {
 	for _, p := range e.Sockets {
 		name := p.Key.Text
 		if d, ok := j.r.b.defs[name]; !ok || d.Value.Tag != "!sock" {
-			wrong.add(p.Key.unknown("socket", name, j.r.b.names))
+			wrong.Add(p.Key.Unknown("socket", name, j.r.b.names))
 			continue
 		}
-		if err := p.Value.fields(expectSocketForm); !wrong.add(err) {
+		if err := p.Value.Fields(expectSocketForm); !wrong.Add(err) {
 			continue
 		}
 		for _, m := range p.Value.Pairs {
-			wrong.add(j.socket(results[name], m.Key.Text, m.Value))
+			wrong.Add(j.socket(results[name], m.Key.Text, m.Value))
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // socket compares one member of what is expected of a socket.
-func (j *judge) socket(r sockmap.Result, member string, n *Node) error {
+func (j *judge) socket(r sockmap.Result, member string, n *grammar.Node) error {
 	what := "sockets." + r.Name + "." + member
 	switch member {
 	case "received":
@@ -56,54 +57,54 @@ func (j *judge) socket(r sockmap.Result, member string, n *Node) error {
 	case "sent":
 		return j.bytesEqual(n, what, r.Sent)
 	case "dropped":
-		return j.number(n, what, func() float64 { return float64(r.Dropped) })
+		return j.Number(n, what, func() float64 { return float64(r.Dropped) })
 	case "waiting":
-		return j.number(n, what, func() float64 { return float64(r.Waiting) })
+		return j.Number(n, what, func() float64 { return float64(r.Waiting) })
 	case "error":
-		return j.results([]*Node{n}, n, what, []int{r.Err})
+		return j.results([]*grammar.Node{n}, n, what, []int{r.Err})
 	}
-	if n.Kind != Sequence {
-		return n.errorf("%s: want a list of lengths, got %s", member, n.describe())
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("%s: want a list of lengths, got %s", member, n.Describe())
 	}
 	return j.results(n.Items, n, what, r.Messages)
 }
 
 // bytesEqual compares bytes.
-func (j *judge) bytesEqual(n *Node, what string, got []byte) error {
-	want, err := n.someBytes(what)
-	if err != nil || j.checking {
+func (j *judge) bytesEqual(n *grammar.Node, what string, got []byte) error {
+	want, err := someBytes(n, what)
+	if err != nil || j.Checking {
 		return err
 	}
-	j.expect(n.Pos, what, string(want) == string(got), strconv.Quote(string(want)), strconv.Quote(string(got)))
+	j.Expect(n.Pos, what, string(want) == string(got), strconv.Quote(string(want)), strconv.Quote(string(got)))
 	return nil
 }
 
 // sends compares what calls of sendmsg returned.
-func (j *judge) sends(n *Node) error {
+func (j *judge) sends(n *grammar.Node) error {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != Sequence {
-		return n.errorf("sends: want a list such as [5, -EACCES], got %s", n.describe())
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("sends: want a list such as [5, -EACCES], got %s", n.Describe())
 	}
 	var got []int
-	if !j.checking {
+	if !j.Checking {
 		got = j.sockets.sends
 	}
 	return j.results(n.Items, n, "sends", got)
 }
 
 // results compares a list of numbers and errors.
-func (j *judge) results(want []*Node, at *Node, what string, got []int) error {
+func (j *judge) results(want []*grammar.Node, at *grammar.Node, what string, got []int) error {
 	var list []string
 	for _, item := range want {
-		v, err := item.result(what)
+		v, err := item.Result(what)
 		if err != nil {
 			return err
 		}
 		list = append(list, resultText(int(int64(v))))
 	}
-	if j.checking {
+	if j.Checking {
 		return nil
 	}
 	var have []string
@@ -111,7 +112,7 @@ func (j *judge) results(want []*Node, at *Node, what string, got []int) error {
 		have = append(have, resultText(v))
 	}
 	w, g := strings.Join(list, ", "), strings.Join(have, ", ")
-	j.expect(at.Pos, what, w == g, w, g)
+	j.Expect(at.Pos, what, w == g, w, g)
 	return nil
 }
 

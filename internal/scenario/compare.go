@@ -8,44 +8,38 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // mismatch is one value that differs from the expectation.
 type mismatch struct {
-	Pos
+	grammar.Pos
 	path, want, got string
-}
-
-// conditions maps each comparison tag to the results of comparing the actual value with the given
-// one that satisfy it.
-var conditions = map[string]func(c int) bool{
-	"!ne": func(c int) bool { return c != 0 }, "!lt": func(c int) bool { return c < 0 }, "!le": func(c int) bool { return c <= 0 },
-	"!gt": func(c int) bool { return c > 0 }, "!ge": func(c int) bool { return c >= 0 },
 }
 
 // compare lists the differences between the value of a field and a node; only members that the node
 // names count. data holds the bytes that the field's offsets refer to. The error is a mistake in
 // the node, whatever the data.
-func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path string) ([]mismatch, error) {
+func (v *values) compare(spec *btf.Spec, f btf.Field, n *grammar.Node, data []byte, path string) ([]mismatch, error) {
 	switch {
 	case n.Tag == "!any":
 		return nil, nil
-	case n.Kind == Mapping && n.Tag == "":
+	case n.Kind == grammar.Mapping && n.Tag == "":
 		var out []mismatch
-		var wrong mistakes
+		var wrong grammar.Mistakes
 		for _, p := range n.Pairs {
 			g, ok, err := fieldOf(spec, f.Type, p.Key)
-			if !wrong.add(err) || !ok {
+			if !wrong.Add(err) || !ok {
 				continue
 			}
 			m, err := v.compare(spec, inside(f, g), p.Value, data, joinPath(path, g.Path))
-			wrong.add(err)
+			wrong.Add(err)
 			out = append(out, m...)
 		}
-		return out, wrong.err()
-	case n.Kind == Sequence && n.Tag == "":
+		return out, wrong.Err()
+	case n.Kind == grammar.Sequence && n.Tag == "":
 		var out []mismatch
-		err := v.elements(spec, f, n, func(g btf.Field, item *Node, i int) error {
+		err := v.elements(spec, f, n, func(g btf.Field, item *grammar.Node, i int) error {
 			m, err := v.compare(spec, g, item, data, fmt.Sprintf("%s[%d]", path, i))
 			out = append(out, m...)
 			return err
@@ -54,12 +48,12 @@ func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path
 	}
 	got, err := spec.DecodeField(f, data)
 	if err != nil {
-		return nil, n.wrap("", err)
+		return nil, n.Wrap("", err)
 	}
 	if n.Tag == "!match" {
 		return matches(n, got, path)
 	}
-	cond := conditions[n.Tag]
+	cond := grammar.Conditions[n.Tag]
 	bare := *n
 	if cond != nil {
 		bare.Tag = ""
@@ -75,7 +69,7 @@ func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path
 	}
 	want, err := spec.DecodeField(f, tmp)
 	if err != nil {
-		return nil, n.wrap("", err)
+		return nil, n.Wrap("", err)
 	}
 	if cond == nil {
 		if reflect.DeepEqual(want, got) {
@@ -85,7 +79,7 @@ func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path
 	}
 	c, ok := order(got, want)
 	if !ok {
-		return nil, n.errorf("%s compares numbers and strings, but this is %s", n.Tag, spec.TypeString(f.Type))
+		return nil, n.Errorf("%s compares numbers and strings, but this is %s", n.Tag, spec.TypeString(f.Type))
 	}
 	if cond(c) {
 		return nil, nil
@@ -109,10 +103,10 @@ func joinPath(path, name string) string {
 	return path + "." + name
 }
 
-func matches(n *Node, got any, path string) ([]mismatch, error) {
+func matches(n *grammar.Node, got any, path string) ([]mismatch, error) {
 	re, err := regexp.Compile(n.Text)
-	if err != nil || n.Kind != Scalar {
-		return nil, n.errorf("!match: %s is not a regular expression", brief(n.Text))
+	if err != nil || n.Kind != grammar.Scalar {
+		return nil, n.Errorf("!match: %s is not a regular expression", grammar.Brief(n.Text))
 	}
 	text, ok := got.(string)
 	if !ok {

@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/bpfrun/bpfrun/btf"
 )
 
 // TestTypesLargerThanTheirBytes: a variable may claim a type with more bytes than it has.
@@ -21,7 +21,7 @@ func TestTypesLargerThanTheirBytes(t *testing.T) {
 	require.NoError(t, err)
 	for _, id := range []btf.ID{many, st} {
 		for _, text := range []string{"\"01 02\"", "7", "{head: 1, many: \"ff\"}", "{text: abc}", "[1, 2, 3]"} {
-			nodes, err := parseYAML("x", []byte(text))
+			nodes, err := grammar.ParseYAML("x", []byte(text))
 			require.NoError(t, err, text)
 			for _, data := range [][]byte{nil, {1}, {1, 2, 3, 4}, make([]byte, 100)} {
 				v := &values{}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -12,7 +13,7 @@ func TestConditions(t *testing.T) {
 		"!lt": {true, false, false}, "!le": {true, true, false}, "!gt": {false, false, true}, "!ge": {false, true, true}, "!ne": {true, false, true},
 	} {
 		for i, c := range []int{-1, 0, 1} {
-			assert.Equal(t, want[i], conditions[tag](c), "%s %d", tag, c)
+			assert.Equal(t, want[i], grammar.Conditions[tag](c), "%s %d", tag, c)
 		}
 	}
 }

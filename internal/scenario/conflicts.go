@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // conflicts lists, for keys of a run, the keys that cannot be with them: both would make the same
@@ -26,49 +28,49 @@ var conflicts = sync.OnceValue(func() map[string][]string {
 
 // noConflicts refuses the keys of a run that cannot be combined. Each error is at the key that is
 // refused, and names both.
-func (n *Node) noConflicts() error {
-	var wrong mistakes
+func noConflicts(n *grammar.Node) error {
+	var wrong grammar.Mistakes
 	for _, key := range slices.Sorted(maps.Keys(conflicts())) {
 		if n.Get(key) == nil {
 			continue
 		}
 		for _, other := range conflicts()[key] {
 			if v := n.Get(other); v != nil {
-				wrong.add(v.errorf("%s cannot be combined with %s: leave one of them out", key, other))
+				wrong.Add(v.Errorf("%s cannot be combined with %s: leave one of them out", key, other))
 			}
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // noOverlap refuses members of the context that two keys of a run set.
 func (run *Run) noOverlap() error {
-	var fields *Node
+	var fields *grammar.Node
 	if run.Context != nil {
 		fields = run.Context.Get("fields")
 	}
 	given := map[string]string{}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, set := range []struct {
 		key   string
-		pairs []Pair
-	}{{"ctx", run.CtxFields.members()}, {"context.fields", fields.members()}, {"args", run.Args}} {
+		pairs []grammar.Pair
+	}{{"ctx", membersOf(run.CtxFields)}, {"context.fields", membersOf(fields)}, {"args", run.Args}} {
 		for _, p := range set.pairs {
 			if first := given[p.Key.Text]; first != "" {
-				wrong.add(p.Key.errorf("%s and %s both set %s: leave one of them out", first, set.key, p.Key.Text))
+				wrong.Add(p.Key.Errorf("%s and %s both set %s: leave one of them out", first, set.key, p.Key.Text))
 				continue
 			}
 			given[p.Key.Text] = set.key
 		}
 	}
 	if fields != nil && run.Ctx != nil {
-		wrong.add(fields.errorf("ctx and context.fields both set fields of the context: write the members under one of them"))
+		wrong.Add(fields.Errorf("ctx and context.fields both set fields of the context: write the members under one of them"))
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // members returns the pairs of a mapping, and none of anything else.
-func (n *Node) members() []Pair {
+func membersOf(n *grammar.Node) []grammar.Pair {
 	if n == nil {
 		return nil
 	}

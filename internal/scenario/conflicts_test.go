@@ -44,7 +44,7 @@ func TestConflictsNameBothKeys(t *testing.T) {
 // TestEveryInputKeyHasASample: a key that is added to runs must be thought of here and in the table
 // of conflicts.
 func TestEveryInputKeyHasASample(t *testing.T) {
-	for _, name := range runForm.names() {
+	for _, name := range runForm.Names() {
 		if !slices.Contains(notInput, name) {
 			assert.Contains(t, sampleKeys, name)
 		}

@@ -6,84 +6,85 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/hid"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/device"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 )
 
-var hidForm = &form{"hid", "A HID device on which the program runs, with all other HID programs of the object: the device is connected, the object's probe is asked, the programs are attached, the descriptor is fixed, then events happen.", []member{
-	{name: "device", doc: "The device. The default is one that fits what the object names (HID_BPF_CONFIG), with a mouse, a keyboard and a feature.", shape: formOf(hidDeviceForm)},
-	{name: "events", doc: "What happens, in order.", shape: listOf(formOf(hidEventForm))},
+var hidForm = &grammar.Form{Name: "hid", Doc: "A HID device on which the program runs, with all other HID programs of the object: the device is connected, the object's probe is asked, the programs are attached, the descriptor is fixed, then events happen.", Members: []grammar.Member{
+	{Name: "device", Doc: "The device. The default is one that fits what the object names (HID_BPF_CONFIG), with a mouse, a keyboard and a feature.", Shape: grammar.FormOf(hidDeviceForm)},
+	{Name: "events", Doc: "What happens, in order.", Shape: grammar.ListOf(grammar.FormOf(hidEventForm))},
 }}
 
-var hidDeviceForm = &form{"HID device", "A simulated HID device.", []member{
-	{name: "bus", doc: "usb, bluetooth, i2c, virtual, or a number as in linux/input.h.", shape: oneOf(text, integer)},
-	{name: "group", doc: "The device's group (hid_device.group).", shape: integer},
-	{name: "vendor", doc: "The vendor's number.", shape: integer},
-	{name: "product", doc: "The product's number.", shape: integer},
-	{name: "version", doc: "The device's version.", shape: integer},
-	{name: "name", doc: "The name.", shape: text},
-	{name: "phys", doc: "Where it is plugged in.", shape: text},
-	{name: "uniq", doc: "Its serial number.", shape: text},
-	{name: "descriptor", doc: "The report descriptor: hex digits or @FILE.", shape: text},
-	{name: "features", doc: "Feature reports that it answers with, by id: hex digits that begin with the id, if it is not 0. The others are zeros.", shape: mapOf(text)},
+var hidDeviceForm = &grammar.Form{Name: "HID device", Doc: "A simulated HID device.", Members: []grammar.Member{
+	{Name: "bus", Doc: "usb, bluetooth, i2c, virtual, or a number as in linux/input.h.", Shape: grammar.OneOf(grammar.Text, grammar.Integer)},
+	{Name: "group", Doc: "The device's group (hid_device.group).", Shape: grammar.Integer},
+	{Name: "vendor", Doc: "The vendor's number.", Shape: grammar.Integer},
+	{Name: "product", Doc: "The product's number.", Shape: grammar.Integer},
+	{Name: "version", Doc: "The device's version.", Shape: grammar.Integer},
+	{Name: "name", Doc: "The name.", Shape: grammar.Text},
+	{Name: "phys", Doc: "Where it is plugged in.", Shape: grammar.Text},
+	{Name: "uniq", Doc: "Its serial number.", Shape: grammar.Text},
+	{Name: "descriptor", Doc: "The report descriptor: hex digits or @FILE.", Shape: grammar.Text},
+	{Name: "features", Doc: "Feature reports that it answers with, by id: hex digits that begin with the id, if it is not 0. The others are zeros.", Shape: grammar.MapOf(grammar.Text)},
 }}
 
-var hidEventForm = &form{"HID event", "One thing that happens to a device: exactly one of input, get, set and output.", []member{
-	{name: "input", doc: "The device sends a report: hex digits, beginning with the id if there is one, or fields of the device's descriptor ({id: 1, button1: 1, x: 5}; usages without a name are written 0x00010030).", shape: oneOf(text, mapOf(integer))},
-	{name: "get", doc: "User space asks for a report: hex digits of the buffer, whose first byte is the id or 0.", shape: text},
-	{name: "set", doc: "User space sets a report: hex digits. The first byte is the report id, or 0.", shape: text},
-	{name: "output", doc: "User space sends an output report, as for set.", shape: text},
-	{name: "type", doc: "Of get and set: feature (the default), input or output.", shape: text},
-	{name: "after", doc: "Simulated time that passes before.", shape: duration},
+var hidEventForm = &grammar.Form{Name: "HID event", Doc: "One thing that happens to a device: exactly one of input, get, set and output.", Members: []grammar.Member{
+	{Name: "input", Doc: "The device sends a report: hex digits, beginning with the id if there is one, or fields of the device's descriptor ({id: 1, button1: 1, x: 5}; usages without a name are written 0x00010030).", Shape: grammar.OneOf(grammar.Text, grammar.MapOf(grammar.Integer))},
+	{Name: "get", Doc: "User space asks for a report: hex digits of the buffer, whose first byte is the id or 0.", Shape: grammar.Text},
+	{Name: "set", Doc: "User space sets a report: hex digits. The first byte is the report id, or 0.", Shape: grammar.Text},
+	{Name: "output", Doc: "User space sends an output report, as for set.", Shape: grammar.Text},
+	{Name: "type", Doc: "Of get and set: feature (the default), input or output.", Shape: grammar.Text},
+	{Name: "after", Doc: "Simulated time that passes before.", Shape: grammar.Duration},
 }}
 
-var hidExpectForm = &form{"expected HID", "What became of a HID device and its reports.", []member{
-	{name: "accepted", doc: "Whether the object's probe program accepts the device.", shape: shapeOf(shapeBool)},
-	{name: "descriptor", doc: "The report descriptor after the fixup: hex digits, or unchanged.", shape: text},
-	{name: "reports", doc: "Lengths in bytes of the reports that it declares, by type and id ({input 1: 5}); null for none.", shape: mapOf(integer)},
-	{name: "input", doc: "What the input layer gets of each input report, in order: hex digits, fields of the fixed descriptor ({x: 5}), or dropped.", shape: listOf(oneOf(text, mapOf(integer)))},
-	{name: "requests", doc: "What the device is asked and sent, in order: kind, type and bytes (set feature 03 01).", shape: listOf(text)},
-	{name: "answers", doc: "What requests of user space return, in order: hex digits for bytes that were read, a number, or an error (-EPERM).", shape: listOf(oneOf(text, integer))},
+var hidExpectForm = &grammar.Form{Name: "expected HID", Doc: "What became of a HID device and its reports.", Members: []grammar.Member{
+	{Name: "accepted", Doc: "Whether the object's probe program accepts the device.", Shape: grammar.ShapeOf(grammar.ShapeBool)},
+	{Name: "descriptor", Doc: "The report descriptor after the fixup: hex digits, or unchanged.", Shape: grammar.Text},
+	{Name: "reports", Doc: "Lengths in bytes of the reports that it declares, by type and id ({input 1: 5}); null for none.", Shape: grammar.MapOf(grammar.Integer)},
+	{Name: "input", Doc: "What the input layer gets of each input report, in order: hex digits, fields of the fixed descriptor ({x: 5}), or dropped.", Shape: grammar.ListOf(grammar.OneOf(grammar.Text, grammar.MapOf(grammar.Integer)))},
+	{Name: "requests", Doc: "What the device is asked and sent, in order: kind, type and bytes (set feature 03 01).", Shape: grammar.ListOf(grammar.Text)},
+	{Name: "answers", Doc: "What requests of user space return, in order: hex digits for bytes that were read, a number, or an error (-EPERM).", Shape: grammar.ListOf(grammar.OneOf(grammar.Text, grammar.Integer))},
 }}
 
 // HIDSpec is the device of a run.
 type HIDSpec struct {
-	Node     *Node
-	device   *Node // nil for the default
-	features []Pair
-	events   []*Node
+	Node     *grammar.Node
+	device   *grammar.Node // nil for the default
+	features []grammar.Pair
+	events   []*grammar.Node
 }
 
-func (f *File) decodeHID(n *Node) (*HIDSpec, error) {
-	if err := n.fields(hidForm); err != nil {
+func (f *File) decodeHID(n *grammar.Node) (*HIDSpec, error) {
+	if err := n.Fields(hidForm); err != nil {
 		return nil, err
 	}
 	s := &HIDSpec{Node: n, device: n.Get("device")}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	if d := s.device; d != nil {
-		wrong.add(d.fields(hidDeviceForm))
+		wrong.Add(d.Fields(hidDeviceForm))
 		var err error
-		s.features, err = d.Get("features").pairs("features")
-		wrong.add(err)
+		s.features, err = d.Get("features").Members("features")
+		wrong.Add(err)
 	}
 	if e := n.Get("events"); e != nil {
-		if e.Kind != Sequence {
-			return nil, e.errorf("events: want a list of events, got %s", e.describe())
+		if e.Kind != grammar.Sequence {
+			return nil, e.Errorf("events: want a list of events, got %s", e.Describe())
 		}
 		s.events = e.Items
 	}
 	for _, e := range s.events {
-		wrong.add(e.fields(hidEventForm))
+		wrong.Add(e.Fields(hidEventForm))
 	}
-	return s, wrong.err()
+	return s, wrong.Err()
 }
 
 // hidDevice returns the device of a run and its events, or the mistakes in them.
 func (r *Runner) hidDevice(run *Run) (hid.Info, []device.Event, error) {
 	s := run.HID
 	info := device.Info(r.m.Linked().Object)
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	if n := s.device; n != nil {
 		for _, m := range []struct {
 			name string
@@ -95,8 +96,8 @@ func (r *Runner) hidDevice(run *Run) (hid.Info, []device.Event, error) {
 		}
 		number := func(name string, most int64, set func(int)) {
 			if v := n.Get(name); v != nil {
-				x, err := v.int(name, 0, most)
-				wrong.add(err)
+				x, err := v.Int(name, 0, most)
+				wrong.Add(err)
 				set(x)
 			}
 		}
@@ -114,7 +115,7 @@ func (r *Runner) hidDevice(run *Run) (hid.Info, []device.Event, error) {
 		}
 		if v := n.Get("descriptor"); v != nil {
 			b, err := r.file.bytes("descriptor", v)
-			wrong.add(err)
+			wrong.Add(err)
 			info.Descriptor = b
 		}
 	}
@@ -122,84 +123,84 @@ func (r *Runner) hidDevice(run *Run) (hid.Info, []device.Event, error) {
 	var events []device.Event
 	for _, n := range s.events {
 		e, err := hidEvent(n, info.Descriptor)
-		wrong.add(err)
+		wrong.Add(err)
 		events = append(events, e)
 	}
-	return info, events, wrong.err()
+	return info, events, wrong.Err()
 }
 
 // hidEvent decodes an event of a device with that descriptor.
-func hidEvent(n *Node, desc []byte) (e device.Event, err error) {
+func hidEvent(n *grammar.Node, desc []byte) (e device.Event, err error) {
 	kinds := []device.EventKind{device.Input, device.Get, device.Set, device.Output}
-	var at *Node
+	var at *grammar.Node
 	for _, k := range kinds {
 		if v := n.Get(k.String()); v != nil {
 			if at != nil {
-				return e, v.errorf("an event is one of input, get, set and output, not several")
+				return e, v.Errorf("an event is one of input, get, set and output, not several")
 			}
 			at, e.Kind = v, k
 		}
 	}
 	if at == nil {
-		return e, n.errorf("an event needs one of input, get, set and output")
+		return e, n.Errorf("an event needs one of input, get, set and output")
 	}
 	e.Type = hid.FeatureReport
 	if t := n.Get("type"); t != nil {
 		types := []string{"input", "output", "feature"}
 		i := slices.Index(types, t.Text)
 		if i < 0 {
-			return e, t.unknown("type of report", t.Text, types)
+			return e, t.Unknown("type of report", t.Text, types)
 		}
 		e.Type = hid.ReportType(i)
 	}
 	if d := n.Get("after"); d != nil {
-		if e.After, err = d.duration("after"); err != nil {
+		if e.After, err = d.Duration("after"); err != nil {
 			return e, err
 		}
 	}
-	if at.Kind == Mapping && e.Kind == device.Input {
+	if at.Kind == grammar.Mapping && e.Kind == device.Input {
 		e.Data, err = hidFields(at, desc)
 		return e, err
 	}
-	if e.Data, err = at.hex(e.Kind.String()); err == nil && len(e.Data) == 0 && e.Kind != device.Input {
-		err = at.errorf("%v: want at least the id, 0 if there is none", e.Kind)
+	if e.Data, err = at.Hex(e.Kind.String()); err == nil && len(e.Data) == 0 && e.Kind != device.Input {
+		err = at.Errorf("%v: want at least the id, 0 if there is none", e.Kind)
 	}
 	return e, err
 }
 
 // hidFields encodes an input report from its fields.
-func hidFields(n *Node, desc []byte) ([]byte, error) {
+func hidFields(n *grammar.Node, desc []byte) ([]byte, error) {
 	d, err := hid.Parse(desc)
 	if err != nil {
-		return nil, n.wrap("input", err)
+		return nil, n.Wrap("input", err)
 	}
 	id := 0
 	if v := n.Get("id"); v != nil {
-		if id, err = v.int("id", 0, 255); err != nil {
+		if id, err = v.Int("id", 0, 255); err != nil {
 			return nil, err
 		}
 	}
 	rep := d.ByID(hid.InputReport, uint8(id))
 	if rep == nil {
-		return nil, n.errorf("input: the descriptor declares no input report %d", id)
+		return nil, n.Errorf("input: the descriptor declares no input report %d", id)
 	}
 	data := make([]byte, rep.Len())
 	if id != 0 {
 		data[0] = byte(id)
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range n.Pairs {
 		if p.Key.Text == "id" {
 			continue
 		}
-		v, err := p.Value.int(p.Key.Text, -1<<31, 1<<32-1)
-		if wrong.add(err) {
+		v, err := p.Value.Int(p.Key.Text, -1<<31, 1<<32-1)
+		if wrong.Add(err) {
 			if err := rep.Put(data, p.Key.Text, int64(v)); err != nil {
-				wrong.add(p.Key.wrap("", err))
+				wrong.Add(p.Key.Wrap("", err))
 			}
 		}
 	}
-	return data, wrong.err()
+	return data, wrong.Err()
 }
 
 // checkHID finds mistakes in the device of a run.
@@ -207,19 +208,19 @@ func (r *Runner) checkHID(run *Run) error {
 	if run.HID == nil {
 		return nil
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	if its := device.Programs(r.m.Linked()); !slices.Contains(its, run.Prog) {
-		wrong.add(run.HID.Node.errorf("hid: program %s belongs to no HID device; those that do: %s", run.Prog, strings.Join(its, ", ")))
+		wrong.Add(run.HID.Node.Errorf("hid: program %s belongs to no HID device; those that do: %s", run.Prog, strings.Join(its, ", ")))
 	}
 	_, _, err := r.hidDevice(run)
-	wrong.add(err)
+	wrong.Add(err)
 	for _, p := range run.HID.features {
-		_, err := p.Value.hex(p.Key.Text)
-		wrong.add(err)
-		_, err = p.Key.int("id", 0, 255)
-		wrong.add(err)
+		_, err := p.Value.Hex(p.Key.Text)
+		wrong.Add(err)
+		_, err = p.Key.Int("id", 0, 255)
+		wrong.Add(err)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // runHID executes a run on a device. The result is that of the run's program, with the records of
@@ -241,8 +242,8 @@ func (r *Runner) RunDevice(ctx context.Context, run *Run, reports [][]byte, trac
 	}
 	answers := map[uint8][]byte{}
 	for _, p := range run.HID.features {
-		id, _ := p.Key.int("id", 0, 255)
-		answers[uint8(id)], _ = p.Value.hex(p.Key.Text)
+		id, _ := p.Key.Int("id", 0, 255)
+		answers[uint8(id)], _ = p.Value.Hex(p.Key.Text)
 	}
 	h, err := device.New(ctx, r.m, info, false, answers)
 	if err == nil {
@@ -269,43 +270,43 @@ func (j *judge) device(e *Expect) error {
 		return nil
 	}
 	if j.run.HID == nil {
-		return n.errorf("hid: the run has no device; add hid: {} to it")
+		return n.Errorf("hid: the run has no device; add hid: {} to it")
 	}
-	if err := n.fields(hidExpectForm); err != nil || j.hid == nil {
+	if err := n.Fields(hidExpectForm); err != nil || j.hid == nil {
 		return err
 	}
-	var wrong mistakes
-	for _, step := range []func(*Node) error{j.hidDescriptor, j.hidReports, j.hidInput, j.hidRequests, j.hidAnswers} {
-		wrong.add(step(n))
+	var wrong grammar.Mistakes
+	for _, step := range []func(*grammar.Node) error{j.hidDescriptor, j.hidReports, j.hidInput, j.hidRequests, j.hidAnswers} {
+		wrong.Add(step(n))
 	}
 	if a := n.Get("accepted"); a != nil {
 		got := fmt.Sprint(j.hid.Accepted)
-		j.expect(a.Pos, "hid.accepted", a.Text == got, a.Text, got)
+		j.Expect(a.Pos, "hid.accepted", a.Text == got, a.Text, got)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 func hexText(b []byte) string { return strings.TrimSpace(fmt.Sprintf("% x", b)) }
 
-func (j *judge) hidDescriptor(n *Node) error {
+func (j *judge) hidDescriptor(n *grammar.Node) error {
 	d := n.Get("descriptor")
 	if d == nil {
 		return nil
 	}
 	want := j.hid.Info.Descriptor
 	if d.Text != "unchanged" {
-		b, err := d.hex("descriptor")
+		b, err := d.Hex("descriptor")
 		if err != nil {
 			return err
 		}
 		want = b
 	}
-	j.expect(d.Pos, "hid.descriptor", slices.Equal(want, j.hid.Fixed), hexText(want), hexText(j.hid.Fixed))
+	j.Expect(d.Pos, "hid.descriptor", slices.Equal(want, j.hid.Fixed), hexText(want), hexText(j.hid.Fixed))
 	return nil
 }
 
-func (j *judge) hidReports(n *Node) error {
-	pairs, err := n.Get("reports").pairs("reports")
+func (j *judge) hidReports(n *grammar.Node) error {
+	pairs, err := n.Get("reports").Members("reports")
 	if err != nil {
 		return err
 	}
@@ -321,21 +322,21 @@ func (j *judge) hidReports(n *Node) error {
 			}
 		}
 		want := p.Value.Text
-		if p.Value.Kind == Null {
+		if p.Value.Kind == grammar.Null {
 			want = "none"
 		}
-		j.expect(p.Value.Pos, "hid.reports."+p.Key.Text, want == got, want, got)
+		j.Expect(p.Value.Pos, "hid.reports."+p.Key.Text, want == got, want, got)
 	}
 	return nil
 }
 
-func (j *judge) hidInput(n *Node) error {
+func (j *judge) hidInput(n *grammar.Node) error {
 	list := n.Get("input")
 	if list == nil {
 		return nil
 	}
-	j.count(list, "hid.input", len(j.hid.Deliveries))
-	var wrong mistakes
+	j.Length(list, "hid.input", len(j.hid.Deliveries))
+	var wrong grammar.Mistakes
 	for i, item := range list.Items {
 		if i >= len(j.hid.Deliveries) {
 			break
@@ -346,22 +347,22 @@ func (j *judge) hidInput(n *Node) error {
 			got = hexText(d.Out)
 		}
 		switch {
-		case item.Kind == Mapping:
+		case item.Kind == grammar.Mapping:
 			j.hidValues(item, what, d, got)
 		case item.Text == "dropped":
-			j.expect(item.Pos, what, d.Out == nil, "dropped", got)
+			j.Expect(item.Pos, what, d.Out == nil, "dropped", got)
 		default:
-			want, err := item.hex(what)
-			if wrong.add(err) {
-				j.expect(item.Pos, what, d.Out != nil && slices.Equal(want, d.Out), hexText(want), got)
+			want, err := item.Hex(what)
+			if wrong.Add(err) {
+				j.Expect(item.Pos, what, d.Out != nil && slices.Equal(want, d.Out), hexText(want), got)
 			}
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // hidValues compares fields of a delivered report.
-func (j *judge) hidValues(item *Node, what string, d hid.Delivery, all string) {
+func (j *judge) hidValues(item *grammar.Node, what string, d hid.Delivery, all string) {
 	var rep *hid.Report
 	if d.Out != nil {
 		rep = j.hid.Parsed.Report(d.Type, d.Out)
@@ -377,37 +378,37 @@ func (j *judge) hidValues(item *Node, what string, d hid.Delivery, all string) {
 			}
 		}
 		want := p.Value.Text
-		if v, ok := number(want); ok {
+		if v, ok := grammar.Number(want); ok {
 			want = v.String()
 		}
-		j.expect(p.Value.Pos, what+"."+p.Key.Text, want == got, want, got)
+		j.Expect(p.Value.Pos, what+"."+p.Key.Text, want == got, want, got)
 	}
 }
 
-func (j *judge) hidRequests(n *Node) error {
+func (j *judge) hidRequests(n *grammar.Node) error {
 	list := n.Get("requests")
 	if list == nil {
 		return nil
 	}
-	j.count(list, "hid.requests", len(j.hid.Device.Requests))
+	j.Length(list, "hid.requests", len(j.hid.Device.Requests))
 	for i, item := range list.Items {
 		if i >= len(j.hid.Device.Requests) {
 			break
 		}
 		q := j.hid.Device.Requests[i]
 		got := fmt.Sprintf("%s %v %s", q.Kind, q.Type, hexText(q.Data))
-		j.expect(item.Pos, fmt.Sprintf("hid.requests[%d]", i), item.Text == got, item.Text, got)
+		j.Expect(item.Pos, fmt.Sprintf("hid.requests[%d]", i), item.Text == got, item.Text, got)
 	}
 	return nil
 }
 
-func (j *judge) hidAnswers(n *Node) error {
+func (j *judge) hidAnswers(n *grammar.Node) error {
 	list := n.Get("answers")
 	if list == nil {
 		return nil
 	}
-	j.count(list, "hid.answers", len(j.hid.Answers))
-	var wrong mistakes
+	j.Length(list, "hid.answers", len(j.hid.Answers))
+	var wrong grammar.Mistakes
 	for i, item := range list.Items {
 		if i >= len(j.hid.Answers) {
 			break
@@ -416,25 +417,18 @@ func (j *judge) hidAnswers(n *Node) error {
 		got := fmt.Sprint(a.Ret)
 		switch {
 		case strings.HasPrefix(item.Text, "-E"):
-			e, err := item.errno(what)
-			if wrong.add(err) {
-				j.expect(item.Pos, what, a.Ret == -int32(e), fmt.Sprint(-int32(e)), got)
+			e, err := item.Errno(what)
+			if wrong.Add(err) {
+				j.Expect(item.Pos, what, a.Ret == -int32(e), fmt.Sprint(-int32(e)), got)
 			}
 		case a.Data != nil && a.Ret > 0:
-			want, err := item.hex(what)
-			if wrong.add(err) {
-				j.expect(item.Pos, what, slices.Equal(want, a.Data), hexText(want), hexText(a.Data))
+			want, err := item.Hex(what)
+			if wrong.Add(err) {
+				j.Expect(item.Pos, what, slices.Equal(want, a.Data), hexText(want), hexText(a.Data))
 			}
 		default:
-			j.expect(item.Pos, what, item.Text == got, item.Text, got)
+			j.Expect(item.Pos, what, item.Text == got, item.Text, got)
 		}
 	}
-	return wrong.err()
-}
-
-// count compares the length of a list that is expected completely.
-func (j *judge) count(list *Node, what string, got int) {
-	if want := len(list.Items); want != got {
-		j.expect(list.Pos, "number of "+what, false, itoa(want), itoa(got))
-	}
+	return wrong.Err()
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // Digest returns a hash of all that the runs of a file depend on besides object, kernel and
@@ -16,7 +18,7 @@ func (f *File) Digest() (sum []byte, ok bool) {
 }
 
 // namesFiles reports whether any text could be the name of a file, or part of one.
-func (n *Node) namesFiles() bool {
-	return strings.Contains(n.Text, "@") || slices.ContainsFunc(n.Items, (*Node).namesFiles) ||
-		slices.ContainsFunc(n.Pairs, func(p Pair) bool { return p.Value.namesFiles() })
+func namesFiles(n *grammar.Node) bool {
+	return strings.Contains(n.Text, "@") || slices.ContainsFunc(n.Items, namesFiles) ||
+		slices.ContainsFunc(n.Pairs, func(p grammar.Pair) bool { return namesFiles(p.Value) })
 }

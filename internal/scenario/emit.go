@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // yamlValue formats a decoded value in YAML flow style, so that this package can read it back.
@@ -23,9 +24,9 @@ func yamlValue(v any) string {
 		}
 		return v.Int.String()
 	case btf.IPv6:
-		return yamlString(v.String()) // YAML takes some colons for those of keys
+		return grammar.YAMLString(v.String()) // YAML takes some colons for those of keys
 	case string:
-		return yamlString(v)
+		return grammar.YAMLString(v)
 	case btf.Bytes:
 		return fmt.Sprintf("!hex \"%x\"", []byte(v))
 	case btf.Pointer:
@@ -59,25 +60,6 @@ func yamlMembers(o btf.Object) []string {
 	return parts
 }
 
-// yamlString quotes a string. JSON's escapes are valid in YAML.
-func yamlString(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < 0x20 || c >= 0x7f:
-			fmt.Fprintf(&b, "\\x%02x", c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
 // yamlKey formats a key, quoted unless it is a plain word or number.
 func yamlKey(s string) string {
 	plain := s != ""
@@ -90,15 +72,15 @@ func yamlKey(s string) string {
 	if plain {
 		return s
 	}
-	return yamlString(s)
+	return grammar.YAMLString(s)
 }
 
 // yamlPlain returns a string without quotes if that is safe.
 func yamlPlain(s string) string {
 	if yamlKey(s) == s {
-		if _, isNumber := number(s); !isNumber && s != "true" && s != "false" && s != "null" {
+		if _, isNumber := grammar.Number(s); !isNumber && s != "true" && s != "false" && s != "null" {
 			return s
 		}
 	}
-	return yamlString(s)
+	return grammar.YAMLString(s)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // maxRuns limits the number of runs of a file after its parameters are expanded.
@@ -12,11 +14,11 @@ const maxRuns = 50_000
 // expanded returns the items of runs with the file's defaults applied. A run with each: yields one
 // item for each set of parameters. Mistakes are collected; items without mistakes are returned in
 // any case.
-func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
-	var out []*Node
-	var wrong mistakes
+func expanded(runs []*grammar.Node, defaults *grammar.Node) ([]*grammar.Node, error) {
+	var out []*grammar.Node
+	var wrong grammar.Mistakes
 	for _, n := range runs {
-		if n.Kind != Mapping {
+		if n.Kind != grammar.Mapping {
 			out = append(out, n) // decoding reports the mistake
 			continue
 		}
@@ -27,17 +29,17 @@ func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 			continue
 		}
 		sets, err := parameterSets(each)
-		if !wrong.add(err) {
+		if !wrong.Add(err) {
 			continue
 		}
 		if len(out)+len(sets) > maxRuns {
-			wrong.add(each.errorf("more than %d runs in the file", maxRuns))
+			wrong.Add(each.Errorf("more than %d runs in the file", maxRuns))
 			break
 		}
 		used := map[string]bool{}
 		for _, set := range sets {
 			run, err := fillRun(n, set, used)
-			if !wrong.add(err) {
+			if !wrong.Add(err) {
 				used = nil
 				break // the other sets fail in the same way
 			}
@@ -48,21 +50,21 @@ func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 		}
 		for _, p := range sets[0] {
 			if !used[p.Key.Text] {
-				wrong.add(p.Key.errorf("parameter %s is not used in the run: write ${%s} where its value goes", p.Key.Text, p.Key.Text))
+				wrong.Add(p.Key.Errorf("parameter %s is not used in the run: write ${%s} where its value goes", p.Key.Text, p.Key.Text))
 			}
 		}
 	}
-	return out, wrong.err()
+	return out, wrong.Err()
 }
 
 // withDefaults returns a run with the members of defaults that it lacks. Mappings are merged; any
 // other member of the run replaces the default.
-func withDefaults(n, defaults *Node) *Node {
-	if defaults == nil || defaults.Kind != Mapping {
+func withDefaults(n, defaults *grammar.Node) *grammar.Node {
+	if defaults == nil || defaults.Kind != grammar.Mapping {
 		return n
 	}
 	less := *defaults
-	less.Pairs = slices.DeleteFunc(slices.Clone(defaults.Pairs), func(p Pair) bool {
+	less.Pairs = slices.DeleteFunc(slices.Clone(defaults.Pairs), func(p grammar.Pair) bool {
 		switch p.Key.Text {
 		case "packet", "truncate": // a run has one packet or a capture
 			return n.Get("pcap") != nil
@@ -74,15 +76,15 @@ func withDefaults(n, defaults *Node) *Node {
 	return overlaid(n, &less)
 }
 
-func overlaid(n, under *Node) *Node {
+func overlaid(n, under *grammar.Node) *grammar.Node {
 	out := *n
 	out.Pairs = slices.Clone(n.Pairs)
 	for _, p := range under.Pairs {
-		i := slices.IndexFunc(out.Pairs, func(q Pair) bool { return q.Key.Text == p.Key.Text })
+		i := slices.IndexFunc(out.Pairs, func(q grammar.Pair) bool { return q.Key.Text == p.Key.Text })
 		switch {
 		case i < 0:
 			out.Pairs = append(out.Pairs, p)
-		case out.Pairs[i].Value.Kind == Mapping && p.Value.Kind == Mapping && out.Pairs[i].Value.Tag == "" && p.Value.Tag == "":
+		case out.Pairs[i].Value.Kind == grammar.Mapping && p.Value.Kind == grammar.Mapping && out.Pairs[i].Value.Tag == "" && p.Value.Tag == "":
 			out.Pairs[i].Value = overlaid(out.Pairs[i].Value, p.Value)
 		}
 	}
@@ -91,41 +93,41 @@ func overlaid(n, under *Node) *Node {
 
 // parameterSets returns the sets of parameters of each:, which is a list of mappings, or a mapping
 // of lists that is expanded to all combinations.
-func parameterSets(n *Node) ([][]Pair, error) {
-	var sets [][]Pair
+func parameterSets(n *grammar.Node) ([][]grammar.Pair, error) {
+	var sets [][]grammar.Pair
 	switch n.Kind {
-	case Sequence:
+	case grammar.Sequence:
 		for _, item := range n.Items {
-			if item.Kind != Mapping || len(item.Pairs) == 0 {
-				return nil, item.errorf("each: want parameters such as {port: 80}, got %s", item.describe())
+			if item.Kind != grammar.Mapping || len(item.Pairs) == 0 {
+				return nil, item.Errorf("each: want parameters such as {port: 80}, got %s", item.Describe())
 			}
 			sets = append(sets, item.Pairs)
 		}
-	case Mapping:
-		sets = [][]Pair{nil}
+	case grammar.Mapping:
+		sets = [][]grammar.Pair{nil}
 		for _, p := range n.Pairs {
-			if p.Value.Kind != Sequence || len(p.Value.Items) == 0 {
-				return nil, p.Value.errorf("each.%s: want a list of values, got %s", p.Key.Text, p.Value.describe())
+			if p.Value.Kind != grammar.Sequence || len(p.Value.Items) == 0 {
+				return nil, p.Value.Errorf("each.%s: want a list of values, got %s", p.Key.Text, p.Value.Describe())
 			}
 			if len(sets)*len(p.Value.Items) > maxRuns {
-				return nil, p.Key.errorf("more than %d combinations", maxRuns)
+				return nil, p.Key.Errorf("more than %d combinations", maxRuns)
 			}
-			var next [][]Pair
+			var next [][]grammar.Pair
 			for _, set := range sets {
 				for _, v := range p.Value.Items {
-					next = append(next, append(set[:len(set):len(set)], Pair{p.Key, v}))
+					next = append(next, append(set[:len(set):len(set)], grammar.Pair{Key: p.Key, Value: v}))
 				}
 			}
 			sets = next
 		}
 	}
 	if len(sets) == 0 || len(sets[0]) == 0 {
-		return nil, n.errorf("each: want a list of parameters such as [{port: 80}, {port: 443}], or {port: [80, 443]}, got %s", n.describe())
+		return nil, n.Errorf("each: want a list of parameters such as [{port: 80}, {port: 443}], or {port: [80, 443]}, got %s", n.Describe())
 	}
 	for _, set := range sets {
 		for _, p := range set {
 			if !isWord(p.Key.Text) {
-				return nil, p.Key.errorf("parameter %s: want a word", brief(p.Key.Text))
+				return nil, p.Key.Errorf("parameter %s: want a word", grammar.Brief(p.Key.Text))
 			}
 		}
 	}
@@ -140,8 +142,8 @@ func isWord(s string) bool {
 
 // fillRun returns a run with one set of parameters filled in. Parameters that its name does not
 // mention are appended to the name.
-func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
-	f := filler{values: map[string]*Node{}, used: used}
+func fillRun(n *grammar.Node, set []grammar.Pair, used map[string]bool) (*grammar.Node, error) {
+	f := filler{values: map[string]*grammar.Node{}, used: used}
 	for _, p := range set {
 		f.values[p.Key.Text] = p.Value
 		f.names = append(f.names, p.Key.Text)
@@ -158,7 +160,7 @@ func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
 			return nil, err
 		}
 		named = named || p.Key.Text == "name" && v.Text != p.Value.Text
-		out.Pairs = append(out.Pairs, Pair{p.Key, v})
+		out.Pairs = append(out.Pairs, grammar.Pair{Key: p.Key, Value: v})
 	}
 	if named {
 		return &out, nil
@@ -172,21 +174,21 @@ func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
 	}
 	var parts []string
 	for _, p := range set {
-		parts = append(parts, p.Key.Text+"="+p.Value.short())
+		parts = append(parts, p.Key.Text+"="+shortText(p.Value))
 	}
 	name := *base
 	name.Text, name.Quoted = base.Text+" ("+strings.Join(parts, ", ")+")", true
-	out.Pairs = slices.DeleteFunc(out.Pairs, func(p Pair) bool { return p.Key.Text == "name" })
-	out.Pairs = append(out.Pairs, Pair{&Node{Pos: name.Pos, Text: "name"}, &name})
+	out.Pairs = slices.DeleteFunc(out.Pairs, func(p grammar.Pair) bool { return p.Key.Text == "name" })
+	out.Pairs = append(out.Pairs, grammar.Pair{Key: &grammar.Node{Pos: name.Pos, Text: "name"}, Value: &name})
 	return &out, nil
 }
 
 // short formats a value for the name of a run.
-func (n *Node) short() string {
+func shortText(n *grammar.Node) string {
 	switch n.Kind {
-	case Scalar:
+	case grammar.Scalar:
 		return strings.TrimSpace(n.Tag + " " + n.Text)
-	case Null:
+	case grammar.Null:
 		return "null"
 	}
 	return fmt.Sprintf("line %d", n.Line)
@@ -194,7 +196,7 @@ func (n *Node) short() string {
 
 // filler substitutes parameters for ${NAME}.
 type filler struct {
-	values map[string]*Node
+	values map[string]*grammar.Node
 	names  []string
 	used   map[string]bool
 }
@@ -202,12 +204,12 @@ type filler struct {
 // fill returns a node with its parameters filled in, or the node itself if it has none. A value
 // that consists of ${NAME} alone becomes the parameter, of any kind; inside a string, the parameter
 // must be a scalar.
-func (f *filler) fill(n *Node) (*Node, error) {
+func (f *filler) fill(n *grammar.Node) (*grammar.Node, error) {
 	switch n.Kind {
-	case Scalar:
+	case grammar.Scalar:
 		return f.scalar(n)
-	case Sequence:
-		var items []*Node
+	case grammar.Sequence:
+		var items []*grammar.Node
 		for i, item := range n.Items {
 			v, err := f.fill(item)
 			if err != nil {
@@ -225,15 +227,15 @@ func (f *filler) fill(n *Node) (*Node, error) {
 			out.Items = items
 			return &out, nil
 		}
-	case Mapping:
-		var pairs []Pair
+	case grammar.Mapping:
+		var pairs []grammar.Pair
 		for i, p := range n.Pairs {
 			key, err := f.fill(p.Key)
 			if err != nil {
 				return nil, err
 			}
-			if key.Kind != Scalar {
-				return nil, p.Key.errorf("a key must be a plain value, but the parameter is %s", key.describe())
+			if key.Kind != grammar.Scalar {
+				return nil, p.Key.Errorf("a key must be a plain value, but the parameter is %s", key.Describe())
 			}
 			v, err := f.fill(p.Value)
 			if err != nil {
@@ -243,7 +245,7 @@ func (f *filler) fill(n *Node) (*Node, error) {
 				pairs = slices.Clone(n.Pairs)
 			}
 			if pairs != nil {
-				pairs[i] = Pair{key, v}
+				pairs[i] = grammar.Pair{Key: key, Value: v}
 			}
 		}
 		if pairs != nil {
@@ -255,7 +257,7 @@ func (f *filler) fill(n *Node) (*Node, error) {
 	return n, nil
 }
 
-func (f *filler) scalar(n *Node) (*Node, error) {
+func (f *filler) scalar(n *grammar.Node) (*grammar.Node, error) {
 	var b strings.Builder
 	rest, filled := n.Text, false
 	for {
@@ -272,7 +274,7 @@ func (f *filler) scalar(n *Node) (*Node, error) {
 		}
 		v := f.values[name]
 		if v == nil {
-			return nil, n.unknown("parameter", name, f.names)
+			return nil, n.Unknown("parameter", name, f.names)
 		}
 		f.used[name] = true
 		if before == "" && tail == "" && !filled {
@@ -282,8 +284,8 @@ func (f *filler) scalar(n *Node) (*Node, error) {
 			}
 			return &out, nil
 		}
-		if v.Kind != Scalar || v.Tag != "" {
-			return nil, n.errorf("${%s} inside a string: the parameter is %s, want a plain value", name, v.describe())
+		if v.Kind != grammar.Scalar || v.Tag != "" {
+			return nil, n.Errorf("${%s} inside a string: the parameter is %s, want a plain value", name, v.Describe())
 		}
 		b.WriteString(before + v.Text)
 		rest, filled = tail, true

@@ -4,13 +4,16 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // makeTask creates a task. Its relations to other objects are set once all of them exist.
-func makeTask(b *builder, role string, _ *Node) (*kernel.Object, error) { return b.k.NewTask(role) }
+func makeTask(b *builder, role string, _ *grammar.Node) (*kernel.Object, error) {
+	return b.k.NewTask(role)
+}
 
 // fillTask links a task to its children, the threads of its process, its files and its cgroup.
-func fillTask(b *builder, o *kernel.Object, n *Node) error {
+func fillTask(b *builder, o *kernel.Object, n *grammar.Node) error {
 	for _, list := range []struct {
 		key, head, via string
 		set            []string // pointers from the members to the task
@@ -41,12 +44,12 @@ func fillTask(b *builder, o *kernel.Object, n *Node) error {
 					return err
 				}
 			} else if err := b.k.Link(o, list.head, m, list.via); err != nil {
-				return v.Items[i].wrap(list.key, err)
+				return v.Items[i].Wrap(list.key, err)
 			}
 			for _, p := range list.set {
 				if !m.IsSet(p) || list.key == "threads" {
 					if err := m.SetPtr(p, o); err != nil {
-						return v.Items[i].wrap(list.key, err)
+						return v.Items[i].Wrap(list.key, err)
 					}
 				}
 			}
@@ -58,7 +61,7 @@ func fillTask(b *builder, o *kernel.Object, n *Node) error {
 			return err
 		}
 		if err := b.k.SetFiles(o, files); err != nil {
-			return v.wrap("files", err)
+			return v.Wrap("files", err)
 		}
 	}
 	if v := n.Get("cgroup"); v != nil {
@@ -67,7 +70,7 @@ func fillTask(b *builder, o *kernel.Object, n *Node) error {
 			return err
 		}
 		if err := o.SetPtr("cgroups.dfl_cgrp", c); err != nil {
-			return v.wrap("cgroup", err)
+			return v.Wrap("cgroup", err)
 		}
 	}
 	return nil
@@ -75,35 +78,35 @@ func fillTask(b *builder, o *kernel.Object, n *Node) error {
 
 // joinProcess adds a task to the list of threads of a leader's process, whose struct signal_struct
 // they share. Kernels before 6.7 have a second list, from thread to thread.
-func (b *builder) joinProcess(leader, o *kernel.Object, at *Node) error {
+func (b *builder) joinProcess(leader, o *kernel.Object, at *grammar.Node) error {
 	if o != leader {
 		signal, err := leader.Pointee("signal")
 		if err == nil {
 			err = o.SetPtr("signal", signal)
 		}
 		if err != nil {
-			return at.wrap("threads", err)
+			return at.Wrap("threads", err)
 		}
 	}
 	if err := b.k.Link(leader, "signal.thread_head", o, "thread_node"); err != nil {
-		return at.wrap("threads", err)
+		return at.Wrap("threads", err)
 	}
 	if o != leader && o.Has("thread_group") {
 		if err := b.k.Link(leader, "thread_group", o, "thread_group"); err != nil {
-			return at.wrap("threads", err)
+			return at.Wrap("threads", err)
 		}
 	}
 	return nil
 }
 
 // refs returns the objects that a list refers to; null yields a nil object.
-func (b *builder) refs(what string, n *Node, typ string) ([]*kernel.Object, error) {
-	if n.Kind != Sequence {
-		return nil, n.errorf("%s: want a list of $name, got %s", what, n.describe())
+func (b *builder) refs(what string, n *grammar.Node, typ string) ([]*kernel.Object, error) {
+	if n.Kind != grammar.Sequence {
+		return nil, n.Errorf("%s: want a list of $name, got %s", what, n.Describe())
 	}
 	out := make([]*kernel.Object, len(n.Items))
 	for i, item := range n.Items {
-		if item.Kind == Null && typ == "file" {
+		if item.Kind == grammar.Null && typ == "file" {
 			continue
 		}
 		var err error
@@ -115,7 +118,7 @@ func (b *builder) refs(what string, n *Node, typ string) ([]*kernel.Object, erro
 }
 
 // one returns an object of a type, given as $name or as a builder.
-func (b *builder) one(what string, n *Node, typ string) (*kernel.Object, error) {
+func (b *builder) one(what string, n *grammar.Node, typ string) (*kernel.Object, error) {
 	var o *kernel.Object
 	var err error
 	switch {
@@ -124,28 +127,28 @@ func (b *builder) one(what string, n *Node, typ string) (*kernel.Object, error) 
 	case makers[n.Tag].build != nil:
 		o, err = b.built(what, n)
 	default:
-		return nil, n.errorf("%s: want the $name of a %s, got %s", what, typ, n.describe())
+		return nil, n.Errorf("%s: want the $name of a %s, got %s", what, typ, n.Describe())
 	}
 	if err == nil && o.TypeName() != typ {
-		err = n.errorf("%s: %s is a %s, want a %s", what, n.Text, o.TypeName(), typ)
+		err = n.Errorf("%s: %s is a %s, want a %s", what, n.Text, o.TypeName(), typ)
 	}
 	return o, err
 }
 
-func makeMM(b *builder, role string, n *Node) (*kernel.Object, error) {
+func makeMM(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 	var s kernel.MMSpec
 	for key, to := range map[string]*[]string{"args": &s.Args, "env": &s.Env} {
 		v := n.Get(key)
 		if v == nil {
 			continue
 		}
-		if v.Kind != Sequence {
-			return nil, v.errorf("%s: want a list of strings, got %s", key, v.describe())
+		if v.Kind != grammar.Sequence {
+			return nil, v.Errorf("%s: want a list of strings, got %s", key, v.Describe())
 		}
 		*to = []string{}
 		for _, item := range v.Items {
-			if item.Kind != Scalar || strings.Contains(item.Text, "\x00") {
-				return nil, item.errorf("%s: want a string, got %s", key, item.describe())
+			if item.Kind != grammar.Scalar || strings.Contains(item.Text, "\x00") {
+				return nil, item.Errorf("%s: want a string, got %s", key, item.Describe())
 			}
 			*to = append(*to, item.Text)
 		}
@@ -154,57 +157,57 @@ func makeMM(b *builder, role string, n *Node) (*kernel.Object, error) {
 }
 
 // fillMM gives an address space its areas, and user memory at given addresses.
-func fillMM(b *builder, o *kernel.Object, n *Node) error {
-	pairs, err := n.Get("user").pairs("user")
+func fillMM(b *builder, o *kernel.Object, n *grammar.Node) error {
+	pairs, err := n.Get("user").Members("user")
 	if err != nil {
 		return err
 	}
 	for _, p := range pairs {
-		addr, err := p.Key.uint64("address")
+		addr, err := p.Key.Uint64("address")
 		if err != nil {
 			return err
 		}
-		x, err := p.Value.plain()
+		x, err := plainValue(p.Value)
 		if err != nil {
 			return err
 		}
 		data, ok := x.([]byte)
 		if !ok {
-			if p.Value.Kind != Scalar {
-				return p.Value.errorf("user: want a string or !hex, got %s", p.Value.describe())
+			if p.Value.Kind != grammar.Scalar {
+				return p.Value.Errorf("user: want a string or !hex, got %s", p.Value.Describe())
 			}
 			data = append([]byte(p.Value.Text), 0)
 		}
 		if !b.k.IsUserAddress(addr) {
-			return p.Key.errorf("%#x is not a user-space address", addr)
+			return p.Key.Errorf("%#x is not a user-space address", addr)
 		}
 		if err := b.k.UserWrite(addr, data); err != nil {
-			return p.Key.wrap("user", err)
+			return p.Key.Wrap("user", err)
 		}
 	}
 	v := n.Get("areas")
 	if v == nil {
 		return nil
 	}
-	if v.Kind != Sequence {
-		return v.errorf("areas: want a list of {start, end, flags, pgoff, file}, got %s", v.describe())
+	if v.Kind != grammar.Sequence {
+		return v.Errorf("areas: want a list of {start, end, flags, pgoff, file}, got %s", v.Describe())
 	}
 	var areas []kernel.AreaSpec
 	for _, item := range v.Items {
 		var a kernel.AreaSpec
-		pairs, err := item.pairs("areas")
+		pairs, err := item.Members("areas")
 		if err != nil {
 			return err
 		}
 		for _, p := range pairs {
 			if to := map[string]*uint64{"start": &a.Start, "end": &a.End, "flags": &a.Flags, "pgoff": &a.PageOffset}[p.Key.Text]; to != nil {
-				if *to, err = p.Value.uint64(p.Key.Text); err != nil {
+				if *to, err = p.Value.Uint64(p.Key.Text); err != nil {
 					return err
 				}
 				continue
 			}
 			if p.Key.Text != "file" {
-				return p.Key.unknown("key of an area", p.Key.Text, []string{"start", "end", "flags", "pgoff", "file"})
+				return p.Key.Unknown("key of an area", p.Key.Text, []string{"start", "end", "flags", "pgoff", "file"})
 			}
 			if a.File, err = b.one("file", p.Value, "file"); err != nil {
 				return err
@@ -213,12 +216,12 @@ func fillMM(b *builder, o *kernel.Object, n *Node) error {
 		areas = append(areas, a)
 	}
 	if err := b.k.SetAreas(o, areas); err != nil {
-		return v.wrap("areas", err)
+		return v.Wrap("areas", err)
 	}
 	return nil
 }
 
-func makeCgroup(b *builder, role string, n *Node) (*kernel.Object, error) {
+func makeCgroup(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 	p := n.Get("path")
 	if p == nil {
 		return b.k.NewDefault(role, "cgroup")
@@ -228,17 +231,17 @@ func makeCgroup(b *builder, role string, n *Node) (*kernel.Object, error) {
 		return nil, err
 	}
 	id := uint64(0)
-	if err := n.numbers(map[string]*uint64{"id": &id}); err != nil {
+	if err := decodeNumbers(n, map[string]*uint64{"id": &id}); err != nil {
 		return nil, err
 	}
 	o, err := b.k.NewCgroup(role, path, id)
 	if err != nil {
-		return nil, p.wrap("", err)
+		return nil, p.Wrap("", err)
 	}
 	return o, nil
 }
 
-func makeBprm(b *builder, role string, n *Node) (*kernel.Object, error) {
+func makeBprm(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 	o, err := b.k.NewDefault(role, "linux_binprm")
 	p := n.Get("path")
 	if err != nil || p == nil {
@@ -257,17 +260,17 @@ func makeBprm(b *builder, role string, n *Node) (*kernel.Object, error) {
 		v     any
 	}{{"filename", path}, {"interp", path}, {"file", f}} {
 		if err := o.Set(set.field, set.v); err != nil {
-			return nil, p.wrap("path", err)
+			return nil, p.Wrap("path", err)
 		}
 	}
 	return o, nil
 }
 
-func makeRegs(b *builder, role string, n *Node) (*kernel.Object, error) {
+func makeRegs(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 	var s kernel.RegsSpec
 	if v := n.Get("args"); v != nil {
-		if v.Kind != Sequence {
-			return nil, v.errorf("args: want a list of values, got %s", v.describe())
+		if v.Kind != grammar.Sequence {
+			return nil, v.Errorf("args: want a list of values, got %s", v.Describe())
 		}
 		for _, item := range v.Items {
 			x, err := b.register(item)
@@ -291,7 +294,7 @@ func makeRegs(b *builder, role string, n *Node) (*kernel.Object, error) {
 
 // register returns the value of a register, given as a number, as user memory, or as a reference to
 // an object that is already defined.
-func (b *builder) register(n *Node) (uint64, error) {
+func (b *builder) register(n *grammar.Node) (uint64, error) {
 	if isRef(n) {
 		o, err := b.create(strings.TrimPrefix(n.Text, "$"), n)
 		if err != nil {
@@ -306,5 +309,5 @@ func (b *builder) register(n *Node) (uint64, error) {
 		}
 		return uint64(x.(kernel.Pointer)), nil
 	}
-	return n.uint64("register")
+	return n.Uint64("register")
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/big"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,8 +13,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/uapi"
-	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // File is a parsed scenario file.
@@ -27,7 +24,7 @@ type File struct {
 	// the file.
 	Object string
 	// ObjectPos is the position where the file names it; Named is true if it does.
-	ObjectPos Pos
+	ObjectPos grammar.Pos
 	Named     bool
 	// Kernels are the kernels to run on if the command names none.
 	Kernels []KernelName
@@ -36,9 +33,9 @@ type File struct {
 	// refuses.
 	Unverified bool
 	// Objects, Maps and Globals are set up before the runs, in file order.
-	Objects, Maps, Globals []Pair
+	Objects, Maps, Globals []grammar.Pair
 	// Attach are programs that are attached to functions of others, with their targets.
-	Attach []Pair
+	Attach []grammar.Pair
 	Runs   []*Run
 	// Sequence lists the runs that share one machine.
 	Sequence []*Run
@@ -48,11 +45,11 @@ type File struct {
 	Ignored []Ignored
 	// Varied are names of maps and variables that are input of a search although programs write
 	// them.
-	Varied []*Node
+	Varied []*grammar.Node
 
 	text  [sha256.Size]byte // digest of a file that names no others; else 0
 	names bool              // it may name files with bytes
-	found Errors            // mistakes so far; the file can be checked but not run
+	found grammar.Errors    // mistakes so far; the file can be checked but not run
 	cut   *cutting          // what was left out because it is not valid YAML
 	bad   map[string]bool   // objects whose definition is invalid
 }
@@ -60,7 +57,7 @@ type File struct {
 // KernelName names a kernel by file, directory, glob or release. A path that exists relative to the
 // scenario file is relative to it.
 type KernelName struct {
-	Pos
+	grammar.Pos
 	Name string
 }
 
@@ -71,8 +68,8 @@ type Setup struct {
 	Random  []uint64
 	Seed    *uint64
 	Kconfig map[string]string
-	Ksyms   []Pair
-	Network *Node
+	Ksyms   []grammar.Pair
+	Network *grammar.Node
 	// Defaults gives fields of kernel objects that were not set their default values, as in runs
 	// without a file.
 	Defaults bool
@@ -82,36 +79,36 @@ type Setup struct {
 
 // Run is one run of a program.
 type Run struct {
-	Pos
+	grammar.Pos
 	Name, Prog string
-	ProgNode   *Node
+	ProgNode   *grammar.Node
 	// Chain are the programs that run one after the other on one hook, the first of which is Prog;
 	// ChainNode is nil for a run of one program.
 	Chain     []string
-	ChainNode *Node
-	Current   *Node // nil for the default task
+	ChainNode *grammar.Node
+	Current   *grammar.Node // nil for the default task
 	CPU       int
-	CPUNode   *Node
-	Args      []Pair
+	CPUNode   *grammar.Node
+	Args      []grammar.Pair
 	Helpers   []HelperAnswer
 	Packet    []byte
 	// Pcap is a capture whose packets the program runs on, instead of one packet.
 	Pcap                 string
-	PacketNode, PcapNode *Node
+	PacketNode, PcapNode *grammar.Node
 	// TruncateNode is set if the program also runs on truncated copies of the packet. Truncate
 	// lists their lengths in bytes; nil means every length.
-	TruncateNode *Node
+	TruncateNode *grammar.Node
 	Truncate     []int
 	Ctx          []byte
 	// Context sets what a networking or cgroup program sees besides its packet.
-	Context *Node
+	Context *grammar.Node
 	// CtxFields sets members of the struct that the program declares as its context; it replaces
 	// Ctx.
-	CtxFields *Node
+	CtxFields *grammar.Node
 	// UnsetStack selects how reads of unset stack bytes are reported. UnsetNode is its node, nil
 	// for the default.
 	UnsetStack UnsetStack
-	UnsetNode  *Node
+	UnsetNode  *grammar.Node
 	After      time.Duration
 	Settle     time.Duration
 	Repeat     int
@@ -132,17 +129,17 @@ type Run struct {
 
 	// Cookie is the attach cookie (bpf_get_attach_cookie).
 	Cookie     uint64
-	CookieNode *Node
+	CookieNode *grammar.Node
 	// USDT says where the arguments of a USDT probe are; nil for constants.
-	USDT *Node
+	USDT *grammar.Node
 	// Function is the function that a program runs for which traces many; nil for the default one.
-	Function *Node
+	Function *grammar.Node
 	// Functions are the functions that it runs for one after the other; nil for one.
 	Functions *Functions
 	// Elements are the arguments for each call of an iterator; Map is the map that it visits. Both
 	// may be unset.
-	Elements *Node
-	Map      *Node
+	Elements *grammar.Node
+	Map      *grammar.Node
 	// HID is the HID device that the program runs on; nil for none.
 	HID *HIDSpec
 }
@@ -153,7 +150,7 @@ func (r *Run) ExpectsNothing() bool { return r.Race == nil && reflect.ValueOf(r.
 
 // HelperAnswer sets what calls of a helper return.
 type HelperAnswer struct {
-	Pos
+	grammar.Pos
 	Name    string
 	FailAt  int
 	Returns []uint64
@@ -161,12 +158,12 @@ type HelperAnswer struct {
 
 // Expect lists the expectations of a run. Nil nodes expect nothing.
 type Expect struct {
-	Ret, Fault, Status, Trace, Packet, Ctx         *Node
-	Output, Effects, Truncated, Others, Sched, HID *Node
-	Chain, Qdisc, Sends, Receiver, Findings        *Node
-	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []Pair
-	Sockets, Functions                             []Pair
-	Reads                                          []*Node
+	Ret, Fault, Status, Trace, Packet, Ctx         *grammar.Node
+	Output, Effects, Truncated, Others, Sched, HID *grammar.Node
+	Chain, Qdisc, Sends, Receiver, Findings        *grammar.Node
+	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []grammar.Pair
+	Sockets, Functions                             []grammar.Pair
+	Reads                                          []*grammar.Node
 }
 
 // readFile reads at most most+1 bytes of a file, since it may be an endless device.
@@ -182,19 +179,19 @@ func readFile(path string, most int64) (data []byte, err error) {
 // ParseFile reads a scenario file like [Parse]. Errors are [*Error], [Errors], or from the file
 // system.
 func ParseFile(path string) (*File, error) {
-	data, err := readFile(path, maxFile)
+	data, err := readFile(path, grammar.MaxFile)
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxFile {
-		return nil, &Error{Pos: Pos{path, 1, 1}, Text: fmt.Sprintf("the scenario file has more than %d bytes", maxFile)}
+	if len(data) > grammar.MaxFile {
+		return nil, &grammar.Error{Pos: grammar.Pos{File: path, Line: 1, Col: 1}, Text: fmt.Sprintf("the scenario file has more than %d bytes", grammar.MaxFile)}
 	}
 	f, err := Parse(path, data)
 	if f != nil && !f.names {
 		f.text = sha256.Sum256(data)
 	}
 	if err != nil && foreign(path, data) {
-		return nil, &Error{Pos: Pos{path, 1, 1}, Text: "not a scenario file, which is YAML with the keys " + strings.Join(fileForm.names(), ", ")}
+		return nil, &grammar.Error{Pos: grammar.Pos{File: path, Line: 1, Col: 1}, Text: "not a scenario file, which is YAML with the keys " + strings.Join(fileForm.Names(), ", ")}
 	}
 	return f, err
 }
@@ -206,7 +203,7 @@ func foreign(path string, data []byte) bool {
 		return false
 	}
 	root, _, _ := salvage(path, data)
-	return root == nil || !slices.ContainsFunc(root.Pairs, func(p Pair) bool { return fileForm.has(p.Key.Text) })
+	return root == nil || !slices.ContainsFunc(root.Pairs, func(p grammar.Pair) bool { return fileForm.Has(p.Key.Text) })
 }
 
 // Parse parses a scenario; path appears in positions and is the base of relative file names. The
@@ -214,57 +211,36 @@ func foreign(path string, data []byte) bool {
 // [Open] finds further mistakes.
 func Parse(path string, data []byte) (*File, error) {
 	root, cut, err := salvage(path, data)
-	var m mistakes
-	m.add(err)
+	var m grammar.Mistakes
+	m.Add(err)
 	if root == nil {
-		return nil, m.final()
+		return nil, m.Final()
 	}
-	f := &File{Path: path, ObjectPos: root.Pos, cut: cut, names: root.namesFiles()}
-	m.add(f.decode(root))
-	m.list = cut.own(m.list)
-	if err := m.final(); err != nil {
-		f.found = m.list
+	f := &File{Path: path, ObjectPos: root.Pos, cut: cut, names: namesFiles(root)}
+	m.Add(f.decode(root))
+	m.List = cut.own(m.List)
+	if err := m.Final(); err != nil {
+		f.found = m.List
 		return f, err
 	}
 	return f, nil
 }
 
-// fields checks that a node is a mapping with the members of a form.
-func (n *Node) fields(f *form) error {
-	if n.Kind != Mapping {
-		return n.errorf("%s: want a mapping with %s, got %s", f.name, strings.Join(f.names(), ", "), n.describe())
+func (f *File) decode(root *grammar.Node) error {
+	if root.Kind != grammar.Mapping {
+		return root.Fields(fileForm)
 	}
-	var wrong mistakes
-	for _, p := range n.Pairs {
-		if !f.has(p.Key.Text) {
-			wrong.add(p.Key.unknown("key of "+f.name, p.Key.Text, f.names()))
-		}
+	var m grammar.Mistakes
+	for _, step := range []func(*grammar.Node) error{func(n *grammar.Node) error { return n.Fields(fileForm) }, f.decodeObject, f.decodeKernels, f.decodeKernel, f.decodeTables, f.decodeRuns, f.decodeRaces} {
+		m.Add(step(root))
 	}
-	for _, m := range f.members {
-		if m.required && n.Get(m.name) == nil && (f != fileForm || n.Get("race") == nil) && wrong.err() == nil && !n.lost { // otherwise the misspelled key may be the required one
-			e := n.errorf("%s needs %q", f.name, m.name)
-			e.missing = m.name
-			wrong.add(e)
-		}
+	if runs := root.Get("runs"); m.Err() == nil || runs != nil && !runs.Lost && len(f.Runs) >= len(runs.Items) { // otherwise a run may be missing because of its mistakes
+		m.Add(f.decodeSequence(root))
 	}
-	return wrong.err()
+	return m.Err()
 }
 
-func (f *File) decode(root *Node) error {
-	if root.Kind != Mapping {
-		return root.fields(fileForm)
-	}
-	var m mistakes
-	for _, step := range []func(*Node) error{func(n *Node) error { return n.fields(fileForm) }, f.decodeObject, f.decodeKernels, f.decodeKernel, f.decodeTables, f.decodeRuns, f.decodeRaces} {
-		m.add(step(root))
-	}
-	if runs := root.Get("runs"); m.err() == nil || runs != nil && !runs.lost && len(f.Runs) >= len(runs.Items) { // otherwise a run may be missing because of its mistakes
-		m.add(f.decodeSequence(root))
-	}
-	return m.err()
-}
-
-func (f *File) decodeObject(root *Node) error {
+func (f *File) decodeObject(root *grammar.Node) error {
 	if d := root.Get("description"); d != nil {
 		f.Description = d.Text
 	}
@@ -273,7 +249,7 @@ func (f *File) decodeObject(root *Node) error {
 		f.Object = beside(f.Path)
 		return nil
 	}
-	name, err := n.text("object")
+	name, err := n.NonEmpty("object")
 	if err != nil {
 		return err
 	}
@@ -285,18 +261,18 @@ func (f *File) decodeObject(root *Node) error {
 	return nil
 }
 
-func (f *File) decodeKernels(root *Node) error {
+func (f *File) decodeKernels(root *grammar.Node) error {
 	n := root.Get("kernels")
 	if n == nil {
 		return nil
 	}
-	if n.Kind != Sequence {
-		return n.errorf("kernels: want a list of releases or files, got %s", n.describe())
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("kernels: want a list of releases or files, got %s", n.Describe())
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, item := range n.Items {
-		name, err := item.text("kernels")
-		if !wrong.add(err) {
+		name, err := item.NonEmpty("kernels")
+		if !wrong.Add(err) {
 			continue
 		}
 		if near := filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(name)); !filepath.IsAbs(name) {
@@ -306,7 +282,7 @@ func (f *File) decodeKernels(root *Node) error {
 		}
 		f.Kernels = append(f.Kernels, KernelName{item.Pos, name})
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // beside returns the default object of a scenario file NAME.yaml: NAME.bpf.o, or else NAME.o. If
@@ -327,50 +303,50 @@ func beside(path string) string {
 	}
 }
 
-func (f *File) decodeKernel(root *Node) error {
+func (f *File) decodeKernel(root *grammar.Node) error {
 	n := root.Get("kernel")
 	if n == nil {
 		return nil
 	}
-	var wrong mistakes
-	wrong.add(n.fields(kernelForm))
-	if n.Kind != Mapping {
-		return wrong.err()
+	var wrong grammar.Mistakes
+	wrong.Add(n.Fields(kernelForm))
+	if n.Kind != grammar.Mapping {
+		return wrong.Err()
 	}
 	var err error
 	if c := n.Get("cpus"); c != nil {
-		f.Kernel.CPUs, err = c.int("cpus", 1, 1024)
-		wrong.add(err)
+		f.Kernel.CPUs, err = c.Int("cpus", 1, 1024)
+		wrong.Add(err)
 	}
 	if c := n.Get("clock"); c != nil {
-		wrong.add(f.decodeClock(c))
+		wrong.Add(f.decodeClock(c))
 	}
 	if r := n.Get("random"); r != nil {
-		if r.Kind != Sequence {
-			wrong.add(r.errorf("random: want a list of numbers, got %s", r.describe()))
+		if r.Kind != grammar.Sequence {
+			wrong.Add(r.Errorf("random: want a list of numbers, got %s", r.Describe()))
 		}
 		for _, item := range r.Items {
-			v, err := item.uint64("random")
-			wrong.add(err)
+			v, err := item.Uint64("random")
+			wrong.Add(err)
 			f.Kernel.Random = append(f.Kernel.Random, v)
 		}
 	}
 	if v := n.Get("values"); v != nil {
 		if v.Text != "default" && v.Text != "zero" {
-			wrong.add(v.unknown("kind of values", v.Text, []string{"default", "zero"}))
+			wrong.Add(v.Unknown("kind of values", v.Text, []string{"default", "zero"}))
 		}
 		f.Kernel.Defaults = v.Text == "default"
 	}
 	if s := n.Get("seed"); s != nil {
-		v, err := s.uint64("seed")
-		wrong.add(err)
+		v, err := s.Uint64("seed")
+		wrong.Add(err)
 		f.Kernel.Seed = &v
 	}
-	kconfig, err := n.Get("kconfig").pairs("kconfig")
-	wrong.add(err)
+	kconfig, err := n.Get("kconfig").Members("kconfig")
+	wrong.Add(err)
 	for _, p := range kconfig {
-		if p.Value.Kind != Scalar {
-			wrong.add(p.Value.errorf("kconfig %s: want a value, got %s", p.Key.Text, p.Value.describe()))
+		if p.Value.Kind != grammar.Scalar {
+			wrong.Add(p.Value.Errorf("kconfig %s: want a value, got %s", p.Key.Text, p.Value.Describe()))
 			continue
 		}
 		if f.Kernel.Kconfig == nil {
@@ -378,50 +354,50 @@ func (f *File) decodeKernel(root *Node) error {
 		}
 		v := p.Value.Text
 		if p.Value.Quoted && !strings.HasPrefix(v, `"`) {
-			if _, isNumber := number(v); !isNumber && len(v) != 1 {
+			if _, isNumber := grammar.Number(v); !isNumber && len(v) != 1 {
 				v = `"` + v + `"`
 			}
 		}
 		f.Kernel.Kconfig[p.Key.Text] = v
 	}
 	f.Kernel.Network = n.Get("network")
-	wrong.add(f.decodeXattrs(n.Get("xattrs")))
-	f.Kernel.Ksyms, err = n.Get("ksyms").pairs("ksyms")
-	wrong.add(err)
-	return wrong.err()
+	wrong.Add(f.decodeXattrs(n.Get("xattrs")))
+	f.Kernel.Ksyms, err = n.Get("ksyms").Members("ksyms")
+	wrong.Add(err)
+	return wrong.Err()
 }
 
 // decodeXattrs reads attributes by path and name: {/bin/true: {user.origin: here}}.
-func (f *File) decodeXattrs(n *Node) error {
-	files, err := n.pairs("xattrs")
+func (f *File) decodeXattrs(n *grammar.Node) error {
+	files, err := n.Members("xattrs")
 	if err != nil {
 		return err
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	f.Kernel.Xattrs = map[kernel.XattrKey]string{}
 	for _, file := range files {
 		path := file.Key.Text
 		if !strings.HasPrefix(path, "/") {
-			wrong.add(file.Key.errorf("xattrs: %q is no absolute path", path))
+			wrong.Add(file.Key.Errorf("xattrs: %q is no absolute path", path))
 		}
-		attributes, err := file.Value.pairs("xattrs of " + path)
-		wrong.add(err)
+		attributes, err := file.Value.Members("xattrs of " + path)
+		wrong.Add(err)
 		for _, a := range attributes {
-			if a.Value.Kind != Scalar {
-				wrong.add(a.Value.errorf("xattrs: want a text, got %s", a.Value.describe()))
+			if a.Value.Kind != grammar.Scalar {
+				wrong.Add(a.Value.Errorf("xattrs: want a text, got %s", a.Value.Describe()))
 				continue
 			}
 			f.Kernel.Xattrs[kernel.XattrKey{Path: path, Name: a.Key.Text}] = a.Value.Text
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
-func (f *File) decodeClock(n *Node) error {
-	var wrong mistakes
-	wrong.add(n.fields(clockForm))
-	if n.Kind != Mapping {
-		return wrong.err()
+func (f *File) decodeClock(n *grammar.Node) error {
+	var wrong grammar.Mistakes
+	wrong.Add(n.Fields(clockForm))
+	if n.Kind != grammar.Mapping {
+		return wrong.Err()
 	}
 	c := &f.Kernel.Clock
 	for _, m := range []struct {
@@ -432,8 +408,8 @@ func (f *File) decodeClock(n *Node) error {
 		if v == nil {
 			continue
 		}
-		d, err := v.duration("clock." + m.name)
-		if !wrong.add(err) {
+		d, err := v.Duration("clock." + m.name)
+		if !wrong.Add(err) {
 			continue
 		}
 		*m.to = uint64(d)
@@ -442,80 +418,80 @@ func (f *File) decodeClock(n *Node) error {
 		}
 	}
 	if v := n.Get("hz"); v != nil {
-		hz, err := v.int("clock.hz", 1, 1_000_000)
-		wrong.add(err)
+		hz, err := v.Int("clock.hz", 1, 1_000_000)
+		wrong.Add(err)
 		c.HZ = uint64(hz)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // decodeVerify decodes whether programs are verified; they are if the file does not say.
-func (f *File) decodeVerify(n *Node) error {
+func (f *File) decodeVerify(n *grammar.Node) error {
 	if n == nil {
 		return nil
 	}
-	verify, err := n.bool("verify")
+	verify, err := n.Bool("verify")
 	f.Unverified = !verify
 	return err
 }
 
 // decodeObjects decodes the mapping of kernel objects.
-func (f *File) decodeObjects(n *Node) error {
+func (f *File) decodeObjects(n *grammar.Node) error {
 	var err error
-	if f.Objects, err = n.pairs("objects"); err != nil {
+	if f.Objects, err = n.Members("objects"); err != nil {
 		return err
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	f.bad = map[string]bool{}
 	for _, p := range f.Objects {
-		if p.Value.Kind != Mapping && p.Value.Tag == "" && !isRef(p.Value) {
-			wrong.add(p.Value.errorf("object %s: want {type: NAME, fields}, a builder such as !file {...}, or $name, got %s", p.Key.Text, p.Value.describe()))
+		if p.Value.Kind != grammar.Mapping && p.Value.Tag == "" && !isRef(p.Value) {
+			wrong.Add(p.Value.Errorf("object %s: want {type: NAME, fields}, a builder such as !file {...}, or $name, got %s", p.Key.Text, p.Value.Describe()))
 			f.bad[p.Key.Text] = true
 		}
 		if strings.ContainsAny(p.Key.Text, ".$->[] ") || p.Key.Text == "" {
-			wrong.add(p.Key.errorf("object name %q: want a word", p.Key.Text))
+			wrong.Add(p.Key.Errorf("object name %q: want a word", p.Key.Text))
 			f.bad[p.Key.Text] = true
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
-func (f *File) decodeTables(root *Node) error {
-	return try(
+func (f *File) decodeTables(root *grammar.Node) error {
+	return grammar.Try(
 		func() error { return f.decodeVerify(root.Get("verify")) },
 		func() error { return f.decodeObjects(root.Get("objects")) },
-		func() (err error) { f.Maps, err = root.Get("maps").pairs("maps"); return err },
-		func() (err error) { f.Globals, err = root.Get("globals").pairs("globals"); return err },
-		func() (err error) { f.Attach, err = root.Get("attach").pairs("attach"); return err },
+		func() (err error) { f.Maps, err = root.Get("maps").Members("maps"); return err },
+		func() (err error) { f.Globals, err = root.Get("globals").Members("globals"); return err },
+		func() (err error) { f.Attach, err = root.Get("attach").Members("attach"); return err },
 		func() error { return f.decodeInvariants(root.Get("invariants")) },
 		func() error { return f.decodeIgnored(root.Get("ignore")) },
 		func() error { return f.decodeVaried(root.Get("vary")) },
 	)
 }
 
-func (f *File) decodeRuns(root *Node) error {
+func (f *File) decodeRuns(root *grammar.Node) error {
 	runs := root.Get("runs")
 	if runs == nil {
 		return nil
 	}
-	if runs.Kind != Sequence {
-		return runs.errorf("runs: want a list of runs, got %s", runs.describe())
+	if runs.Kind != grammar.Sequence {
+		return runs.Errorf("runs: want a list of runs, got %s", runs.Describe())
 	}
-	var wrong mistakes
-	since, err := root.Get("since").release()
-	wrong.add(err)
-	arch, err := root.Get("arch").arch()
-	wrong.add(err)
-	seen := map[string]Pos{}
+	var wrong grammar.Mistakes
+	since, err := root.Get("since").Release()
+	wrong.Add(err)
+	arch, err := root.Get("arch").Arch()
+	wrong.Add(err)
+	seen := map[string]grammar.Pos{}
 	defaults := root.Get("defaults")
-	if defaults != nil && !wrong.add(defaults.fields(defaultsForm)) {
+	if defaults != nil && !wrong.Add(defaults.Fields(defaultsForm)) {
 		defaults = nil
 	}
 	items, err := expanded(runs.Items, defaults)
-	wrong.add(err)
+	wrong.Add(err)
 	for _, n := range items {
 		r, err := f.decodeRun(n)
-		if !wrong.add(err) {
+		if !wrong.Add(err) {
 			if r == nil || r.Name == "" {
 				continue
 			}
@@ -526,22 +502,22 @@ func (f *File) decodeRuns(root *Node) error {
 			r.Arch = arch
 		}
 		if first, dup := seen[r.Name]; dup {
-			wrong.add(&Error{Pos: r.Pos, Text: "run " + brief(r.Name) + " is already at line " + itoa(first.Line) + ": choose another name"})
+			wrong.Add(&grammar.Error{Pos: r.Pos, Text: "run " + grammar.Brief(r.Name) + " is already at line " + itoa(first.Line) + ": choose another name"})
 			continue
 		}
 		seen[r.Name] = r.Pos
 		f.Runs = append(f.Runs, r)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
-func (f *File) decodeSequence(root *Node) error {
+func (f *File) decodeSequence(root *grammar.Node) error {
 	n := root.Get("sequence")
 	if n == nil {
 		return nil
 	}
-	if n.Kind != Sequence {
-		return n.errorf("sequence: want a list of names of runs, got %s", n.describe())
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("sequence: want a list of names of runs, got %s", n.Describe())
 	}
 	var names []string
 	byName := map[string]*Run{}
@@ -549,122 +525,14 @@ func (f *File) decodeSequence(root *Node) error {
 		names = append(names, r.Name)
 		byName[r.Name] = r
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, item := range n.Items {
 		r := byName[item.Text]
-		if r == nil || item.Kind != Scalar {
-			wrong.add(item.unknown("run", item.Text, names))
+		if r == nil || item.Kind != grammar.Scalar {
+			wrong.Add(item.Unknown("run", item.Text, names))
 			continue
 		}
 		f.Sequence = append(f.Sequence, r)
 	}
-	return wrong.err()
-}
-
-// pairs returns the members of a mapping, or nothing for a nil node.
-func (n *Node) pairs(what string) ([]Pair, error) {
-	if n == nil || n.Kind == Null {
-		return nil, nil
-	}
-	if n.Kind != Mapping {
-		return nil, n.errorf("%s: want a mapping, got %s", what, n.describe())
-	}
-	return n.Pairs, nil
-}
-
-func (n *Node) text(what string) (string, error) {
-	if n.Kind != Scalar || n.Text == "" {
-		return "", n.errorf("%s: want a string, got %s", what, n.describe())
-	}
-	return n.Text, nil
-}
-
-func (n *Node) big(what string) (*big.Int, error) {
-	if n.Kind == Scalar {
-		if v, ok := number(n.Text); ok {
-			return v, nil
-		}
-		if v, ok := n.macro(); ok {
-			return v, nil
-		}
-	}
-	return nil, n.errorf("%s: want a number, got %s", what, n.describe())
-}
-
-func (n *Node) int(what string, lowest, highest int64) (int, error) {
-	v, err := n.big(what)
-	if err != nil {
-		return 0, err
-	}
-	if !v.IsInt64() || v.Int64() < lowest || v.Int64() > highest {
-		return 0, n.errorf("%s: %v is outside the range %d to %d", what, v, lowest, highest)
-	}
-	return int(v.Int64()), nil
-}
-
-// uint64 decodes a signed or unsigned 64-bit number.
-func (n *Node) uint64(what string) (uint64, error) {
-	v, err := n.big(what)
-	if err != nil {
-		return 0, err
-	}
-	switch {
-	case v.IsUint64():
-		return v.Uint64(), nil
-	case v.IsInt64():
-		return uint64(v.Int64()), nil
-	}
-	return 0, n.errorf("%s: %v does not fit into 64 bits", what, v)
-}
-
-// duration decodes "1h" or "5us"; a bare number is in nanoseconds.
-func (n *Node) duration(what string) (time.Duration, error) {
-	if n.Kind == Scalar {
-		if v, ok := number(n.Text); ok && v.Sign() >= 0 && v.IsInt64() {
-			return time.Duration(v.Int64()), nil
-		}
-		if d, err := time.ParseDuration(n.Text); err == nil && d >= 0 && d < math.MaxInt64 {
-			return d, nil
-		}
-	}
-	return 0, n.errorf("%s: want a duration such as 1h, 90s, 5us, got %s", what, n.describe())
-}
-
-// release decodes a kernel release. It returns 0 for a nil node.
-func (n *Node) release() (uint32, error) {
-	if n == nil {
-		return 0, nil
-	}
-	if n.Kind == Scalar {
-		if _, v, ok := loader.ParseRelease(n.Text); ok {
-			return v, nil
-		}
-	}
-	return 0, n.errorf("since: want a kernel version such as 5.17, got %s", n.describe())
-}
-
-// arch decodes the name of an architecture. It returns "" for a nil node.
-func (n *Node) arch() (string, error) {
-	if n == nil {
-		return "", nil
-	}
-	names := []string{"x86", "arm64", "arm", "riscv", "s390"}
-	if n.Kind != Scalar || !slices.Contains(names, n.Text) {
-		return "", n.unknown("architecture", n.Text, names)
-	}
-	return n.Text, nil
-}
-
-// errno decodes an error number: 14, EFAULT, -EFAULT.
-func (n *Node) errno(what string) (uapi.Errno, error) {
-	if n.Kind == Scalar {
-		text := strings.TrimPrefix(n.Text, "-")
-		if e, ok := uapi.ParseErrno(text); ok {
-			return e, nil
-		}
-		if v, ok := number(text); ok && v.IsInt64() && v.Int64() > 0 && v.Int64() < 4096 {
-			return uapi.Errno(v.Int64()), nil
-		}
-	}
-	return 0, n.errorf("%s: want an error such as EFAULT, got %s", what, n.describe())
+	return wrong.Err()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
@@ -28,7 +29,7 @@ func FuzzParse(f *testing.F) {
 		if err == nil {
 			return
 		}
-		var e *Error
+		var e *grammar.Error
 		if !errors.As(err, &e) || e.Line < 1 || e.Col < 1 {
 			t.Fatalf("error without a place: %v", err)
 		}
@@ -90,7 +91,7 @@ func FuzzOpen(f *testing.F) {
 		if wrong != nil && err == nil {
 			t.Fatalf("a file with mistakes can be run: %v", wrong)
 		}
-		var e *Error
+		var e *grammar.Error
 		if errors.As(err, &e) && (e.Line < 1 || e.Col < 1) {
 			t.Fatalf("error without a place: %v", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -13,10 +14,10 @@ const innerKey = "inner"
 
 // innerMaps adds the file's definitions of inner maps to the load options.
 func (f *File) innerMaps(obj *loader.Object, o *loader.LoadOptions) error {
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range f.Maps {
 		m, ok := obj.Map(p.Key.Text)
-		if !ok || !m.OfMaps() || p.Value.Kind != Mapping {
+		if !ok || !m.OfMaps() || p.Value.Kind != grammar.Mapping {
 			continue
 		}
 		n := p.Value.Get(innerKey)
@@ -24,7 +25,7 @@ func (f *File) innerMaps(obj *loader.Object, o *loader.LoadOptions) error {
 			continue
 		}
 		text, err := innerText(n)
-		if !wrong.add(err) {
+		if !wrong.Add(err) {
 			continue
 		}
 		set := map[string]string{m.Name: text}
@@ -35,24 +36,24 @@ func (f *File) innerMaps(obj *loader.Object, o *loader.LoadOptions) error {
 		}
 		o.InnerMaps = set
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // innerText returns a definition in command-line form. The node is a string or {type: hash,
 // key_size: 4, ...}.
-func innerText(n *Node) (string, error) {
-	if n.Kind == Scalar {
+func innerText(n *grammar.Node) (string, error) {
+	if n.Kind == grammar.Scalar {
 		return n.Text, nil
 	}
-	pairs, err := n.pairs(innerKey)
+	pairs, err := n.Members(innerKey)
 	if err != nil {
 		return "", err
 	}
 	typ, rest := "", ""
 	for _, p := range pairs {
 		switch {
-		case p.Value.Kind != Scalar:
-			return "", p.Value.errorf("%s: want a number, got %s", p.Key.Text, p.Value.describe())
+		case p.Value.Kind != grammar.Scalar:
+			return "", p.Value.Errorf("%s: want a number, got %s", p.Key.Text, p.Value.Describe())
 		case p.Key.Text == "type":
 			typ = p.Value.Text
 		default:
@@ -60,21 +61,21 @@ func innerText(n *Node) (string, error) {
 		}
 	}
 	if typ == "" {
-		return "", n.errorf("inner: no type; want {type: hash, key_size: N, value_size: N, max_entries: N}, or the name of a map with the same definition")
+		return "", n.Errorf("inner: no type; want {type: hash, key_size: N, value_size: N, max_entries: N}, or the name of a map with the same definition")
 	}
 	return typ + rest, nil
 }
 
 // newInner creates an inner map with contents for an element of a map of maps.
-func (t *table) newInner(key []byte, n *Node) (maps.Map, error) {
+func (t *table) newInner(key []byte, n *grammar.Node) (maps.Map, error) {
 	if t.def.Inner == nil {
-		return nil, n.errorf("map %s has no inner map: define it by %s.inner, or with --inner-map", t.def.Name, t.def.Name)
+		return nil, n.Errorf("map %s has no inner map: define it by %s.inner, or with --inner-map", t.def.Name, t.def.Name)
 	}
 	def := *t.def.Inner
 	def.Name = t.innerName(key)
 	b, err := t.m.AddMap(&def, t.spec, nil)
 	if err != nil {
-		return nil, n.wrap("map "+def.Name, err)
+		return nil, n.Wrap("map "+def.Name, err)
 	}
 	inner := &table{t.v, t.m, &def, b, t.spec}
 	return b, inner.set(n)

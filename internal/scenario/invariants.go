@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/scenario/invariant"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -13,34 +14,34 @@ import (
 // Invariant is an entry of invariants.
 type Invariant struct {
 	invariant.Spec
-	Pos
+	grammar.Pos
 	// progNode, when and holds are the values in the file; holds is not nil.
-	progNode, when, holds *Node
+	progNode, when, holds *grammar.Node
 }
 
-func (f *File) decodeInvariants(n *Node) error {
+func (f *File) decodeInvariants(n *grammar.Node) error {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != Sequence {
-		return n.errorf("invariants: want a list, got %s", n.describe())
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("invariants: want a list, got %s", n.Describe())
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, item := range n.Items {
-		if !wrong.add(item.fields(invariantForm)) {
+		if !wrong.Add(item.Fields(invariantForm)) {
 			continue
 		}
 		v := &Invariant{Pos: item.Pos, progNode: item.Get("prog"), when: item.Get("when"), holds: item.Get("holds")}
 		ok := true
 		for _, m := range []struct {
 			name string
-			node *Node
+			node *grammar.Node
 			to   *string
 		}{{"name", item.Get("name"), &v.Name}, {"prog", v.progNode, &v.Prog}, {"when", v.when, &v.When}, {"holds", v.holds, &v.Holds}} {
 			if m.node != nil {
 				var err error
-				*m.to, err = m.node.text(m.name)
-				ok = wrong.add(err) && ok
+				*m.to, err = m.node.NonEmpty(m.name)
+				ok = wrong.Add(err) && ok
 			}
 		}
 		if v.Name == "" {
@@ -50,14 +51,14 @@ func (f *File) decodeInvariants(n *Node) error {
 			f.Invariants = append(f.Invariants, v)
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // wrap gives a mistake in an expression its position in the file.
 func (v *Invariant) wrap(err error) error {
 	var e *invariant.Error
 	if !errors.As(err, &e) {
-		return v.holds.wrap("invariants", err)
+		return v.holds.Wrap("invariants", err)
 	}
 	n := v.holds
 	if e.Part == "when" {
@@ -67,7 +68,7 @@ func (v *Invariant) wrap(err error) error {
 	if pos.Col += e.Offset; n.Quoted {
 		pos.Col++
 	}
-	return &Error{Pos: pos, Text: e.Error(), Err: err}
+	return &grammar.Error{Pos: pos, Text: e.Error(), Err: err}
 }
 
 // invariants are those of a file on the runner's machine. They observe its runs.
@@ -90,23 +91,23 @@ func (r *Runner) setInvariants() error {
 	if err != nil {
 		return err
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, v := range r.file.Invariants {
 		if _, ok := r.m.Linked().Program(v.Prog); v.Prog != "" && !ok {
 			if _, other := r.m.Linked().Object.Program(v.Prog); !other {
-				wrong.add(v.progNode.unknown("program", v.Prog, programNames(r.m.Linked().Object)))
+				wrong.Add(v.progNode.Unknown("program", v.Prog, programNames(r.m.Linked().Object)))
 				continue
 			}
 		}
 		if err := c.Add(v.Spec); err != nil {
-			wrong.add(v.wrap(err))
+			wrong.Add(v.wrap(err))
 			continue
 		}
 		r.inv.list = append(r.inv.list, v)
 	}
 	r.inv.checker = c
 	r.m.Observe(&r.inv)
-	return wrong.err()
+	return wrong.Err()
 }
 
 // checkInvariants checks their names for runs of a program with a context.
@@ -115,13 +116,13 @@ func (r *Runner) checkInvariants(prog string, c *kernel.Context) error {
 	if r.inv.checker == nil || !ok {
 		return nil
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for i, v := range r.inv.list {
 		if err := r.inv.checker.Check(i, invariant.Run{Program: lp, Context: c}); err != nil {
-			wrong.add(v.wrap(err))
+			wrong.Add(v.wrap(err))
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // reset forgets what runs did, before a unit of runs.
@@ -162,6 +163,6 @@ func (j *judge) invariants() {
 		if n > 1 {
 			got += fmt.Sprintf(" (the first of %d runs in which it does not hold)", n)
 		}
-		j.expect(v.holds.Pos, "invariant "+v.Name, n == 0, v.Holds, got)
+		j.Expect(v.holds.Pos, "invariant "+v.Name, n == 0, v.Holds, got)
 	}
 }

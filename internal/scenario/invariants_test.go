@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -42,7 +43,7 @@ func TestInvariants(t *testing.T) {
 				text = "invariants:\n- " + tt.invariant + "\n"
 			}
 			for _, r := range runText(t, tt.example, tt.runs+text) {
-				var mine []Expectation
+				var mine []grammar.Expectation
 				for _, e := range r.Expectations {
 					if strings.HasPrefix(e.What, "invariant ") {
 						mine = append(mine, e)

@@ -3,6 +3,7 @@ package scenario
 import (
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -11,12 +12,12 @@ func TestMacrosAreNumbers(t *testing.T) {
 	for text, want := range map[string]int64{
 		"O_RDONLY": 0, "O_WRONLY|O_CREAT | O_TRUNC": 0o1101, "AT_FDCWD": -100, "S_IFREG|0o644": 0o100644, "-ENOENT": -2, "SIGKILL": 9, "CLONE_NEWNET|17": 0x40000011,
 	} {
-		v, ok := macro(text)
+		v, ok := grammar.Macro(text)
 		require.True(t, ok, text)
 		assert.Equal(t, want, v.Int64(), text)
 	}
 	for _, text := range []string{"", "O_NOTHING", "17", "O_RDONLY|x", "AT_FDCWD|1", "-EWHAT", "|", "O_RDONLY|"} {
-		_, ok := macro(text)
+		_, ok := grammar.Macro(text)
 		assert.False(t, ok, text)
 	}
 }

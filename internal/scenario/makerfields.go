@@ -1,9 +1,13 @@
 package scenario
 
+import (
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+)
+
 // fieldsOf returns the sets of a maker whose keys set the same fields on every kernel and whatever
 // their values are. Fields that the kernel does not have are left out by who asks.
-func fieldsOf(fields func() map[string][]string) func(*builder, string, *Node) []string {
-	return func(_ *builder, key string, _ *Node) []string { return fields()[key] }
+func fieldsOf(fields func() map[string][]string) func(*builder, string, *grammar.Node) []string {
+	return func(_ *builder, key string, _ *grammar.Node) []string { return fields()[key] }
 }
 
 // The fields that keys of makers set, made when they are asked for. A connection and a flow have a
@@ -53,7 +57,7 @@ func mmFields() map[string][]string {
 }
 
 // regsSet lists the registers that a key of !pt_regs sets by the calling convention of the target.
-func regsSet(b *builder, key string, value *Node) []string {
+func regsSet(b *builder, key string, value *grammar.Node) []string {
 	names := b.k.RegsByPurpose()
 	switch key {
 	case "args":

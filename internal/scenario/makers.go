@@ -5,24 +5,27 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // maker creates an object for a tag from the keys that it knows; all other keys of the node are
 // fields.
 type maker struct {
 	own   []string
-	build func(b *builder, role string, n *Node) (*kernel.Object, error)
+	build func(b *builder, role string, n *grammar.Node) (*kernel.Object, error)
 	// sets lists the fields that a key sets, which no other key may set to something else. It may
 	// be nil.
-	sets func(b *builder, key string, value *Node) []string
+	sets func(b *builder, key string, value *grammar.Node) []string
 	// fill relates the object to others once all of them exist. It may be nil.
-	fill func(b *builder, o *kernel.Object, n *Node) error
+	fill func(b *builder, o *kernel.Object, n *grammar.Node) error
 }
 
 func (m maker) keys() []string { return m.own }
 
 func defaultOf(typ string) maker {
-	return maker{build: func(b *builder, role string, n *Node) (*kernel.Object, error) { return b.k.NewDefault(role, typ) }}
+	return maker{build: func(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
+		return b.k.NewDefault(role, typ)
+	}}
 }
 
 // makers holds the makers by tag.
@@ -56,66 +59,66 @@ func makerNames() []string {
 }
 
 // make creates an object by its tag, from the maker's own keys.
-func (b *builder) make(role string, n *Node) (*kernel.Object, error) {
+func (b *builder) make(role string, n *grammar.Node) (*kernel.Object, error) {
 	m, ok := makers[n.Tag]
 	if !ok {
-		return nil, n.unknown("builder", n.Tag, makerNames())
+		return nil, n.Unknown("builder", n.Tag, makerNames())
 	}
-	if n.Kind != Mapping && n.Kind != Null {
-		return nil, n.errorf("%s: want a mapping, got %s", n.Tag, n.describe())
+	if n.Kind != grammar.Mapping && n.Kind != grammar.Null {
+		return nil, n.Errorf("%s: want a mapping, got %s", n.Tag, n.Describe())
 	}
 	return m.build(b, role, n)
 }
 
 // built creates a complete object inside a value.
-func (b *builder) built(role string, n *Node) (*kernel.Object, error) {
+func (b *builder) built(role string, n *grammar.Node) (*kernel.Object, error) {
 	o, err := b.make(role, n)
 	if err != nil {
-		return nil, n.placed(n.Tag, err)
+		return nil, n.Placed(n.Tag, err)
 	}
 	return o, b.fillFrom(o, n)
 }
 
 // numbers decodes those integer keys of a maker that are present.
-func (n *Node) numbers(to map[string]*uint64) error {
-	var wrong mistakes
+func decodeNumbers(n *grammar.Node, to map[string]*uint64) error {
+	var wrong grammar.Mistakes
 	for name, p := range to {
 		v := n.Get(name)
 		if v == nil {
 			continue
 		}
-		x, err := v.uint64(name)
-		if wrong.add(err) {
+		x, err := v.Uint64(name)
+		if wrong.Add(err) {
 			*p = x
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
-func makeFile(b *builder, role string, n *Node) (*kernel.Object, error) {
+func makeFile(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 	var s kernel.FileSpec
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	if p := n.Get("path"); p != nil {
 		path, err := absolute(p)
-		wrong.add(err)
+		wrong.Add(err)
 		s.Path = path
 	}
-	wrong.add(n.numbers(map[string]*uint64{"ino": &s.Ino, "mode": &s.Mode, "flags": &s.Flags, "size": &s.Size, "dev": &s.Dev}))
-	if err := wrong.err(); err != nil {
+	wrong.Add(decodeNumbers(n, map[string]*uint64{"ino": &s.Ino, "mode": &s.Mode, "flags": &s.Flags, "size": &s.Size, "dev": &s.Dev}))
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	return b.k.NewFile(role, s)
 }
 
-func absolute(n *Node) (string, error) {
-	path, err := n.text("path")
+func absolute(n *grammar.Node) (string, error) {
+	path, err := n.NonEmpty("path")
 	if err == nil && path[0] != '/' {
-		err = n.errorf("path: want an absolute path, got %s", brief(path))
+		err = n.Errorf("path: want an absolute path, got %s", grammar.Brief(path))
 	}
 	return path, err
 }
 
-func makeDentry(b *builder, role string, n *Node) (*kernel.Object, error) {
+func makeDentry(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 	path := "/"
 	if p := n.Get("path"); p != nil {
 		var err error
@@ -144,7 +147,7 @@ var sockFields = sync.OnceValue(func() map[string][]string {
 	}
 })
 
-func sockSets(_ *builder, key string, value *Node) []string {
+func sockSets(_ *builder, key string, value *grammar.Node) []string {
 	paths := sockFields()[key]
 	if len(paths) < 2 {
 		return paths
@@ -155,7 +158,7 @@ func sockSets(_ *builder, key string, value *Node) []string {
 	return paths[:1]
 }
 
-func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
+func makeSock(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 	var s kernel.SockSpec
 	for _, f := range []struct {
 		name    string
@@ -170,11 +173,11 @@ func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
 		if v == nil {
 			continue
 		}
-		if w, ok := socketWords()[v.Text]; ok && v.Kind == Scalar {
+		if w, ok := socketWords()[v.Text]; ok && v.Kind == grammar.Scalar {
 			f.to(uint16(w))
 			continue
 		}
-		x, err := v.int(f.name, 0, f.highest)
+		x, err := v.Int(f.name, 0, f.highest)
 		if err != nil {
 			return nil, err
 		}
@@ -186,8 +189,8 @@ func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
 			continue
 		}
 		a, err := netip.ParseAddr(v.Text)
-		if err != nil || v.Kind != Scalar {
-			return nil, v.errorf("%s: want an IP address, got %s", name, v.describe())
+		if err != nil || v.Kind != grammar.Scalar {
+			return nil, v.Errorf("%s: want an IP address, got %s", name, v.Describe())
 		}
 		*to = a.AsSlice()
 		if a.Is6() && s.Family == 0 {
@@ -196,7 +199,7 @@ func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
 	}
 	o, err := b.k.NewSock(role, s)
 	if v := n.Get("reuseport"); v != nil && err == nil {
-		shares, err := v.bool("reuseport")
+		shares, err := v.Bool("reuseport")
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +211,7 @@ func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
 }
 
 // makeConn makes an entry of the table of connections.
-func makeConn(b *builder, role string, n *Node) (*kernel.Object, error) {
+func makeConn(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 	const lifetime = 432000 // seconds of an established TCP connection
 	num := map[string]int{"zone": 0, "expires": lifetime}
 	t, err := connTuple(n, "connection", num)
@@ -219,7 +222,7 @@ func makeConn(b *builder, role string, n *Node) (*kernel.Object, error) {
 }
 
 // makeFlow makes an entry of the flow table, with its connection.
-func makeFlow(b *builder, role string, n *Node) (*kernel.Object, error) {
+func makeFlow(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 	num := map[string]int{"iif": 1, "oif": 0, "expires": 30}
 	t, err := connTuple(n, "flow", num)
 	if err != nil {
@@ -240,17 +243,17 @@ func (b *builder) expiry(seconds int) uint32 {
 
 // connTuple reads addresses, ports and protocol of a connection or flow, and the other numbers of
 // num, which has their defaults.
-func connTuple(n *Node, what string, num map[string]int) (t kernel.ConnTuple, err error) {
+func connTuple(n *grammar.Node, what string, num map[string]int) (t kernel.ConnTuple, err error) {
 	const longest = 1<<31/1000 - 1 // seconds of any connection
 	num["protocol"], num["sport"], num["dport"] = 6, 0, 0
 	most := map[string]int{"protocol": 0xff, "expires": longest, "iif": 1<<31 - 1, "oif": 1<<31 - 1}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for name := range num {
 		v := n.Get(name)
 		if v == nil {
 			continue
 		}
-		if w, ok := socketWords()[v.Text]; ok && v.Kind == Scalar && name == "protocol" {
+		if w, ok := socketWords()[v.Text]; ok && v.Kind == grammar.Scalar && name == "protocol" {
 			num[name] = int(w)
 			continue
 		}
@@ -258,8 +261,8 @@ func connTuple(n *Node, what string, num map[string]int) (t kernel.ConnTuple, er
 		if !ok {
 			top = 0xffff
 		}
-		x, err := v.int(name, 0, int64(top))
-		if wrong.add(err) {
+		x, err := v.Int(name, 0, int64(top))
+		if wrong.Add(err) {
 			num[name] = x
 		}
 	}
@@ -267,19 +270,19 @@ func connTuple(n *Node, what string, num map[string]int) (t kernel.ConnTuple, er
 	for name, to := range map[string]*netip.AddrPort{"source": &t.Source, "dest": &t.Dest} {
 		v := n.Get(name)
 		if v == nil {
-			wrong.add(n.errorf("a %s needs source: and dest:, the addresses of its first packet", what))
+			wrong.Add(n.Errorf("a %s needs source: and dest:, the addresses of its first packet", what))
 			continue
 		}
-		a, err := v.addr(name)
-		if wrong.add(err) {
+		a, err := addrOf(v, name)
+		if wrong.Add(err) {
 			*to = netip.AddrPortFrom(a, uint16(num[name[:1]+"port"]))
 		}
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return t, err
 	}
 	if t.Source.Addr().Is4() != t.Dest.Addr().Is4() {
-		return t, n.errorf("source: and dest: of a %s are both IPv4 or both IPv6 addresses", what)
+		return t, n.Errorf("source: and dest: of a %s are both IPv4 or both IPv6 addresses", what)
 	}
 	return t, nil
 }

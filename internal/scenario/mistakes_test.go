@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // openText opens a scenario for an example on the embedded kernel.
@@ -134,7 +134,7 @@ func TestMistakes(t *testing.T) {
 				example = "globals"
 			}
 			_, err := openText(t, example, tt.text)
-			var e *Error
+			var e *grammar.Error
 			require.ErrorAs(t, err, &e)
 			assert.True(t, strings.HasPrefix(err.Error(), tt.want), "got  %s\nwant %s", err, tt.want)
 			assert.NotContains(t, err.Error(), "\n")
@@ -206,7 +206,7 @@ runs:
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := openText(t, "exec", tt.text)
-			var all Errors
+			var all grammar.Errors
 			require.ErrorAs(t, err, &all)
 			lines := strings.Split(err.Error(), "\n")
 			require.Len(t, lines, len(tt.want), "%s", err)
@@ -237,7 +237,7 @@ runs:
 	}
 	many := "runs:\n" + strings.Repeat("- {prog: x, nope: 1}\n", 200)
 	_, err := Parse("s.yaml", []byte(many))
-	assert.Len(t, strings.Split(err.Error(), "\n"), mostErrors+1)
+	assert.Len(t, strings.Split(err.Error(), "\n"), grammar.MostErrors+1)
 	assert.ErrorContains(t, err, "more mistakes")
 }
 
@@ -266,7 +266,7 @@ func TestMistakesInWhatProgramTypesTake(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := openText(t, tt.example, tt.text)
-			var e *Error
+			var e *grammar.Error
 			require.ErrorAs(t, err, &e)
 			assert.True(t, strings.HasPrefix(err.Error(), tt.want), "got  %s\nwant %s", err, tt.want)
 		})

@@ -4,10 +4,10 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/bpfrun/bpfrun/btf"
 )
 
 // TestNetworkOrderIsReadAndPrintedAlike: fields of kernel objects take addresses and ports as maps
@@ -68,13 +68,13 @@ func TestAddressesAreWrittenAsTheyAreRead(t *testing.T) {
 	for _, text := range []string{"2001:db8::1", "::", "::1", "fe80::", "::ffff:10.0.0.1", "1:2:3:4:5:6:7:8", "a::", "0:1::2"} {
 		written := yamlValue(btf.IPv6(netip.MustParseAddr(text).As16()))
 		for _, doc := range []string{"a: " + written, "{a: " + written + ", b: 1}", "{a: [" + written + "]}", written + ": {}"} {
-			root, err := parseYAML("f", []byte(doc))
+			root, err := grammar.ParseYAML("f", []byte(doc))
 			require.NoError(t, err, doc)
 			n := root.Pairs[0].Value
 			switch {
-			case n.Kind == Sequence:
+			case n.Kind == grammar.Sequence:
 				n = n.Items[0]
-			case n.Kind == Mapping:
+			case n.Kind == grammar.Mapping:
 				n = root.Pairs[0].Key
 			}
 			a, err := netip.ParseAddr(n.Text)

@@ -1,11 +1,14 @@
 package scenario
 
-import "github.com/bpfrun/bpfrun/internal/kernel"
+import (
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+)
 
 // BuildObjects creates kernel objects from a document in the form of a scenario file's objects:,
 // and opens its sockets. path appears in positions. Mistakes are [*Error] or [Errors].
 func BuildObjects(k *kernel.Kernel, path string, data []byte) (map[string]*kernel.Object, error) {
-	root, err := parseYAML(path, data)
+	root, err := grammar.ParseYAML(path, data)
 	if err != nil {
 		return nil, err
 	}
@@ -13,10 +16,10 @@ func BuildObjects(k *kernel.Kernel, path string, data []byte) (map[string]*kerne
 	if err := f.decodeObjects(root); err != nil {
 		return nil, err
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	b := newBuilder(k, f)
-	if wrong.add(b.all()) {
-		wrong.add(b.openSockets())
+	if wrong.Add(b.all()) {
+		wrong.Add(b.openSockets())
 	}
-	return b.objects, wrong.final()
+	return b.objects, wrong.Final()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -17,14 +18,14 @@ func (j *judge) others(e *Expect) error {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != Scalar || n.Text != "unchanged" {
-		return n.errorf("others: want unchanged, got %s", n.describe())
+	if n.Kind != grammar.Scalar || n.Text != "unchanged" {
+		return n.Errorf("others: want unchanged, got %s", n.Describe())
 	}
-	if j.checking {
+	if j.Checking {
 		return nil
 	}
 	named := map[string]bool{}
-	for _, pairs := range [][]Pair{e.Maps, e.Ringbuf, e.Perf} {
+	for _, pairs := range [][]grammar.Pair{e.Maps, e.Ringbuf, e.Perf} {
 		for _, p := range pairs {
 			named[p.Key.Text] = true
 		}
@@ -32,7 +33,7 @@ func (j *judge) others(e *Expect) error {
 	failed := false
 	fail := func(what, got string) {
 		failed = true
-		j.expect(n.Pos, what, false, "unchanged", got)
+		j.Expect(n.Pos, what, false, "unchanged", got)
 	}
 	for i := range j.res.Changes {
 		c := &j.res.Changes[i]
@@ -62,7 +63,7 @@ func (j *judge) others(e *Expect) error {
 		fail(name, "records: "+itoa(sent[name]))
 	}
 	if !failed {
-		j.expect(n.Pos, "others", true, "", "")
+		j.Expect(n.Pos, "others", true, "", "")
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func part(data []byte, v loader.Var) []byte {
 }
 
 // namesVariable reports whether an expectation names a variable or a part of it.
-func namesVariable(pairs []Pair, name string) bool {
+func namesVariable(pairs []grammar.Pair, name string) bool {
 	for _, p := range pairs {
 		rest, ok := strings.CutPrefix(p.Key.Text, name)
 		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -95,7 +96,7 @@ func (j *judge) variableText(v loader.Var, data []byte) string {
 }
 
 func (j *judge) elementText(c *machine.Change) string {
-	t, err := j.r.table(&Node{Text: c.Map})
+	t, err := j.r.table(&grammar.Node{Text: c.Map})
 	if err != nil || c.Key == nil {
 		return ""
 	}
@@ -106,7 +107,7 @@ func (j *judge) changeText(c *machine.Change) string {
 	if c.New == nil {
 		return "deleted"
 	}
-	t, err := j.r.table(&Node{Text: c.Map})
+	t, err := j.r.table(&grammar.Node{Text: c.Map})
 	if s := t; err == nil && s.spec != nil && s.b.Spec().ValueType != 0 {
 		return s.spec.FormatString(s.b.Spec().ValueType, c.New)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -27,7 +28,7 @@ func owners(t uapi.MapType) string {
 
 // owner returns the key of an element of local storage: the address of the object that the storage
 // helpers take as owner.
-func (t *table) owner(n *Node) ([]byte, error) {
+func (t *table) owner(n *grammar.Node) ([]byte, error) {
 	o, err := t.ownerObject(n)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (t *table) owner(n *Node) ([]byte, error) {
 	case typ == uapi.MapTypeSkStorage:
 		s, err := k.SocketOf(o)
 		if err != nil {
-			return nil, n.wrap("key of "+t.def.Name, err)
+			return nil, n.Wrap("key of "+t.def.Name, err)
 		}
 		addr = s.Key()
 	case typ == uapi.MapTypeInodeStorage && o.TypeName() != "inode":
@@ -48,7 +49,7 @@ func (t *table) owner(n *Node) ([]byte, error) {
 		}
 		in, err := o.Pointee(path)
 		if err != nil || in == nil {
-			return nil, n.errorf("key of %s: %s has no inode", t.def.Name, n.Text)
+			return nil, n.Errorf("key of %s: %s has no inode", t.def.Name, n.Text)
 		}
 		addr = in.Addr()
 	case typ == uapi.MapTypeTaskStorage && o.TypeName() != "task_struct", typ == uapi.MapTypeCgrpStorage && o.TypeName() != "cgroup":
@@ -59,19 +60,19 @@ func (t *table) owner(n *Node) ([]byte, error) {
 	return b, nil
 }
 
-func (t *table) wrongOwner(n *Node) error {
-	return n.errorf("key of %s: want %s; got %s", t.def.Name, owners(t.b.Spec().Type), n.describe())
+func (t *table) wrongOwner(n *grammar.Node) error {
+	return n.Errorf("key of %s: want %s; got %s", t.def.Name, owners(t.b.Spec().Type), n.Describe())
 }
 
-func (t *table) ownerObject(n *Node) (*kernel.Object, error) {
+func (t *table) ownerObject(n *grammar.Node) (*kernel.Object, error) {
 	if isRef(n) {
 		return t.v.ref(n)
 	}
-	if n.Kind != Scalar || n.Tag != "" {
+	if n.Kind != grammar.Scalar || n.Tag != "" {
 		return nil, t.wrongOwner(n)
 	}
 	k, typ := t.m.Kernel(), t.b.Spec().Type
-	id, isNumber := number(n.Text)
+	id, isNumber := grammar.Number(n.Text)
 	switch {
 	case typ == uapi.MapTypeTaskStorage && isNumber && !n.Quoted:
 		if id.IsUint64() && id.Uint64() <= 1<<31 {
@@ -79,7 +80,7 @@ func (t *table) ownerObject(n *Node) (*kernel.Object, error) {
 				return o, nil
 			}
 		}
-		return nil, n.errorf("key of %s: no task has pid %s (tasks: %s)", t.def.Name, n.Text, t.tasks())
+		return nil, n.Errorf("key of %s: no task has pid %s (tasks: %s)", t.def.Name, n.Text, t.tasks())
 	case typ == uapi.MapTypeTaskStorage:
 		var found *kernel.Object
 		for _, o := range k.Tasks(false) {
@@ -87,12 +88,12 @@ func (t *table) ownerObject(n *Node) (*kernel.Object, error) {
 				continue
 			}
 			if found != nil {
-				return nil, n.errorf("key of %s: several tasks are called %s: use a pid (tasks: %s)", t.def.Name, n.Text, t.tasks())
+				return nil, n.Errorf("key of %s: several tasks are called %s: use a pid (tasks: %s)", t.def.Name, n.Text, t.tasks())
 			}
 			found = o
 		}
 		if found == nil {
-			return nil, n.errorf("key of %s: no task is called %s (tasks: %s)", t.def.Name, n.Text, t.tasks())
+			return nil, n.Errorf("key of %s: no task is called %s (tasks: %s)", t.def.Name, n.Text, t.tasks())
 		}
 		return found, nil
 	case typ == uapi.MapTypeCgrpStorage && isNumber && !n.Quoted:
@@ -101,11 +102,11 @@ func (t *table) ownerObject(n *Node) (*kernel.Object, error) {
 				return o, nil
 			}
 		}
-		return nil, n.errorf("key of %s: no cgroup has id %s", t.def.Name, n.Text)
+		return nil, n.Errorf("key of %s: no cgroup has id %s", t.def.Name, n.Text)
 	case typ == uapi.MapTypeCgrpStorage && strings.HasPrefix(n.Text, "/"):
 		o, err := k.NewCgroup("cgroup "+n.Text, n.Text, 0)
 		if err != nil {
-			return nil, n.wrap("key of "+t.def.Name, err)
+			return nil, n.Wrap("key of "+t.def.Name, err)
 		}
 		return o, nil
 	}

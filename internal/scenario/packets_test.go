@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func replace(text, old, with string) string { return strings.ReplaceAll(text, old, with) }
@@ -141,7 +141,7 @@ func TestMistakesAboutPackets(t *testing.T) {
 		{"prog: truncate, pcap: in.pcapng, expect: {ret: {XDP_PAS: 3}}", "ret: \"XDP_PAS\" is neither"},
 	} {
 		_, err := onPackets(t, dir, "runs: [{"+c.run+"}]")
-		var e *Error
+		var e *grammar.Error
 		require.ErrorAs(t, err, &e, c.run)
 		assert.Contains(t, err.Error(), c.want, c.run)
 	}

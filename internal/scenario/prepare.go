@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -21,28 +22,28 @@ func (r *Runner) prepare() error {
 	args := map[*Run]map[string]kernel.Arg{}
 	r.hooks = map[sameHook]*hook{}
 	defer func() { r.hooks = nil }()
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, run := range r.file.Runs {
 		parts, err := r.partsOf(run)
-		if wrong.add(err) && run.Functions != nil {
+		if wrong.Add(err) && run.Functions != nil {
 			r.parts[run] = parts
 		}
 	}
 	for run := range r.singles() {
 		p, err := r.input0(run)
-		wrong.add(err)
+		wrong.Add(err)
 		_, _, err = r.lengths(run)
-		if !wrong.add(r.checkChain(run)) || !wrong.add(r.checkPacket(run)) || !wrong.add(r.checkHID(run)) || !wrong.add(err) {
+		if !wrong.Add(r.checkChain(run)) || !wrong.Add(r.checkPacket(run)) || !wrong.Add(r.checkHID(run)) || !wrong.Add(err) {
 			continue
 		}
 		typed, err := r.arguments(run, p)
-		if wrong.add(err); typed != nil || err == nil {
+		if wrong.Add(err); typed != nil || err == nil {
 			r.input[run], args[run] = p, typed
 		}
 		r.m.Restore(start)
 	}
 	for run := range r.singles() {
-		if p := r.input[run]; p != nil && !wrong.add(r.fillArgs(run, p, args[run])) {
+		if p := r.input[run]; p != nil && !wrong.Add(r.fillArgs(run, p, args[run])) {
 			delete(r.input, run)
 		}
 	}
@@ -51,7 +52,7 @@ func (r *Runner) prepare() error {
 			r.input[run] = p
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // singles are the runs of the file, each of one function: those of several are replaced by their
@@ -79,34 +80,34 @@ func (r *Runner) singles() iter.Seq[*Run] {
 // parts.
 func (r *Runner) input0(run *Run) (*prepared, error) {
 	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie, IgnoreUnset: run.UnsetStack == IgnoreUnset, Trace: r.opt.Trace}}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
-		wrong.add(run.CPUNode.errorf("cpu %d: the machine has %d CPUs, numbered from 0", run.CPU, cpus))
+		wrong.Add(run.CPUNode.Errorf("cpu %d: the machine has %d CPUs, numbered from 0", run.CPU, cpus))
 		p.in.CPU = 0
 	}
 	if lp, ok := r.m.Linked().Program(run.Prog); ok && run.CookieNode != nil && !progtype.Of(lp.Type).Takes.Has(progtype.TakesCookie) {
-		wrong.add(run.CookieNode.errorf("cookie: programs of type %s have no attach cookie", lp.Type))
+		wrong.Add(run.CookieNode.Errorf("cookie: programs of type %s have no attach cookie", lp.Type))
 		p.in.Cookie = 0
 	}
-	wrong.add(r.ofFunction(run, &p.in))
-	wrong.add(r.ofMarker(run, &p.in))
-	wrong.add(r.withContext(run, &p.in))
+	wrong.Add(r.ofFunction(run, &p.in))
+	wrong.Add(r.ofMarker(run, &p.in))
+	wrong.Add(r.withContext(run, &p.in))
 	if run.Current != nil {
 		o, err := r.b.ref(run.Current)
-		if wrong.add(err) && o.TypeName() != "task_struct" {
-			wrong.add(run.Current.errorf("current: %s is a %s, want a task_struct", run.Current.Text, o.TypeName()))
+		if wrong.Add(err) && o.TypeName() != "task_struct" {
+			wrong.Add(run.Current.Errorf("current: %s is a %s, want a task_struct", run.Current.Text, o.TypeName()))
 		} else if err == nil {
 			p.in.Current = o
 		}
 	}
 	if n := run.Map; n != nil {
-		if _, err := r.table(n); wrong.add(err) {
+		if _, err := r.table(n); wrong.Add(err) {
 			p.in.Map = n.Text
 		}
 	}
 	if n := run.CtxFields; n != nil {
 		b, err := r.contextBytes(run, n)
-		wrong.add(err)
+		wrong.Add(err)
 		p.in.Context = b
 	}
 	known := map[string]bool{}
@@ -115,8 +116,8 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 	}
 	for _, h := range run.Helpers {
 		if _, isHelper := uapi.ParseFuncID(h.Name); !isHelper && !known[h.Name] {
-			n := &Node{Pos: h.Pos}
-			wrong.add(n.unknown("helper", h.Name, r.m.Calls(run.Prog)))
+			n := &grammar.Node{Pos: h.Pos}
+			wrong.Add(n.Unknown("helper", h.Name, r.m.Calls(run.Prog)))
 			continue
 		}
 		if p.in.Overrides == nil {
@@ -124,7 +125,7 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 		}
 		p.in.Overrides[h.Name] = machine.Override{FailAt: h.FailAt, Returns: h.Returns}
 	}
-	return p, wrong.err()
+	return p, wrong.Err()
 }
 
 // ofFunction sets the function that the run is of.
@@ -132,25 +133,25 @@ func (r *Runner) ofFunction(run *Run, in *machine.Input) error {
 	if run.Function == nil {
 		return nil
 	}
-	name, err := run.Function.text("function")
+	name, err := run.Function.NonEmpty("function")
 	if err != nil {
 		return err
 	}
 	if in.Hook, err = r.m.HookOf(run.Prog, name); err != nil {
-		return run.Function.wrap("function", err)
+		return run.Function.Wrap("function", err)
 	}
 	return nil
 }
 
 // contextBytes encodes a context that is given by the members of its struct.
-func (r *Runner) contextBytes(run *Run, n *Node) ([]byte, error) {
+func (r *Runner) contextBytes(run *Run, n *grammar.Node) ([]byte, error) {
 	spec, id, err := r.contextType(run, n)
 	if err != nil {
 		return nil, err
 	}
 	size, err := spec.Sizeof(id)
 	if err != nil {
-		return nil, n.wrap("ctx", err)
+		return nil, n.Wrap("ctx", err)
 	}
 	b := make([]byte, max(int(size), leastContext))
 	return b, r.b.encode(spec, btf.Field{Type: id}, networkMembers(n), b)
@@ -158,12 +159,12 @@ func (r *Runner) contextBytes(run *Run, n *Node) ([]byte, error) {
 
 // networkMembers writes IPv4 addresses of members of a context that hold them in network byte
 // order, though their type is a plain number, as what is stored.
-func networkMembers(n *Node) *Node {
+func networkMembers(n *grammar.Node) *grammar.Node {
 	out := *n
 	out.Pairs = slices.Clone(n.Pairs)
 	for i, p := range out.Pairs {
 		a, err := netip.ParseAddr(p.Value.Text)
-		if p.Value.Kind != Scalar || progtype.NetworkOrder(p.Key.Text) != "address" || err != nil || !a.Is4() {
+		if p.Value.Kind != grammar.Scalar || progtype.NetworkOrder(p.Key.Text) != "address" || err != nil || !a.Is4() {
 			continue
 		}
 		v := *p.Value
@@ -178,7 +179,7 @@ func networkMembers(n *Node) *Node {
 const leastContext = 64
 
 // contextType returns the struct that a program's only parameter points to.
-func (r *Runner) contextType(run *Run, n *Node) (*btf.Spec, btf.ID, error) {
+func (r *Runner) contextType(run *Run, n *grammar.Node) (*btf.Spec, btf.ID, error) {
 	spec := r.m.Linked().Object.BTF
 	lp, _ := r.m.Linked().Program(run.Prog)
 	if spec != nil && lp.FuncType != 0 {
@@ -191,7 +192,7 @@ func (r *Runner) contextType(run *Run, n *Node) (*btf.Spec, btf.ID, error) {
 			}
 		}
 	}
-	return nil, 0, n.errorf("ctx: program %s does not declare its context as a struct: give hex digits", run.Prog)
+	return nil, 0, n.Errorf("ctx: program %s does not declare its context as a struct: give hex digits", run.Prog)
 }
 
 // arguments checks the names of a run's arguments against the program's context, and returns those
@@ -227,27 +228,27 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		}
 		var marker *machine.USDTError
 		if errors.As(err, &marker) && run.USDT != nil {
-			return nil, run.USDT.wrap("usdt", err)
+			return nil, run.USDT.Wrap("usdt", err)
 		}
-		return nil, &Error{Pos: run.Pos, Text: err.Error(), Err: err}
+		return nil, &grammar.Error{Pos: run.Pos, Text: err.Error(), Err: err}
 	}
 	typed := c.typed
 	lp, _ := r.m.Linked().Program(run.Prog)
 	switch {
 	case c.iterates && len(run.Args) > 0:
-		return nil, run.Args[0].Key.errorf("an iterator's arguments are the elements it visits: list the calls under elements:")
+		return nil, run.Args[0].Key.Errorf("an iterator's arguments are the elements it visits: list the calls under elements:")
 	case !c.iterates && run.Elements != nil:
-		return nil, run.Elements.errorf("elements: %s is not an iterator", lp.Hook)
+		return nil, run.Elements.Errorf("elements: %s is not an iterator", lp.Hook)
 	case !c.iterates && run.Map != nil:
-		return nil, run.Map.errorf("map: %s is not an iterator", lp.Hook)
+		return nil, run.Map.Errorf("map: %s is not an iterator", lp.Hook)
 	case run.Map != nil && lp.AttachTo != "bpf_map_elem" && lp.AttachTo != "bpf_sk_storage_map":
-		return nil, run.Map.errorf("map: %s does not visit map elements", lp.Hook)
+		return nil, run.Map.Errorf("map: %s does not visit map elements", lp.Hook)
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, a := range run.Args {
 		isField := c.fields[a.Key.Text]
 		if !isField && !c.takes[a.Key.Text] {
-			wrong.add(a.Key.unknown("argument of "+lp.Hook, a.Key.Text, c.names))
+			wrong.Add(a.Key.Unknown("argument of "+lp.Hook, a.Key.Text, c.names))
 			p.unknown = append(p.unknown, a.Key)
 			continue
 		}
@@ -255,8 +256,8 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 			v, stored := r.b.network(a.Value)
 			if !stored {
 				var err error
-				v, err = a.Value.uint64(a.Key.Text)
-				wrong.add(err)
+				v, err = a.Value.Uint64(a.Key.Text)
+				wrong.Add(err)
 			}
 			if p.fields == nil {
 				p.fields = map[string]uint64{}
@@ -264,7 +265,7 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 			p.fields[a.Key.Text] = v
 		}
 	}
-	return typed, wrong.err()
+	return typed, wrong.Err()
 }
 
 // hook is what arguments a program gets, as a context of it says.
@@ -287,7 +288,7 @@ func (r *Runner) hookOf(run *Run, p *prepared) (*hook, error) {
 	in := p.in
 	key := sameHook{prog: run.Prog, current: in.Current}
 	for _, a := range run.Args { // the call decides which arguments exist
-		if a.Key.Text == "call" && a.Value.Kind == Scalar {
+		if a.Key.Text == "call" && a.Value.Kind == grammar.Scalar {
 			key.call = a.Value.Text
 			in.Args = map[string]any{"call": a.Value.Text}
 		}
@@ -321,7 +322,7 @@ func (r *Runner) hookOf(run *Run, p *prepared) (*hook, error) {
 }
 
 // covers reports whether it has an answer for each argument.
-func (h *hook) covers(args []Pair) bool {
+func (h *hook) covers(args []grammar.Pair) bool {
 	for _, a := range args {
 		if _, ok := h.takes[a.Key.Text]; !ok {
 			return false
@@ -364,15 +365,15 @@ func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) er
 	if p.cannot != nil {
 		return nil
 	}
-	var wrong mistakes
-	wrong.add(r.fillElements(run, p, typed))
+	var wrong grammar.Mistakes
+	wrong.Add(r.fillElements(run, p, typed))
 	for _, a := range run.Args {
 		name := a.Key.Text
-		if _, isField := p.fields[name]; isField || slices.ContainsFunc(p.unknown, func(n *Node) bool { return n == a.Key }) {
+		if _, isField := p.fields[name]; isField || slices.ContainsFunc(p.unknown, func(n *grammar.Node) bool { return n == a.Key }) {
 			continue
 		}
 		v, err := r.argument(name, a.Value, typed)
-		if !wrong.add(err) {
+		if !wrong.Add(err) {
 			continue
 		}
 		if p.in.Args == nil {
@@ -380,7 +381,7 @@ func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) er
 		}
 		p.in.Args[name] = v
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // fillElements encodes the arguments for each call of an iterator.
@@ -388,37 +389,37 @@ func (r *Runner) fillElements(run *Run, p *prepared, typed map[string]kernel.Arg
 	if run.Elements == nil {
 		return nil
 	}
-	if run.Elements.Kind != Sequence {
-		return run.Elements.errorf("elements: want a list of arguments by name, got %s", run.Elements.describe())
+	if run.Elements.Kind != grammar.Sequence {
+		return run.Elements.Errorf("elements: want a list of arguments by name, got %s", run.Elements.Describe())
 	}
 	names := slices.Sorted(maps.Keys(typed))
 	p.in.Elements = []map[string]any{}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, item := range run.Elements.Items {
-		pairs, err := item.pairs("elements")
-		wrong.add(err)
+		pairs, err := item.Members("elements")
+		wrong.Add(err)
 		e := map[string]any{}
 		for _, pair := range pairs {
 			if _, ok := typed[pair.Key.Text]; !ok || pair.Key.Text == "meta" {
-				wrong.add(pair.Key.unknown("argument", pair.Key.Text, names))
+				wrong.Add(pair.Key.Unknown("argument", pair.Key.Text, names))
 				continue
 			}
 			v, err := r.argument(pair.Key.Text, pair.Value, typed)
-			if wrong.add(err) {
+			if wrong.Add(err) {
 				e[pair.Key.Text] = v
 			}
 		}
 		p.in.Elements = append(p.in.Elements, e)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
-func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (any, error) {
+func (r *Runner) argument(name string, n *grammar.Node, typed map[string]kernel.Arg) (any, error) {
 	arg, isArg := typed[name]
-	if n.Kind == Mapping && n.Tag == "" && isArg {
+	if n.Kind == grammar.Mapping && n.Tag == "" && isArg {
 		o, err := r.m.Kernel().PointeeOf(name, &arg)
 		if err != nil {
-			return nil, n.errorf("argument %s takes no members: it is not a pointer to a struct", name)
+			return nil, n.Errorf("argument %s takes no members: it is not a pointer to a struct", name)
 		}
 		return o, r.b.set(o, "", n, nil)
 	}
@@ -426,7 +427,7 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 	if err != nil {
 		return nil, err
 	}
-	if i, ok := n.macro(); ok {
+	if i, ok := n.Macro(); ok {
 		return i.Int64(), nil
 	}
 	if x, ok := r.b.network(n); ok {
@@ -441,24 +442,24 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 // checkAll creates the contexts of all runs with their arguments and checks every expectation,
 // without running anything.
 func (r *Runner) checkAll() error {
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for run := range r.singles() {
 		if p := r.input[run]; p != nil && p.cannot == nil && !run.simulated() {
 			c, err := r.m.Inspect(run.Prog, p.in)
 			if err != nil {
-				wrong.add(run.wrapArg(err))
+				wrong.Add(run.wrapArg(err))
 			} else {
-				wrong.add(r.checkInvariants(run.Prog, c))
+				wrong.Add(r.checkInvariants(run.Prog, c))
 				c.Leave()
 			}
 			r.m.Restore(r.base)
 		}
 	}
 	for _, run := range r.file.Runs {
-		j := &judge{r: r, run: run, res: &machine.Result{Program: run.Prog}, checking: true}
-		wrong.add(j.all())
+		j := &judge{r: r, run: run, res: &machine.Result{Program: run.Prog}, Checks: grammar.Checks{Checking: true}}
+		wrong.Add(j.all())
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // wrapArg adds the position of the argument that caused it to an error of the kernel.
@@ -477,13 +478,13 @@ func (run *Run) wrapArg(err error) error {
 	}
 	for _, a := range run.Args {
 		if a.Key.Text == name {
-			return a.Value.wrap("argument "+name, err)
+			return a.Value.Wrap("argument "+name, err)
 		}
 	}
 	var marker *machine.USDTError
 	if errors.As(err, &marker) && run.USDT != nil {
-		return run.USDT.wrap("usdt", err)
+		return run.USDT.Wrap("usdt", err)
 	}
-	n := &Node{Pos: run.Pos}
-	return n.wrap("", err)
+	n := &grammar.Node{Pos: run.Pos}
+	return n.Wrap("", err)
 }

@@ -11,102 +11,103 @@ import (
 	"github.com/bpfrun/bpfrun/internal/find/race"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/scenario/invariant"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
 // Race is a set of programs, and threads of user space, that run at the same time.
 type Race struct {
-	Node        *Node
+	Node        *grammar.Node
 	Actors      []*RaceActor
-	Before      []*Node
+	Before      []*grammar.Node
 	Preemptions int
 	Schedule    []RaceTurn
 }
 
 // RaceActor is one of them.
 type RaceActor struct {
-	*Node
+	*grammar.Node
 	Name string
 	// Run is its program with its input, nil for user space.
 	Run  *Run
-	User []*Node
+	User []*grammar.Node
 	// Callback is the function of its program that runs, instead of the program, when what is armed
 	// with it fires.
-	Callback *Node
-	Over     *Node
+	Callback *grammar.Node
+	Over     *grammar.Node
 	Enters   race.Entry
 	cpu      bool // it says on which
 }
 
 // RaceTurn is a turn of a schedule.
 type RaceTurn struct {
-	*Node
+	*grammar.Node
 	Actor string
 	Insns uint64
 }
 
 // decodeRaces decodes the file's races, which become runs.
-func (f *File) decodeRaces(root *Node) error {
+func (f *File) decodeRaces(root *grammar.Node) error {
 	n := root.Get("race")
 	if n == nil {
 		return nil
 	}
-	if n.Kind != Sequence {
-		return n.errorf("race: want a list, got %s", n.describe())
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("race: want a list, got %s", n.Describe())
 	}
-	var wrong mistakes
-	since, err := root.Get("since").release()
-	wrong.add(err)
-	arch, err := root.Get("arch").arch()
-	wrong.add(err)
+	var wrong grammar.Mistakes
+	since, err := root.Get("since").Release()
+	wrong.Add(err)
+	arch, err := root.Get("arch").Arch()
+	wrong.Add(err)
 	for _, item := range n.Items {
 		run, err := f.decodeRace(item)
-		if !wrong.add(err) {
+		if !wrong.Add(err) {
 			continue
 		}
 		if run.Since = max(run.Since, since); run.Arch == "" {
 			run.Arch = arch
 		}
 		if slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Name == run.Name }) {
-			wrong.add(item.errorf("run %s is already there: choose another name", brief(run.Name)))
+			wrong.Add(item.Errorf("run %s is already there: choose another name", grammar.Brief(run.Name)))
 			continue
 		}
 		f.Runs = append(f.Runs, run)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
-func (f *File) decodeRace(n *Node) (*Run, error) {
-	var wrong mistakes
-	if wrong.add(n.fields(raceForm)); n.Kind != Mapping {
-		return nil, wrong.err()
+func (f *File) decodeRace(n *grammar.Node) (*Run, error) {
+	var wrong grammar.Mistakes
+	if wrong.Add(n.Fields(raceForm)); n.Kind != grammar.Mapping {
+		return nil, wrong.Err()
 	}
 	r := &Race{Node: n, Preemptions: 2}
 	run := &Run{Pos: n.Pos, Race: r, Repeat: 1}
 	list := n.Get("actors")
-	if list == nil || list.Kind != Sequence || len(list.Items) < 2 || len(list.Items) > maxActors {
-		wrong.add(n.errorf("race: want a list of two to %d actors", maxActors))
-		return nil, wrong.err()
+	if list == nil || list.Kind != grammar.Sequence || len(list.Items) < 2 || len(list.Items) > maxActors {
+		wrong.Add(n.Errorf("race: want a list of two to %d actors", maxActors))
+		return nil, wrong.Err()
 	}
 	for i, item := range list.Items {
 		a, err := f.decodeActor(item, i)
-		if wrong.add(err) {
+		if wrong.Add(err) {
 			r.Actors = append(r.Actors, a)
 		}
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	wrong.add(r.place())
+	wrong.Add(r.place())
 	if v := n.Get("before"); v != nil {
-		if v.Kind != Sequence {
-			wrong.add(v.errorf("before: want a list of programs, got %s", v.describe()))
+		if v.Kind != grammar.Sequence {
+			wrong.Add(v.Errorf("before: want a list of programs, got %s", v.Describe()))
 		}
 		r.Before = v.Items
 	}
-	wrong.add(n.ints([]intMember{{"preemptions", &r.Preemptions, 0, 64}}))
-	wrong.add(r.decodeSchedule(n.Get("schedule")))
+	wrong.Add(n.Ints(grammar.IntOf("preemptions", &r.Preemptions, 0, 64)))
+	wrong.Add(r.decodeSchedule(n.Get("schedule")))
 	var names []string
 	for _, a := range r.Actors {
 		names = append(names, a.Name)
@@ -115,48 +116,50 @@ func (f *File) decodeRace(n *Node) (*Run, error) {
 		}
 	}
 	if run.Name = strings.Join(names, " and "); run.Prog == "" {
-		wrong.add(n.errorf("race: one of the actors must be a program"))
+		wrong.Add(n.Errorf("race: one of the actors must be a program"))
 	}
 	var err error
 	if v := n.Get("name"); v != nil {
-		run.Name, err = v.text("name")
-		wrong.add(err)
+		run.Name, err = v.NonEmpty("name")
+		wrong.Add(err)
 	}
-	run.Since, err = n.Get("since").release()
-	wrong.add(err)
-	run.Arch, err = n.Get("arch").arch()
-	wrong.add(err)
-	return run, wrong.err()
+	run.Since, err = n.Get("since").Release()
+	wrong.Add(err)
+	run.Arch, err = n.Get("arch").Arch()
+	wrong.Add(err)
+	return run, wrong.Err()
 }
 
 // maxActors limits a race: the orders of whole actors are all run.
 const maxActors = 4
 
 // decodeActor decodes an actor. Its program and input are those of a run.
-func (f *File) decodeActor(n *Node, number int) (*RaceActor, error) {
-	var wrong mistakes
-	if wrong.add(n.fields(raceActorForm)); n.Kind != Mapping {
-		return nil, wrong.err()
+func (f *File) decodeActor(n *grammar.Node, number int) (*RaceActor, error) {
+	var wrong grammar.Mistakes
+	if wrong.Add(n.Fields(raceActorForm)); n.Kind != grammar.Mapping {
+		return nil, wrong.Err()
 	}
 	a := &RaceActor{Node: n, Callback: n.Get("callback"), Over: n.Get("over"), Enters: race.ByInterrupt, cpu: n.Get("cpu") != nil}
 	if v := n.Get("enters"); v != nil {
 		entry, ok := race.ParseEntry(v.Text)
 		if !ok {
-			return nil, v.unknown("way to interrupt", v.Text, race.EntryWords())
+			return nil, v.Unknown("way to interrupt", v.Text, race.EntryWords())
 		}
 		a.Enters = entry
 	}
 	if v := n.Get("user"); v != nil {
-		if v.Kind != Sequence || len(v.Items) == 0 || n.Get("prog") != nil {
-			return nil, v.errorf("user: want a list of calls, and no prog beside it")
+		if v.Kind != grammar.Sequence || len(v.Items) == 0 || n.Get("prog") != nil {
+			return nil, v.Errorf("user: want a list of calls, and no prog beside it")
 		}
 		a.User, a.Name = v.Items, "user space"
 	} else {
 		own := *n
-		own.Pairs = slices.DeleteFunc(slices.Clone(n.Pairs), func(p Pair) bool { return slices.Contains([]string{"name", "callback", "over", "enters"}, p.Key.Text) })
+		own.Pairs = slices.DeleteFunc(slices.Clone(n.Pairs), func(p grammar.Pair) bool {
+			return slices.Contains([]string{"name", "callback", "over", "enters"}, p.Key.Text)
+		})
 		run, err := f.decodeRun(&own)
-		if !wrong.add(err) {
-			return nil, wrong.err()
+		if !wrong.Add(err) {
+			return nil, wrong.Err()
 		}
 		if !a.cpu {
 			run.CPU, run.CPUNode = number, n
@@ -167,10 +170,10 @@ func (f *File) decodeActor(n *Node, number int) (*RaceActor, error) {
 	}
 	if v := n.Get("name"); v != nil {
 		var err error
-		a.Name, err = v.text("name")
-		wrong.add(err)
+		a.Name, err = v.NonEmpty("name")
+		wrong.Add(err)
 	}
-	return a, wrong.err()
+	return a, wrong.Err()
 }
 
 // place names the actors so that they differ, and puts those that interrupt others on their CPUs.
@@ -181,7 +184,7 @@ func (r *Race) place() error {
 			a.Name += "#" + strconv.Itoa(seen[a.Name])
 		}
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for i, a := range r.Actors {
 		if a.Over == nil {
 			continue
@@ -189,14 +192,14 @@ func (r *Race) place() error {
 		over := r.find(a.Over.Text)
 		switch {
 		case over < 0:
-			wrong.add(a.Over.unknown("actor", a.Over.Text, r.names()))
+			wrong.Add(a.Over.Unknown("actor", a.Over.Text, r.names()))
 		case over == i || a.Run == nil || r.Actors[over].Run == nil || r.Actors[over].Over != nil:
-			wrong.add(a.Over.errorf("over: a program interrupts another one that is not interrupting itself"))
+			wrong.Add(a.Over.Errorf("over: a program interrupts another one that is not interrupting itself"))
 		default:
 			a.Run.CPU = r.Actors[over].Run.CPU
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 func (r *Race) names() []string {
@@ -210,28 +213,28 @@ func (r *Race) names() []string {
 func (r *Race) find(name string) int { return slices.Index(r.names(), name) }
 
 // decodeSchedule decodes the turns: "NAME INSTRUCTIONS".
-func (r *Race) decodeSchedule(n *Node) error {
+func (r *Race) decodeSchedule(n *grammar.Node) error {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != Sequence {
-		return n.errorf("schedule: want a list of turns, got %s", n.describe())
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("schedule: want a list of turns, got %s", n.Describe())
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, item := range n.Items {
 		at := strings.LastIndexByte(item.Text, ' ')
 		if at < 0 {
-			wrong.add(item.errorf("schedule: want an actor and its instructions, such as %s 9, got %s", r.Actors[0].Name, item.describe()))
+			wrong.Add(item.Errorf("schedule: want an actor and its instructions, such as %s 9, got %s", r.Actors[0].Name, item.Describe()))
 			continue
 		}
 		insns, err := strconv.ParseUint(item.Text[at+1:], 10, 32)
 		if err != nil || r.find(item.Text[:at]) < 0 {
-			wrong.add(item.unknown("turn", item.Text, r.names()))
+			wrong.Add(item.Unknown("turn", item.Text, r.names()))
 			continue
 		}
 		r.Schedule = append(r.Schedule, RaceTurn{item, item.Text[:at], insns})
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // runs are the programs of a race, and the race itself.
@@ -263,10 +266,10 @@ func (f *File) cpus() int {
 
 // choose checks that the programs exist.
 func (r *Race) choose(obj *loader.Object) error {
-	var wrong mistakes
-	check := func(n *Node, name string) {
+	var wrong grammar.Mistakes
+	check := func(n *grammar.Node, name string) {
 		if _, ok := obj.Program(name); !ok {
-			wrong.add(n.unknown("program", name, programNames(obj)))
+			wrong.Add(n.Unknown("program", name, programNames(obj)))
 		}
 	}
 	for _, a := range r.Actors {
@@ -277,24 +280,24 @@ func (r *Race) choose(obj *loader.Object) error {
 	for _, n := range r.Before {
 		check(n, n.Text)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // checkRace finds the mistakes in what user space does.
 func (r *Runner) checkRace(run *Run) error {
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, a := range run.Race.Actors {
 		if a.Run == nil {
 			_, err := r.userSteps(a)
-			wrong.add(err)
+			wrong.Add(err)
 			continue
 		}
 		if _, cannot := r.cannotRun(a.Run); a.Callback != nil && !cannot {
 			_, err := r.callback(a)
-			wrong.add(err)
+			wrong.Add(err)
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // callback returns the callback that an actor is.
@@ -309,7 +312,7 @@ func (r *Runner) callback(a *RaceActor) (*race.Callback, error) {
 			names = append(names, c.Function)
 		}
 	}
-	return nil, a.Callback.unknown("callback", a.Callback.Text, names)
+	return nil, a.Callback.Unknown("callback", a.Callback.Text, names)
 }
 
 // raceActors are the actors of a run with their input.
@@ -356,7 +359,7 @@ func (r *Runner) raced(ctx context.Context, run *Run, res *Result, start time.Ti
 			res.Result = &machine.Result{Program: run.Prog, Status: st}
 			res.Skipped, res.Err = st == machine.StatusAbsent, err
 			if !res.Skipped {
-				res.Expectations = []Expectation{{Pos: a.Run.Pos, What: "status of " + a.Name, Want: string(machine.StatusOK), Got: string(st)}}
+				res.Expectations = []grammar.Expectation{{Pos: a.Run.Pos, What: "status of " + a.Name, Want: string(machine.StatusOK), Got: string(st)}}
 			}
 			return nil
 		}
@@ -379,10 +382,10 @@ func (r *Runner) raced(ctx context.Context, run *Run, res *Result, start time.Ti
 			continue
 		}
 		ok = false
-		res.Expectations = append(res.Expectations, Expectation{Pos: run.Pos, What: string(f.Kind), Want: "an outcome that actors have one after the other", Got: f.Text + sides(f)})
+		res.Expectations = append(res.Expectations, grammar.Expectation{Pos: run.Pos, What: string(f.Kind), Want: "an outcome that actors have one after the other", Got: f.Text + sides(f)})
 	}
 	if ok {
-		res.Expectations = append(res.Expectations, Expectation{Pos: run.Pos, What: "race", OK: true})
+		res.Expectations = append(res.Expectations, grammar.Expectation{Pos: run.Pos, What: "race", OK: true})
 	}
 	res.Took = time.Since(start)
 	return nil
@@ -420,11 +423,11 @@ func (r *Runner) stageRace(ctx context.Context, run *Run) (*Staged, error) {
 		n := run.Race.Actors[i].Node
 		switch {
 		case a.User != nil:
-			return nil, n.errorf("a race with user space cannot be stepped through; bpfrun test repeats its schedule")
+			return nil, n.Errorf("a race with user space cannot be stepped through; bpfrun test repeats its schedule")
 		case a.Callback != nil:
-			return nil, n.errorf("%s is a callback: the debugger begins programs; bpfrun test repeats the schedule", run.Race.Actors[i].Name)
+			return nil, n.Errorf("%s is a callback: the debugger begins programs; bpfrun test repeats the schedule", run.Race.Actors[i].Name)
 		case cpus[a.Input.CPU]:
-			return nil, n.errorf("%s is in the middle of another program on its CPU: the debugger has one program on each; bpfrun test repeats the schedule", run.Race.Actors[i].Name)
+			return nil, n.Errorf("%s is in the middle of another program on its CPU: the debugger has one program on each; bpfrun test repeats the schedule", run.Race.Actors[i].Name)
 		}
 		cpus[a.Input.CPU] = true
 	}
@@ -463,7 +466,7 @@ func (r *Runner) orders(ctx context.Context, run *Run, actors []race.Actor) (*ra
 	var turn *race.TurnError
 	switch {
 	case errors.As(err, &turn):
-		return nil, run.Race.Schedule[turn.Turn].Node.wrap("schedule", err)
+		return nil, run.Race.Schedule[turn.Turn].Node.Wrap("schedule", err)
 	case err != nil:
 		return nil, run.failed(err)
 	}

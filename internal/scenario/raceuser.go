@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/find/race"
 	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -24,21 +25,21 @@ var updateFlags = map[string]uint64{"any": uapi.Any, "noexist": uapi.NoExist, "e
 // userSteps decodes the calls of a thread of user space, in terms of the object's maps.
 func (r *Runner) userSteps(a *RaceActor) ([]race.UserStep, error) {
 	var out []race.UserStep
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, n := range a.User {
 		u, err := r.userStep(n)
-		if wrong.add(err) {
+		if wrong.Add(err) {
 			out = append(out, u)
 		}
 	}
-	return out, wrong.err()
+	return out, wrong.Err()
 }
 
-func (r *Runner) userStep(n *Node) (race.UserStep, error) {
+func (r *Runner) userStep(n *grammar.Node) (race.UserStep, error) {
 	u := race.UserStep{Text: n.Text}
 	words := wordsOf(n.Text)
-	if n.Kind != Scalar || len(words) < 2 {
-		return u, n.errorf("user: want a call such as lookup MAP KEY, got %s", n.describe())
+	if n.Kind != grammar.Scalar || len(words) < 2 {
+		return u, n.Errorf("user: want a call such as lookup MAP KEY, got %s", n.Describe())
 	}
 	call, ok := userCalls[words[0]]
 	names := []string{}
@@ -49,28 +50,28 @@ func (r *Runner) userStep(n *Node) (race.UserStep, error) {
 	rest := words[2:]
 	switch {
 	case !ok:
-		return u, n.unknown("call", words[0], names)
+		return u, n.Unknown("call", words[0], names)
 	case len(rest) < call.least || len(rest) > call.most || words[0] == "lookup" && len(rest) == 2:
-		return u, n.errorf("user: %s of a map takes %d to %d words after its name, got %d", words[0], call.least, call.most, len(rest))
+		return u, n.Errorf("user: %s of a map takes %d to %d words after its name, got %d", words[0], call.least, call.most, len(rest))
 	}
 	u.Op = call.op
-	t, err := r.table(n.scalar(words[1]))
+	t, err := r.table(scalarAt(n, words[1]))
 	if err != nil {
 		return u, err
 	}
 	if u.Map = t.b; u.Op == race.Consume || len(rest) == 0 {
 		return u, nil
 	}
-	if u.Key, err = t.key(n.scalar(rest[0])); err != nil {
-		return u, n.wrap("key of "+t.def.Name, err)
+	if u.Key, err = t.key(scalarAt(n, rest[0])); err != nil {
+		return u, n.Wrap("key of "+t.def.Name, err)
 	}
 	switch u.Op {
 	case race.Lookup:
 		if len(rest) == 3 && rest[1] != "as" {
-			return u, n.errorf("user: want lookup MAP KEY as NAME, got %s", brief(n.Text))
+			return u, n.Errorf("user: want lookup MAP KEY as NAME, got %s", grammar.Brief(n.Text))
 		}
 	case race.Update:
-		value, err := n.snippet(rest[1])
+		value, err := snippetAt(n, rest[1])
 		if err != nil {
 			return u, err
 		}
@@ -81,30 +82,30 @@ func (r *Runner) userStep(n *Node) (race.UserStep, error) {
 		u.Value = percpuValue(t.b, one, r.m.Kernel().CPUs())
 		if len(rest) == 3 {
 			if u.Flags, ok = updateFlags[rest[2]]; !ok {
-				return u, n.unknown("flag", rest[2], []string{"any", "noexist", "exist"})
+				return u, n.Unknown("flag", rest[2], []string{"any", "noexist", "exist"})
 			}
 		}
 	case race.Read, race.Write:
 		spec := t.spec
 		if spec == nil || t.b.Spec().ValueType == 0 {
-			return u, n.errorf("user: map %s has no type of its values, so that it has no members", t.def.Name)
+			return u, n.Errorf("user: map %s has no type of its values, so that it has no members", t.def.Name)
 		}
 		f, err := spec.ResolvePath(t.b.Spec().ValueType, rest[1])
 		if err != nil {
-			return u, n.wrap("user", err)
+			return u, n.Wrap("user", err)
 		}
 		size, err := spec.Sizeof(f.Type)
 		if err != nil {
-			return u, n.wrap("user", err)
+			return u, n.Wrap("user", err)
 		}
 		u.Off, u.Size = uint64(f.Offset()), uint64(size)
 		if u.Op == race.Write {
-			value, err := n.snippet(rest[2])
+			value, err := snippetAt(n, rest[2])
 			if err != nil {
 				return u, err
 			}
 			if u.Value, err = t.v.bytesOf(spec, f.Type, int(size), value); err != nil {
-				return u, n.wrap("user", err)
+				return u, n.Wrap("user", err)
 			}
 		}
 	}
@@ -125,16 +126,18 @@ func percpuValue(m maps.Map, value []byte, cpus int) []byte {
 }
 
 // scalar makes a node of a word.
-func (n *Node) scalar(text string) *Node { return &Node{Pos: n.Pos, Kind: Scalar, Text: text} }
+func scalarAt(n *grammar.Node, text string) *grammar.Node {
+	return &grammar.Node{Pos: n.Pos, Kind: grammar.Scalar, Text: text}
+}
 
 // snippet makes a node of a value within a text.
-func (n *Node) snippet(text string) (*Node, error) {
+func snippetAt(n *grammar.Node, text string) (*grammar.Node, error) {
 	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
-		return n.scalar(text), nil
+		return scalarAt(n, text), nil
 	}
-	v, err := parseYAML(n.File, []byte(text))
+	v, err := grammar.ParseYAML(n.File, []byte(text))
 	if err != nil {
-		return nil, n.errorf("user: %s is no value", brief(text))
+		return nil, n.Errorf("user: %s is no value", grammar.Brief(text))
 	}
 	return v, nil
 }

@@ -3,6 +3,8 @@ package scenario
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 const referenceHead = `# Scenario files
@@ -39,16 +41,16 @@ Map keys are written as their type: a number, a string, a struct as one string (
 func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
-	for _, f := range []*form{fileForm, kernelForm, clockForm, networkForm, netDeviceForm, routeForm, neighbourForm, runForm, tracedForm, overrideForm,
+	for _, f := range []*grammar.Form{fileForm, kernelForm, clockForm, networkForm, netDeviceForm, routeForm, neighbourForm, runForm, tracedForm, overrideForm,
 		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm, hidForm, hidDeviceForm, hidEventForm, schedForm, schedTaskForm, qdiscForm, qdiscFlowForm, socketsForm, socketStepForm, raceForm, raceActorForm,
 		expectForm, expectChainForm, expectFunctionForm, hidExpectForm, expectSchedForm, expectTaskForm, expectFairForm, expectQdiscForm, expectFlowForm, expectFairFlowsForm, expectSocketForm} {
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n|key|value|meaning|\n|---|---|---|\n", f.name, f.doc)
-		for _, m := range f.members {
-			name := m.name
-			if m.required {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n|key|value|meaning|\n|---|---|---|\n", f.Name, f.Doc)
+		for _, m := range f.Members {
+			name := m.Name
+			if m.Required {
 				name += " (required)"
 			}
-			fmt.Fprintf(&b, "|%s|%s|%s|\n", name, m.shape.words(), m.doc)
+			fmt.Fprintf(&b, "|%s|%s|%s|\n", name, m.Shape.Words(), m.Doc)
 		}
 		b.WriteByte('\n')
 	}
@@ -57,36 +59,4 @@ func Reference() []byte {
 		fmt.Fprintf(&b, "|%s|%s|\n", t.name, t.doc)
 	}
 	return b.Bytes()
-}
-
-// words describes a shape.
-func (s shape) words() string {
-	switch s.kind {
-	case shapeText:
-		return "text"
-	case shapeInteger:
-		return "integer"
-	case shapeRelease:
-		return "release"
-	case shapeBool:
-		return "true or false"
-	case shapeDuration:
-		return "duration"
-	case shapeList:
-		return "list of " + s.elem.words()
-	case shapeMap:
-		return "mapping of names to " + s.elem.words()
-	case shapeForm:
-		return s.form.name
-	case shapeOneOf:
-		text := ""
-		for i, a := range s.alts {
-			if i > 0 {
-				text += ", or "
-			}
-			text += a.words()
-		}
-		return text
-	}
-	return "value"
 }

@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/kernel/sockmap"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/device"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -20,7 +19,7 @@ type Result struct {
 	// Result is the result of the program's last execution, with the events and trace lines of all
 	// executions and of the time after them.
 	*machine.Result
-	Expectations []Expectation
+	Expectations []grammar.Expectation
 	// Skipped means that nothing ran because the target lacks the program's hook. Err explains why,
 	// or why the hook is unknown.
 	Skipped bool
@@ -30,47 +29,22 @@ type Result struct {
 	Took       time.Duration
 	// Verdicts counts the packets of a capture by return value.
 	Verdicts map[int32]int
-	// HID is the device that the program ran on, if the run has one.
-	HID *device.HID
 	// Truncated counts the runs on truncated packets by return value.
 	Truncated map[int32]int
 	// Chain is what the programs of a chain decided; nil for other runs.
 	Chain *machine.Chained
 	// Functions are what the program did for each of several functions; nil for other runs.
 	Functions []FunctionResult
-	// Schedule is what a schedule did; nil for runs of one program.
-	Schedule *schedule.Result
-	// Traffic is what a queueing discipline did with packets; nil for other runs.
-	Traffic *traffic.Result
-	// Sockets are what became of the bytes of each socket; nil for other runs.
-	Sockets []sockmap.Result
-	// Sends are what the calls of sendmsg in such a run returned.
-	Sends []int
-}
-
-// Expectation is one checked expectation.
-type Expectation struct {
-	Pos
-	What string // "ret", "execs[4242].uid"
-	OK   bool
-	// Want and Got are empty if the expectation holds.
-	Want, Got string
-}
-
-// String returns "what: want W, got G", or "what: ok".
-func (e *Expectation) String() string {
-	if e.OK {
-		return e.What + ": ok"
-	}
-	return e.What + ": want " + e.Want + ", got " + e.Got
+	// Simulation is what a subsystem did with the programs; nil for runs of one program.
+	Simulation drive.Simulation
 }
 
 // Passed reports whether all expectations hold.
 func (r *Result) Passed() bool { return len(r.Failed()) == 0 }
 
 // Failed returns the expectations that do not hold.
-func (r *Result) Failed() []Expectation {
-	var out []Expectation
+func (r *Result) Failed() []grammar.Expectation {
+	var out []grammar.Expectation
 	for _, e := range r.Expectations {
 		if !e.OK {
 			out = append(out, e)
@@ -223,6 +197,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	var hid *device.HID
 	for i := range run.Repeat {
 		var err error
 		once := *p
@@ -231,7 +206,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		}
 		switch {
 		case run.HID != nil:
-			res.Result, res.HID, err = r.runHID(ctx, run)
+			if res.Result, hid, err = r.runHID(ctx, run); hid != nil {
+				res.Simulation = hid
+			}
 		case run.PcapNode != nil:
 			res.Result, res.Verdicts, err = r.replay(ctx, run, p)
 		case run.Chain != nil:
@@ -274,7 +251,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		res.Err = r.m.ProgramError(res.Program)
 	}
 	res.Validation = r.m.Validate(res.Result)
-	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: res.HID, chained: res.Chain, each: res.Functions}
+	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: hid, chained: res.Chain, each: res.Functions}
 	if !res.Skipped {
 		if err := j.all(); err != nil {
 			return nil, err
@@ -285,7 +262,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			}
 		}
 	}
-	res.Expectations, res.Took = j.out, time.Since(start)
+	res.Expectations, res.Took = j.Found, time.Since(start)
 	return res, nil
 }
 
@@ -330,7 +307,7 @@ func (r *Runner) execute(ctx context.Context, run *Run, p *prepared) (*machine.R
 func (p *prepared) setFields(run *Run, s *machine.Session) error {
 	for name, v := range p.fields {
 		if !s.Context().SetField(name, v) {
-			return &Error{Pos: run.Pos, Text: "args: field " + name + " of the context cannot be set"}
+			return &grammar.Error{Pos: run.Pos, Text: "args: field " + name + " of the context cannot be set"}
 		}
 	}
 	return nil
@@ -344,5 +321,5 @@ func (run *Run) failed(err error) error {
 	if errors.As(err, &value) {
 		return run.wrapArg(err)
 	}
-	return &Error{Pos: run.Pos, Text: err.Error(), Err: err}
+	return &grammar.Error{Pos: run.Pos, Text: err.Error(), Err: err}
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // shared puts a socket into a reuseport_sockarray, under the conditions of
 // reuseport_array_update_check.
-func (t *table) shared(b maps.RefArray, index uint32, n *Node) error {
+func (t *table) shared(b maps.RefArray, index uint32, n *grammar.Node) error {
 	s, err := t.sock(n)
 	if err != nil {
 		return err
@@ -20,9 +21,9 @@ func (t *table) shared(b maps.RefArray, index uint32, n *Node) error {
 	family, protocol := s.Family(), s.Protocol()
 	switch {
 	case protocol != ipprotoTCP && protocol != ipprotoUDP, family != uapi.AFInet && family != uapi.AFInet6:
-		return n.errorf("map %s: %s is neither a TCP nor a UDP socket (ENOTSUPP)", t.def.Name, n.Text)
+		return n.Errorf("map %s: %s is neither a TCP nor a UDP socket (ENOTSUPP)", t.def.Name, n.Text)
 	case !s.Grouped():
-		return n.errorf("map %s: %s must share its port (reuseport: true, sport) and be a UDP socket or a listening one (state: TCP_LISTEN) (EINVAL)", t.def.Name, n.Text)
+		return n.Errorf("map %s: %s must share its port (reuseport: true, sport) and be a UDP socket or a listening one (state: TCP_LISTEN) (EINVAL)", t.def.Name, n.Text)
 	}
 	return t.errno(n, b.SetRef(index, s))
 }
@@ -42,20 +43,20 @@ type group struct {
 }
 
 // groupOf returns that group. The sockets join in the order of the file.
-func (r *Runner) groupOf(run *Run, at *Node) (*group, error) {
+func (r *Runner) groupOf(run *Run, at *grammar.Node) (*group, error) {
 	if lp, _ := r.m.Linked().Program(run.Prog); lp == nil || progtype.Of(lp.Type).Layer != progtype.Transport { // sk_reuseport alone
-		return nil, at.errorf("receiver: program %s chooses no socket; those of type sk_reuseport do", run.Prog)
+		return nil, at.Errorf("receiver: program %s chooses no socket; those of type sk_reuseport do", run.Prog)
 	}
 	p := r.input[run]
 	if p == nil || p.in.Net.Socket == nil {
-		return nil, at.errorf("receiver: say with context: {sk: $SOCKET} at which sockets the packet arrives: those that share the address of this one")
+		return nil, at.Errorf("receiver: say with context: {sk: $SOCKET} at which sockets the packet arrives: those that share the address of this one")
 	}
 	own, err := r.m.Kernel().SocketOf(p.in.Net.Socket)
 	if err != nil {
-		return nil, at.wrap("receiver", err)
+		return nil, at.Wrap("receiver", err)
 	}
 	if !own.Grouped() {
-		return nil, at.errorf("receiver: the socket of the context must share its port (reuseport: true, sport) and be a UDP socket or a listening one (state: TCP_LISTEN)")
+		return nil, at.Errorf("receiver: the socket of the context must share its port (reuseport: true, sport) and be a UDP socket or a listening one (state: TCP_LISTEN)")
 	}
 	g := &group{}
 	for _, name := range r.b.names {
@@ -65,7 +66,7 @@ func (r *Runner) groupOf(run *Run, at *Node) (*group, error) {
 		}
 		s, err := r.m.Kernel().SocketOf(o)
 		if err != nil {
-			return nil, at.wrap("receiver", err)
+			return nil, at.Wrap("receiver", err)
 		}
 		if s.SharesPort(own) {
 			g.names, g.sockets = append(g.names, name), append(g.sockets, s)
@@ -110,7 +111,7 @@ func (j *judge) receiver(e *Expect) error {
 		return nil
 	}
 	if j.run.PacketNode == nil {
-		return n.errorf("receiver: the run has no packet")
+		return n.Errorf("receiver: the run has no packet")
 	}
 	if p := j.r.input[j.run]; p != nil && p.cannot != nil {
 		return nil
@@ -120,19 +121,19 @@ func (j *judge) receiver(e *Expect) error {
 		return err
 	}
 	want := ""
-	if n.Kind != Null {
-		if want, err = n.text("receiver"); err != nil {
+	if n.Kind != grammar.Null {
+		if want, err = n.NonEmpty("receiver"); err != nil {
 			return err
 		}
 		if !slices.Contains(g.names, want) {
-			return n.unknown("socket that shares the port", want, g.names)
+			return n.Unknown("socket that shares the port", want, g.names)
 		}
 	}
-	if j.checking {
+	if j.Checking {
 		return nil
 	}
 	got := g.receives(j.res, j.r.m.Kernel().FlowHash(beyondLink(j.run.Packet)))
-	j.expect(n.Pos, "receiver", want == got, orNone(want), orNone(got))
+	j.Expect(n.Pos, "receiver", want == got, orNone(want), orNone(got))
 	return nil
 }
 

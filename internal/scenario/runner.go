@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -58,7 +58,7 @@ type prepared struct {
 	in     machine.Input
 	fields map[string]uint64 // for a user ABI context
 	// unknown are the keys of arguments that do not exist.
-	unknown []*Node
+	unknown []*grammar.Node
 	// cannot explains why the program cannot run on this target. If it is set, the arguments are
 	// unchecked.
 	cannot error
@@ -68,24 +68,24 @@ type prepared struct {
 // checks every name and value of the file. Mistakes in the file, including those that [Parse]
 // found, are an [*Error] or [Errors]; any other error means that the object cannot be loaded.
 func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Runner, error) {
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	load, err := f.loadOptions(obj, opt.Load)
-	wrong.add(err)
-	wrong.add(f.innerMaps(obj, &load))
-	wrong.add(f.attachProgs(obj, &load))
+	wrong.Add(err)
+	wrong.Add(f.innerMaps(obj, &load))
+	wrong.Add(f.attachProgs(obj, &load))
 	known := *f // do not check runs of unknown programs further
 	known.Runs = nil
 	for _, r := range f.Runs {
-		if r.Sched != nil && !wrong.add(r.choose(obj)) || !wrong.add(r.inChain(obj)) {
+		if r.Sched != nil && !wrong.Add(r.choose(obj)) || !wrong.Add(r.inChain(obj)) {
 			continue
 		}
-		if r.Qdisc != nil && !wrong.add(r.Qdisc.choose(r, obj)) {
+		if r.Qdisc != nil && !wrong.Add(r.Qdisc.choose(r, obj)) {
 			continue
 		}
-		if r.Sockets != nil && !wrong.add(r.Sockets.choose(r, obj)) {
+		if r.Sockets != nil && !wrong.Add(r.Sockets.choose(r, obj)) {
 			continue
 		}
-		if r.Race != nil && !wrong.add(r.Race.choose(obj)) {
+		if r.Race != nil && !wrong.Add(r.Race.choose(obj)) {
 			continue
 		}
 		if r.Race != nil {
@@ -100,16 +100,16 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 			known.Runs = append(known.Runs, r)
 			load.Also = append(load.Also, r.Prog) // naming an optional program chooses it
 		} else if r.ProgNode != nil {
-			wrong.add(r.ProgNode.unknown("program", r.Prog, programNames(obj)))
+			wrong.Add(r.ProgNode.Unknown("program", r.Prog, programNames(obj)))
 		}
 	}
 	r, err := known.open(obj, target, load, opt)
-	wrong.add(err)
-	if len(wrong.list)+len(f.found) > 0 {
-		wrong.other = nil // the failed load may be a consequence of the mistakes
+	wrong.Add(err)
+	if len(wrong.List)+len(f.found) > 0 {
+		wrong.Other = nil // the failed load may be a consequence of the mistakes
 	}
-	wrong.besides(f)
-	if err := wrong.final(); err != nil {
+	besides(&wrong, f)
+	if err := wrong.Final(); err != nil {
 		if r != nil {
 			r.Close()
 		}
@@ -121,7 +121,7 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 
 // open creates a runner for a file without unknown programs.
 func (f *File) open(obj *loader.Object, target *loader.Target, load loader.LoadOptions, opt Options) (*Runner, error) {
-	linked, err := obj.Load(f.target(target), schedule.WithEnums(obj, target, load))
+	linked, err := obj.Load(f.target(target), subsys.Options(obj, target, load))
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +162,15 @@ func (f *File) config(opt Options) machine.Config {
 		cfg.Mode = kernel.ModeDefault
 	}
 	cfg.Xattrs = f.Kernel.Xattrs
-	cfg.Schedules = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Sched != nil })
-	cfg.Traffic = slices.ContainsFunc(f.Runs, func(r *Run) bool { return r.Qdisc != nil })
+	cfg.Simulates = nil
+	for _, r := range f.Runs {
+		if r.Sched != nil {
+			cfg.Simulates = append(cfg.Simulates, "sched")
+		}
+		if r.Qdisc != nil {
+			cfg.Simulates = append(cfg.Simulates, "qdisc")
+		}
+	}
 	if cfg.Boot != 0 { // otherwise the machine's value would override the file's
 		cfg.Clock.Boot, cfg.Boot = uint64(cfg.Boot), 0
 	}
@@ -219,37 +226,37 @@ func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.Loa
 	if set == nil {
 		set = map[string]string{}
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range f.Globals {
 		own := map[string]string{} // discarded on a mistake, which would prevent the object from being linked
 		_, v, ok := loader.FindVariable(obj.Maps, p.Key.Text, (*loader.Map).Settable)
 		switch {
 		case !ok:
-			wrong.add(p.Key.unknown("global variable", p.Key.Text, loader.VariableNames(obj.Maps, (*loader.Map).Settable)))
+			wrong.Add(p.Key.Unknown("global variable", p.Key.Text, loader.VariableNames(obj.Maps, (*loader.Map).Settable)))
 		case obj.BTF == nil || v.Type == 0:
-			wrong.add(p.Key.errorf("global variable %s has no type", p.Key.Text))
-		case wrong.add(globalText(obj.BTF, v.Type, p.Key.Text, p.Value, own)):
-			if wrong.add(check(obj.BTF, v, p.Value)) {
+			wrong.Add(p.Key.Errorf("global variable %s has no type", p.Key.Text))
+		case wrong.Add(globalText(obj.BTF, v.Type, p.Key.Text, p.Value, own)):
+			if wrong.Add(check(obj.BTF, v, p.Value)) {
 				maps.Copy(set, own)
 			}
 		}
 	}
 	o.Globals = set
-	return o, wrong.final()
+	return o, wrong.Final()
 }
 
 // check encodes a variable's value only to find mistakes.
-func check(spec *btf.Spec, v loader.Var, n *Node) error {
+func check(spec *btf.Spec, v loader.Var, n *grammar.Node) error {
 	var none *values
 	return none.encode(spec, btf.Field{Type: v.Type}, n, make([]byte, v.Size))
 }
 
 // globalText converts a value to the loader's options: one string for each leaf, by path.
-func globalText(spec *btf.Spec, id btf.ID, path string, n *Node, out map[string]string) error {
+func globalText(spec *btf.Spec, id btf.ID, path string, n *grammar.Node, out map[string]string) error {
 	switch {
 	case isRef(n):
-		return n.errorf("%s: global variables are set before loading, when objects have no address yet", path)
-	case n.Kind == Mapping && n.Tag == "":
+		return n.Errorf("%s: global variables are set before loading, when objects have no address yet", path)
+	case n.Kind == grammar.Mapping && n.Tag == "":
 		for _, p := range n.Pairs {
 			f, ok, err := fieldOf(spec, id, p.Key)
 			if err != nil {
@@ -262,7 +269,7 @@ func globalText(spec *btf.Spec, id btf.ID, path string, n *Node, out map[string]
 			}
 		}
 		return nil
-	case n.Kind == Sequence && n.Tag == "":
+	case n.Kind == grammar.Sequence && n.Tag == "":
 		elem := spec.SkipMods(id).Ref
 		for i, item := range n.Items {
 			if err := globalText(spec, elem, fmt.Sprintf("%s[%d]", path, i), item, out); err != nil {
@@ -271,7 +278,7 @@ func globalText(spec *btf.Spec, id btf.ID, path string, n *Node, out map[string]
 		}
 		return nil
 	}
-	x, err := n.plain()
+	x, err := plainValue(n)
 	if err != nil {
 		return err
 	}
@@ -299,41 +306,41 @@ func globalText(spec *btf.Spec, id btf.ID, path string, n *Node, out map[string]
 // setUp creates the state before the runs, prepares the runs, and checks the whole file.
 func (r *Runner) setUp() error {
 	r.b = newBuilder(r.m.Kernel(), r.file)
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	if err := r.b.all(); err != nil {
-		wrong.add(r.wrapAny(err))
+		wrong.Add(r.wrapAny(err))
 	}
-	wrong.add(r.b.openSockets())
-	wrong.add(r.setNetwork())
-	wrong.add(r.setKsyms())
+	wrong.Add(r.b.openSockets())
+	wrong.Add(r.setNetwork())
+	wrong.Add(r.setKsyms())
 	for _, p := range r.file.Maps {
 		t, err := r.table(p.Key)
-		if wrong.add(err) {
-			wrong.add(t.set(p.Value))
+		if wrong.Add(err) {
+			wrong.Add(t.set(p.Value))
 		}
 	}
-	wrong.add(r.prepare())
-	wrong.add(r.setInvariants())
-	wrong.add(r.setIgnored())
-	wrong.add(r.checkVaried())
+	wrong.Add(r.prepare())
+	wrong.Add(r.setInvariants())
+	wrong.Add(r.setIgnored())
+	wrong.Add(r.checkVaried())
 	r.base = r.m.Snapshot()
-	wrong.add(r.checkAll())
-	return wrong.final()
+	wrong.Add(r.checkAll())
+	return wrong.Final()
 }
 
 // wrapAny gives an error without a position that of the objects.
 func (r *Runner) wrapAny(err error) error {
-	var e *Error
+	var e *grammar.Error
 	if errors.As(err, &e) || len(r.file.Objects) == 0 {
 		return err
 	}
-	return r.file.Objects[0].Key.wrap("objects", err)
+	return r.file.Objects[0].Key.Wrap("objects", err)
 }
 
 // setKsyms sets the values of kernel variables; for a per-CPU variable, on every CPU.
 func (r *Runner) setKsyms() error {
 	k := r.m.Kernel()
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range r.file.Kernel.Ksyms {
 		var copies []*kernel.Object
 		if o := k.PercpuObject(p.Key.Text, 0); o != nil {
@@ -344,25 +351,25 @@ func (r *Runner) setKsyms() error {
 			copies = append(copies, o)
 		}
 		if len(copies) == 0 {
-			wrong.add(p.Key.unknown("kernel variable", p.Key.Text, kernelVariables(k.BTF())))
+			wrong.Add(p.Key.Unknown("kernel variable", p.Key.Text, kernelVariables(k.BTF())))
 			continue
 		}
 		for _, o := range copies {
-			if p.Value.Kind == Mapping && p.Value.Tag == "" {
-				wrong.add(r.b.set(o, "", p.Value, nil))
+			if p.Value.Kind == grammar.Mapping && p.Value.Tag == "" {
+				wrong.Add(r.b.set(o, "", p.Value, nil))
 				continue
 			}
 			x, err := r.b.forKernel(p.Key.Text, p.Value)
-			if !wrong.add(err) {
+			if !wrong.Add(err) {
 				break // the other CPUs' copies fail in the same way
 			}
 			if err := o.Set("", x); err != nil {
-				wrong.add(p.Value.wrap("", err))
+				wrong.Add(p.Value.Wrap("", err))
 				break
 			}
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 func kernelVariables(spec *btf.Spec) []string {

@@ -3,6 +3,8 @@ package scenario
 import (
 	"bytes"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // Limits for reading on after syntax errors.
@@ -20,14 +22,14 @@ type cutting struct {
 
 // own drops consequences of what was left out: names defined there, and members that sections now
 // lack.
-func (c *cutting) own(list Errors) Errors {
+func (c *cutting) own(list grammar.Errors) grammar.Errors {
 	if c == nil || c.text.Len() == 0 {
 		return list
 	}
 	left := c.text.String()
-	var out Errors
+	var out grammar.Errors
 	for _, e := range list {
-		if !c.lines[e.Line] && (e.missing == "" || !hasWord(left, e.missing)) {
+		if !c.lines[e.Line] && (e.Missing == "" || !hasWord(left, e.Missing)) {
 			out = append(out, e)
 		}
 	}
@@ -50,37 +52,37 @@ func hasWord(text, word string) bool {
 
 // salvage parses a file's YAML. After a syntax error it leaves out the enclosing entry and parses
 // the rest, so that mistakes in the rest are found too.
-func salvage(path string, data []byte) (*Node, *cutting, error) {
-	root, err := parseYAML(path, data)
-	if root != nil || len(data) > largestCuts || bounded(path, data) != nil {
+func salvage(path string, data []byte) (*grammar.Node, *cutting, error) {
+	root, err := grammar.ParseYAML(path, data)
+	if root != nil || len(data) > largestCuts || grammar.Bounded(path, data) != nil {
 		return root, nil, err
 	}
-	_, first := syntax(path, data)
+	_, first := grammar.Syntax(path, data)
 	if first == nil || first.Line == 1 && !bytes.Contains(data, []byte("\n")) {
 		return nil, nil, err
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	c := &cutting{lines: map[int]bool{}}
 	lines := bytes.SplitAfter(data, []byte("\n"))
-	for e := first; e != nil && len(wrong.list) < mostCuts; {
-		wrong.add(e)
+	for e := first; e != nil && len(wrong.List) < mostCuts; {
+		wrong.Add(e)
 		left, next := c.best(path, lines, e.Line)
 		if left == nil {
-			return nil, nil, wrong.err()
+			return nil, nil, wrong.Err()
 		}
 		lines, e = left, next
 	}
-	root, err = parseYAML(path, bytes.Join(lines, nil)) // the remaining lines
+	root, err = grammar.ParseYAML(path, bytes.Join(lines, nil)) // the remaining lines
 	if root != nil {
-		wrong.add(err) // otherwise nothing useful is left
+		wrong.Add(err) // otherwise nothing useful is left
 	}
-	return root, c, wrong.err()
+	return root, c, wrong.Err()
 }
 
 // best leaves out the entry of a line, the one before it, or both, since an unclosed entry is
 // noticed only in the next one. It chooses the cut after which the next error comes latest, and
 // returns nil if the error stays the same.
-func (c *cutting) best(path string, lines [][]byte, line int) (left [][]byte, next *Error) {
+func (c *cutting) best(path string, lines [][]byte, line int) (left [][]byte, next *grammar.Error) {
 	entries := entriesOf(lines)
 	at := -1
 	for i, e := range entries {
@@ -105,7 +107,7 @@ func (c *cutting) best(path string, lines [][]byte, line int) (left [][]byte, ne
 		for _, e := range choice {
 			e.clear(try)
 		}
-		_, err := syntax(path, bytes.Join(try, nil))
+		_, err := grammar.Syntax(path, bytes.Join(try, nil))
 		if err == nil || err.Line > furthest {
 			left, next, chosen = try, err, choice
 			if err == nil {

@@ -9,15 +9,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
 // Sched is a schedule to run.
 type Sched struct {
-	Node *Node
+	Node *grammar.Node
 	Ops  string
 	// SMT, LLC and NUMA are the numbers of CPUs of a core, a cache and a node; 0 means the default.
 	SMT, LLC, NUMA int
@@ -31,56 +32,56 @@ type Sched struct {
 }
 
 // decodeSched decodes a run's schedule.
-func (r *Run) decodeSched(run, n *Node) error {
-	var wrong mistakes
+func (r *Run) decodeSched(run, n *grammar.Node) error {
+	var wrong grammar.Mistakes
 	for _, p := range run.Pairs {
-		if runForm.has(p.Key.Text) && !slices.Contains(schedMembers, p.Key.Text) {
-			wrong.add(p.Key.errorf("a run with sched has no %s: the schedule calls the programs", p.Key.Text))
+		if runForm.Has(p.Key.Text) && !slices.Contains(schedMembers, p.Key.Text) {
+			wrong.Add(p.Key.Errorf("a run with sched has no %s: the schedule calls the programs", p.Key.Text))
 		}
 	}
 	r.Sched = &Sched{Node: n, Duration: time.Second, groups: map[string][]string{}}
 	s := r.Sched
-	if wrong.add(n.fields(schedForm)); n.Kind != Mapping {
-		return wrong.err()
+	if wrong.Add(n.Fields(schedForm)); n.Kind != grammar.Mapping {
+		return wrong.Err()
 	}
 	if v := n.Get("ops"); v != nil {
 		var err error
-		s.Ops, err = v.text("ops")
-		wrong.add(err)
+		s.Ops, err = v.NonEmpty("ops")
+		wrong.Add(err)
 	}
 	if v := n.Get("duration"); v != nil {
 		var err error
-		s.Duration, err = v.duration("duration")
-		wrong.add(err)
+		s.Duration, err = v.Duration("duration")
+		wrong.Add(err)
 	}
 	for name, to := range map[string]*int{"smt": &s.SMT, "llc": &s.LLC, "node": &s.NUMA} {
 		if v := n.Get(name); v != nil {
 			var err error
-			*to, err = v.int(name, 1, sched.MaxCPUs)
-			wrong.add(err)
+			*to, err = v.Int(name, 1, sched.MaxCPUs)
+			wrong.Add(err)
 		}
 	}
 	if v := n.Get("siblings"); v != nil {
 		if s.Apart = v.Text == "apart"; !s.Apart && v.Text != "adjacent" {
-			wrong.add(v.unknown("siblings", v.Text, []string{"adjacent", "apart"}))
+			wrong.Add(v.Unknown("siblings", v.Text, []string{"adjacent", "apart"}))
 		}
 	}
-	tasks, err := n.Get("tasks").pairs("tasks")
-	wrong.add(err)
+	tasks, err := n.Get("tasks").Members("tasks")
+	wrong.Add(err)
 	for _, p := range tasks {
-		wrong.add(s.decodeTask(p.Key.Text, p.Value))
+		wrong.Add(s.decodeTask(p.Key.Text, p.Value))
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // decodeTask decodes the tasks of one name.
-func (s *Sched) decodeTask(name string, n *Node) error {
-	if err := n.fields(schedTaskForm); err != nil {
+func (s *Sched) decodeTask(name string, n *grammar.Node) error {
+	if err := n.Fields(schedTaskForm); err != nil {
 		return err
 	}
 	t := sched.TaskSpec{Name: name, Times: sched.Forever}
 	count := 0
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, m := range []struct {
 		name       string
 		to         *int
@@ -88,50 +89,50 @@ func (s *Sched) decodeTask(name string, n *Node) error {
 	}{{"count", &count, 1, sched.MaxTasks}, {"nice", &t.Nice, -20, 19}, {"cpu", &t.CPU, 0, sched.MaxCPUs - 1}, {"times", &t.Times, 1, 1 << 30}} {
 		if v := n.Get(m.name); v != nil {
 			var err error
-			*m.to, err = v.int(m.name, m.least, m.max)
-			wrong.add(err)
+			*m.to, err = v.Int(m.name, m.least, m.max)
+			wrong.Add(err)
 		}
 	}
 	if v := n.Get("cpus"); v != nil {
 		var err error
-		t.Allowed, err = v.cpus()
-		wrong.add(err)
+		t.Allowed, err = decodeCPUs(v)
+		wrong.Add(err)
 	}
 	if v := n.Get("cgroup"); v != nil {
 		var err error
-		if t.Cgroup, err = v.text("cgroup"); err == nil && !strings.HasPrefix(t.Cgroup, "/") {
-			err = v.errorf("cgroup: want an absolute path such as /a, got %s", v.Text)
+		if t.Cgroup, err = v.NonEmpty("cgroup"); err == nil && !strings.HasPrefix(t.Cgroup, "/") {
+			err = v.Errorf("cgroup: want an absolute path such as /a, got %s", v.Text)
 		}
-		wrong.add(err)
+		wrong.Add(err)
 	}
 	if v := n.Get("class"); v != nil {
 		class, ok := taskClasses[v.Text]
 		if t.Class = class; !ok {
-			wrong.add(v.unknown("class", v.Text, []string{"above", "ext"}))
+			wrong.Add(v.Unknown("class", v.Text, []string{"above", "ext"}))
 		}
 	}
 	if v := n.Get("start"); v != nil {
 		var err error
-		t.Start, err = v.duration("start")
-		wrong.add(err)
+		t.Start, err = v.Duration("start")
+		wrong.Add(err)
 	}
 	do := n.Get("do")
-	if do.Kind != Sequence {
-		wrong.add(do.errorf("do: want a list of steps, got %s", do.describe()))
+	if do.Kind != grammar.Sequence {
+		wrong.Add(do.Errorf("do: want a list of steps, got %s", do.Describe()))
 	}
 	for _, item := range do.Items {
-		step, err := item.step()
-		wrong.add(err)
+		step, err := decodeStep(item)
+		wrong.Add(err)
 		t.Steps = append(t.Steps, step)
 	}
 	if len(s.Tasks)+max(count, 1) > sched.MaxTasks {
-		wrong.add(n.errorf("task %s: a schedule has at most %d tasks", name, sched.MaxTasks))
-		return wrong.err()
+		wrong.Add(n.Errorf("task %s: a schedule has at most %d tasks", name, sched.MaxTasks))
+		return wrong.Err()
 	}
 	if count == 0 {
 		s.groups[name] = []string{name}
 		s.Tasks = append(s.Tasks, t)
-		return wrong.err()
+		return wrong.Err()
 	}
 	for i := range count {
 		one := t
@@ -140,16 +141,16 @@ func (s *Sched) decodeTask(name string, n *Node) error {
 		s.groups[one.Name] = []string{one.Name}
 		s.Tasks = append(s.Tasks, one)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // cpus decodes a list of CPUs.
-func (n *Node) cpus() (m sched.Mask, err error) {
-	if n.Kind != Sequence {
-		return 0, n.errorf("cpus: want a list of CPUs, got %s", n.describe())
+func decodeCPUs(n *grammar.Node) (m sched.Mask, err error) {
+	if n.Kind != grammar.Sequence {
+		return 0, n.Errorf("cpus: want a list of CPUs, got %s", n.Describe())
 	}
 	for _, item := range n.Items {
-		cpu, err := item.int("cpus", 0, sched.MaxCPUs-1)
+		cpu, err := item.Int("cpus", 0, sched.MaxCPUs-1)
 		if err != nil {
 			return 0, err
 		}
@@ -159,25 +160,25 @@ func (n *Node) cpus() (m sched.Mask, err error) {
 }
 
 // step decodes a step of a timeline.
-func (n *Node) step() (s sched.Step, err error) {
+func decodeStep(n *grammar.Node) (s sched.Step, err error) {
 	words := strings.Fields(n.Text)
-	if n.Kind != Scalar || len(words) == 0 {
-		return s, n.errorf("do: want a step such as run 5ms, got %s", n.describe())
+	if n.Kind != grammar.Scalar || len(words) == 0 {
+		return s, n.Errorf("do: want a step such as run 5ms, got %s", n.Describe())
 	}
-	arg := func(i int) *Node {
+	arg := func(i int) *grammar.Node {
 		if i < len(words) {
-			return &Node{Pos: n.Pos, Kind: Scalar, Text: words[i]}
+			return &grammar.Node{Pos: n.Pos, Kind: grammar.Scalar, Text: words[i]}
 		}
-		return &Node{Pos: n.Pos, Kind: Null}
+		return &grammar.Node{Pos: n.Pos, Kind: grammar.Null}
 	}
 	most := 2
 	switch words[0] {
 	case "run", "sleep":
 		s.Kind = map[string]sched.StepKind{"run": sched.DoRun, "sleep": sched.DoSleep}[words[0]]
-		s.For, err = arg(1).duration(words[0])
+		s.For, err = arg(1).Duration(words[0])
 	case "exit":
 		if s.Kind = sched.DoExit; len(words) > 1 {
-			s.For, err = arg(1).duration("exit")
+			s.For, err = arg(1).Duration("exit")
 		}
 	case "wait", "yield":
 		s.Kind = map[string]sched.StepKind{"wait": sched.DoWait, "yield": sched.DoYield}[words[0]]
@@ -185,63 +186,63 @@ func (n *Node) step() (s sched.Step, err error) {
 	case "wake":
 		most = 3
 		s.Kind, s.Sync = sched.DoWake, len(words) == 3
-		if s.Task, err = arg(1).text("wake"); s.Sync && words[2] != "sync" {
-			err = n.errorf("do: want wake TASK sync, got %s", n.Text)
+		if s.Task, err = arg(1).NonEmpty("wake"); s.Sync && words[2] != "sync" {
+			err = n.Errorf("do: want wake TASK sync, got %s", n.Text)
 		}
 	case "nice":
 		s.Kind = sched.DoNice
-		s.Nice, err = arg(1).int("nice", -20, 19)
+		s.Nice, err = arg(1).Int("nice", -20, 19)
 	case "cgroup":
 		s.Kind = sched.DoMove
-		s.To, err = arg(1).text("cgroup")
+		s.To, err = arg(1).NonEmpty("cgroup")
 	case "cgroup-weight":
 		s.Kind, most = sched.DoGroupWeight, 3
 		weight := 0
-		if s.To, err = arg(1).text("cgroup-weight"); err == nil {
-			weight, err = arg(2).int("cgroup-weight", 1, 10_000)
+		if s.To, err = arg(1).NonEmpty("cgroup-weight"); err == nil {
+			weight, err = arg(2).Int("cgroup-weight", 1, 10_000)
 		}
 		s.Weight = uint32(weight)
 	case "cgroup-idle":
 		s.Kind, most = sched.DoGroupIdle, 3
 		idle := 0
-		if s.To, err = arg(1).text("cgroup-idle"); err == nil {
-			idle, err = arg(2).int("cgroup-idle", 0, 1)
+		if s.To, err = arg(1).NonEmpty("cgroup-idle"); err == nil {
+			idle, err = arg(2).Int("cgroup-idle", 0, 1)
 		}
 		s.Idle = idle == 1
 	case "cgroup-max":
 		s.Kind, most, s.Period = sched.DoGroupMax, 4, 100*time.Millisecond
-		if s.To, err = arg(1).text("cgroup-max"); err == nil && (len(words) < 3 || words[2] != "max") {
-			s.Quota, err = arg(2).duration("cgroup-max")
+		if s.To, err = arg(1).NonEmpty("cgroup-max"); err == nil && (len(words) < 3 || words[2] != "max") {
+			s.Quota, err = arg(2).Duration("cgroup-max")
 		}
 		if err == nil && len(words) > 3 {
-			s.Period, err = arg(3).duration("cgroup-max")
+			s.Period, err = arg(3).Duration("cgroup-max")
 		}
 	case "cpus":
 		s.Kind, most = sched.DoAffinity, len(words)
 		for i := range words[1:] {
-			cpu, e := arg(i+1).int("cpus", 0, sched.MaxCPUs-1)
+			cpu, e := arg(i+1).Int("cpus", 0, sched.MaxCPUs-1)
 			if e != nil {
 				return s, e
 			}
 			s.CPUs |= sched.MaskOf(cpu)
 		}
 	default:
-		return s, n.unknown("step", words[0], []string{"run", "sleep", "wait", "wake", "yield", "nice", "cpus", "cgroup", "cgroup-weight", "cgroup-idle", "cgroup-max", "exit"})
+		return s, n.Unknown("step", words[0], []string{"run", "sleep", "wait", "wake", "yield", "nice", "cpus", "cgroup", "cgroup-weight", "cgroup-idle", "cgroup-max", "exit"})
 	}
 	if err == nil && len(words) > most {
-		err = n.errorf("do: %s has too many words", n.Text)
+		err = n.Errorf("do: %s has too many words", n.Text)
 	}
 	return s, err
 }
 
 // choose finds the scheduler in the object, once: it is the same for all kernels.
 func (r *Run) choose(obj *loader.Object) error {
-	ops, err := schedule.Choose(obj, r.Sched.Ops)
+	ops, err := schedule.Kind().Choose(obj, r.Sched.Ops)
 	if err != nil {
-		return r.Sched.Node.wrap("", err)
+		return r.Sched.Node.Wrap("", err)
 	}
 	r.Sched.once.Do(func() {
-		r.Prog, r.ProgNode = schedule.Program(obj, ops), r.Sched.Node
+		r.Prog, r.ProgNode = schedule.Kind().Program(obj, ops), r.Sched.Node
 		if r.Name == "" {
 			r.Name = ops
 		}
@@ -263,34 +264,34 @@ func (s *Sched) spec(m *machine.Machine) schedule.Spec {
 
 // schedule runs the schedule of a run. Its result is also that of the program that stands for the
 // scheduler.
-func (r *Runner) schedule(ctx context.Context, run *Run, res *Result) error {
+func (r *Runner) schedule(ctx context.Context, run *Run, res *Result) (*schedule.Result, error) {
 	out, err := schedule.Run(ctx, r.m, run.Sched.spec(r.m))
 	if err != nil {
 		if ctx.Err() != nil {
-			return err
+			return nil, err
 		}
-		return run.Sched.Node.wrap("sched", err)
+		return nil, run.Sched.Node.Wrap("sched", err)
 	}
-	res.Schedule = out
+	res.Simulation = out
 	res.Result = &machine.Result{Program: run.Prog, Status: out.Status, Insns: out.Insns, Trace: out.Trace, Helpers: map[string]int{}, Ran: out.Exit != nil && (out.Err == nil || out.Fault != nil)}
 	if out.Fault != nil {
 		res.Result.Fault = out.Fault.Fault
 	}
 	res.Err = out.Err
-	return nil
+	return out, nil
 }
 
 // scheduled runs the schedule of a run and compares what it did with the expectations. Events and
 // trace are those of the time before it.
 func (r *Runner) scheduled(ctx context.Context, run *Run, res *Result, start time.Time, events []machine.Event, trace []string) error {
-	if err := r.schedule(ctx, run, res); err != nil {
+	out, err := r.schedule(ctx, run, res)
+	if err != nil {
 		return err
 	}
 	res.Events, res.Trace = append(events, res.Events...), append(trace, res.Trace...)
 	res.Skipped = res.Status == machine.StatusAbsent && run.Expect.Status == nil
 	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, why: res.Err}
 	if !res.Skipped {
-		out := res.Schedule
 		j.sched = &schedView{groups: run.Sched.groups, exit: out.Exit, end: out.End, tasks: map[string]*sched.Task{}, segments: out.Segments, calls: out.Calls}
 		for _, t := range out.Tasks {
 			j.sched.tasks[t.Spec.Name] = t
@@ -299,7 +300,7 @@ func (r *Runner) scheduled(ctx context.Context, run *Run, res *Result, start tim
 			return err
 		}
 	}
-	res.Expectations, res.Took = j.out, time.Since(start)
+	res.Expectations, res.Took = j.Found, time.Since(start)
 	return nil
 }
 
@@ -308,7 +309,7 @@ func (r *Runner) checkSched(run *Run) error {
 	s := run.Sched.spec(r.m)
 	err := sched.Check(sched.Config{CPUs: s.CPUs, HZ: s.HZ, Duration: s.Duration, Tasks: s.Tasks})
 	if err != nil {
-		return run.Sched.Node.wrap("sched", err)
+		return run.Sched.Node.Wrap("sched", err)
 	}
 	return nil
 }

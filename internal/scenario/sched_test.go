@@ -4,12 +4,12 @@ import (
 	"context"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestSiblingsApart: a scheduler that knows CPUs by cid sees the CPUs of a core side by side,
@@ -34,13 +34,13 @@ runs:
 		require.NoError(t, err)
 		spec, err := testbtf.Load(kernel)
 		require.NoError(t, err)
-		r, err := Open(f, obj, loader.NewTarget(kernel, spec), Options{Config: machine.Config{Seed: 1, Schedules: true}})
+		r, err := Open(f, obj, loader.NewTarget(kernel, spec), Options{Config: machine.Config{Seed: 1, Simulates: []string{"sched"}}})
 		require.NoError(t, err)
 		results, err := r.All(context.Background(), nil)
 		require.NoError(t, err)
 		require.Len(t, results, 1)
 		assert.Empty(t, failures(results[0]), siblings)
-		assert.NotZero(t, results[0].Schedule.Calls["select_cid"])
+		assert.NotZero(t, results[0].Simulation.(*schedule.Result).Calls["select_cid"])
 		r.Close()
 	}
 }

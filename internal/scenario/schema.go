@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // Schema returns a JSON Schema of scenario files for completion in editors. It is generated from
@@ -36,49 +38,49 @@ func Schema() []byte {
 type schemaMaker struct{ defs map[string]any }
 
 // form describes a mapping; it allows no additional members.
-func (s *schemaMaker) form(f *form) map[string]any {
+func (s *schemaMaker) form(f *grammar.Form) map[string]any {
 	properties := map[string]any{}
 	var required []string
-	for _, m := range f.members {
-		p := s.shape(m.shape)
-		p["description"] = m.doc
-		properties[m.name] = p
-		if m.required && f != runForm { // a run's members may come from defaults
-			required = append(required, m.name)
+	for _, m := range f.Members {
+		p := s.shape(m.Shape)
+		p["description"] = m.Doc
+		properties[m.Name] = p
+		if m.Required && f != runForm { // a run's members may come from defaults
+			required = append(required, m.Name)
 		}
 	}
-	out := map[string]any{"type": "object", "description": f.doc, "properties": properties, "additionalProperties": false}
+	out := map[string]any{"type": "object", "description": f.Doc, "properties": properties, "additionalProperties": false}
 	if required != nil {
 		out["required"] = required
 	}
 	return out
 }
 
-func (s *schemaMaker) shape(x shape) map[string]any {
-	switch x.kind {
-	case shapeText:
+func (s *schemaMaker) shape(x grammar.Shape) map[string]any {
+	switch x.Kind {
+	case grammar.ShapeText:
 		return map[string]any{"type": "string"}
-	case shapeInteger:
+	case grammar.ShapeInteger:
 		return map[string]any{"anyOf": []any{map[string]any{"type": "integer"}, map[string]any{"type": "string", "pattern": "^[-+]?0[xob][0-9a-fA-F_]+$"}}}
-	case shapeBool:
+	case grammar.ShapeBool:
 		return map[string]any{"type": "boolean"}
-	case shapeDuration:
+	case grammar.ShapeDuration:
 		return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 0}, map[string]any{"type": "string", "pattern": "^([0-9.]+(ns|us|µs|ms|s|m|h))+$"}}}
-	case shapeRelease:
+	case grammar.ShapeRelease:
 		return map[string]any{"type": []any{"string", "number"}}
-	case shapeList:
-		return map[string]any{"type": "array", "items": s.shape(*x.elem)}
-	case shapeMap:
-		return map[string]any{"type": "object", "additionalProperties": s.shape(*x.elem)}
-	case shapeForm:
-		if _, ok := s.defs[x.form.name]; !ok {
-			s.defs[x.form.name] = nil // marks it as in progress, for recursive forms
-			s.defs[x.form.name] = s.form(x.form)
+	case grammar.ShapeList:
+		return map[string]any{"type": "array", "items": s.shape(*x.Elem)}
+	case grammar.ShapeMap:
+		return map[string]any{"type": "object", "additionalProperties": s.shape(*x.Elem)}
+	case grammar.ShapeForm:
+		if _, ok := s.defs[x.Form.Name]; !ok {
+			s.defs[x.Form.Name] = nil // marks it as in progress, for recursive forms
+			s.defs[x.Form.Name] = s.form(x.Form)
 		}
-		return map[string]any{"$ref": "#/$defs/" + x.form.name}
-	case shapeOneOf:
+		return map[string]any{"$ref": "#/$defs/" + x.Form.Name}
+	case grammar.ShapeOneOf:
 		var alts []any
-		for _, a := range x.alts {
+		for _, a := range x.Alts {
 			alts = append(alts, s.shape(a))
 		}
 		return map[string]any{"anyOf": alts}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -37,14 +38,14 @@ func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([
 
 // tried runs a skeleton and returns where it is wrong: values that a file cannot have, and
 // expectations that do not hold.
-func tried(ctx context.Context, text []byte, l *loader.Linked, opt Options) (wrong []Pos, err error) {
+func tried(ctx context.Context, text []byte, l *loader.Linked, opt Options) (wrong []grammar.Pos, err error) {
 	f, err := Parse("skeleton.yaml", text)
 	if err != nil {
 		return nil, fmt.Errorf("scenario: the skeleton of %s: %w", l.Object.Name, err)
 	}
 	r, err := Open(f, l.Object, l.Target, opt)
-	var list Errors
-	var one *Error
+	var list grammar.Errors
+	var one *grammar.Error
 	switch {
 	case errors.As(err, &list):
 		for _, e := range list {
@@ -52,7 +53,7 @@ func tried(ctx context.Context, text []byte, l *loader.Linked, opt Options) (wro
 		}
 		return wrong, nil
 	case errors.As(err, &one):
-		return []Pos{one.Pos}, nil
+		return []grammar.Pos{one.Pos}, nil
 	case err != nil:
 		return nil, fmt.Errorf("scenario: the skeleton of %s: %w", l.Object.Name, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -113,14 +114,14 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 	if st, err := s.m.ProgramStatus(name); st != machine.StatusOK && st != machine.StatusUnknownHook {
 		why := ""
 		if err != nil {
-			why = ": " + firstLine(err.Error())
+			why = ": " + grammar.FirstLine(err.Error())
 		}
 		visible.Fprintf(&s.runs, "# %s (%s) is %s on this target%s\n", name, lp.Hook, st, why)
 		return nil
 	}
 	c, err := s.m.Inspect(name, machine.Input{})
 	if err != nil {
-		visible.Fprintf(&s.runs, "# %s (%s) cannot run on this kernel: %s\n", name, lp.Hook, firstLine(err.Error()))
+		visible.Fprintf(&s.runs, "# %s (%s) cannot run on this kernel: %s\n", name, lp.Hook, grammar.FirstLine(err.Error()))
 		return nil
 	}
 	args := append([]kernel.Arg(nil), c.Args...)
@@ -313,7 +314,7 @@ func (s *skeleton) callArgs(args []kernel.Arg) []string {
 		case s.m.Kernel().IsUserAddress(a.Value) && a.Value >= 1<<20:
 			text = fmt.Sprintf("%#x", a.Value)
 			if str, ok := s.userText(a.Value); ok {
-				text = yamlString(str)
+				text = grammar.YAMLString(str)
 			}
 		case v == atFDCWD && strings.HasSuffix(a.Name, "fd"):
 			text = "AT_FDCWD"
@@ -394,7 +395,7 @@ func (s *skeleton) expect(lp *loader.LinkedProgram, res *machine.Result) {
 	b := &s.runs
 	b.WriteString("  expect:\n")
 	if res.Fault != nil {
-		fmt.Fprintf(b, "    fault: %s # %s\n", yamlPlain(faultKind(res.Fault)), firstLine(res.Fault.Error()))
+		fmt.Fprintf(b, "    fault: %s # %s\n", yamlPlain(faultKind(res.Fault)), grammar.FirstLine(res.Fault.Error()))
 		return
 	}
 	ret := fmt.Sprint(int32(uint32(res.Ret)))
@@ -409,14 +410,14 @@ func (s *skeleton) expect(lp *loader.LinkedProgram, res *machine.Result) {
 	if len(res.Trace) > 0 {
 		b.WriteString("    trace:\n")
 		for _, line := range res.Trace {
-			fmt.Fprintf(b, "    - %s\n", yamlString(line))
+			fmt.Fprintf(b, "    - %s\n", grammar.YAMLString(line))
 		}
 	}
 }
 
 // yamlPlain2 is like yamlPlain but leaves numbers unquoted.
 func yamlPlain2(s string) string {
-	if _, ok := number(s); ok {
+	if _, ok := grammar.Number(s); ok {
 		return s
 	}
 	return yamlPlain(s)
@@ -540,8 +541,8 @@ func (s *skeleton) key(def *loader.Map, k []byte) (note, key string) {
 		return "", "$" + s.g.at(addr).name
 	} else if owners(def.Type) != "" {
 		return "# of an owner without a name here: ", "owner"
-	} else if _, plain := number(key); !plain && s.spec != nil && def.KeyType != 0 {
-		key = yamlString(s.spec.FormatString(def.KeyType, k))
+	} else if _, plain := grammar.Number(key); !plain && s.spec != nil && def.KeyType != 0 {
+		key = grammar.YAMLString(s.spec.FormatString(def.KeyType, k))
 		if strings.HasPrefix(key, `"\"`) { // a string key is written without quotes of its own
 			key = s.typed(def.KeyType, k)
 		}

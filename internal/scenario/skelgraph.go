@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // sketch is an object with the fields that programs read.
@@ -268,15 +269,15 @@ func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
 	}
 	if to.TypeName() == "char" {
 		text, err := o.String(path)
-		return yamlString(text), err == nil
+		return grammar.YAMLString(text), err == nil
 	}
 	if v, err := o.Uint(path); err != nil || v != to.Addr() {
 		if o.LeadsToText(path) { // a name that is stored there
 			text, err := o.String(path)
-			return yamlString(text), err == nil
+			return grammar.YAMLString(text), err == nil
 		}
 		if text, err := o.String(path); err == nil && text != "" && o.LeadsToBytes(path) && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
-			return yamlString(text), true // such as the name in a dentry, which is of unsigned characters
+			return grammar.YAMLString(text), true // such as the name in a dentry, which is of unsigned characters
 		}
 		return "", false // a pointer into the middle of an object
 	}

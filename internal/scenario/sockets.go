@@ -9,68 +9,70 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/kernel/sockmap"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	mapspkg "github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/sockmap"
+	"github.com/bpfrun/bpfrun/internal/subsys/sockmap/stream"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
 // Sockets are bytes that move through sockmaps.
 type Sockets struct {
-	Node   *Node
-	attach []Pair
-	peers  []Pair
+	Node   *grammar.Node
+	attach []grammar.Pair
+	peers  []grammar.Pair
 	steps  []socketStep
 	once   sync.Once
 }
 
 // socketStep is a segment that arrives at a socket, or a call of sendmsg.
 type socketStep struct {
-	socket *Node
+	socket *grammar.Node
 	send   bool
 	data   []byte
 }
 
 // decodeSockets decodes the sockets of a run.
-func (f *File) decodeSockets(r *Run, run, n *Node) error {
-	var wrong mistakes
+func (f *File) decodeSockets(r *Run, run, n *grammar.Node) error {
+	var wrong grammar.Mistakes
 	for _, p := range run.Pairs {
-		if runForm.has(p.Key.Text) && !slices.Contains(socketsMembers, p.Key.Text) {
-			wrong.add(p.Key.errorf("a run with sockets has no %s: the bytes call the programs", p.Key.Text))
+		if runForm.Has(p.Key.Text) && !slices.Contains(socketsMembers, p.Key.Text) {
+			wrong.Add(p.Key.Errorf("a run with sockets has no %s: the bytes call the programs", p.Key.Text))
 		}
 	}
 	r.Sockets = &Sockets{Node: n}
-	if wrong.add(n.fields(socketsForm)); n.Kind != Mapping {
-		return wrong.err()
+	if wrong.Add(n.Fields(socketsForm)); n.Kind != grammar.Mapping {
+		return wrong.Err()
 	}
 	s := r.Sockets
 	var err error
-	s.attach, err = n.Get("attach").pairs("attach")
-	wrong.add(err)
-	s.peers, err = n.Get("peers").pairs("peers")
-	wrong.add(err)
+	s.attach, err = n.Get("attach").Members("attach")
+	wrong.Add(err)
+	s.peers, err = n.Get("peers").Members("peers")
+	wrong.Add(err)
 	steps := n.Get("steps")
 	if steps == nil {
-		return wrong.err()
+		return wrong.Err()
 	}
-	if steps.Kind != Sequence {
-		wrong.add(steps.errorf("steps: want a list, got %s", steps.describe()))
-		return wrong.err()
+	if steps.Kind != grammar.Sequence {
+		wrong.Add(steps.Errorf("steps: want a list, got %s", steps.Describe()))
+		return wrong.Err()
 	}
 	for _, item := range steps.Items {
-		if err := item.fields(socketStepForm); !wrong.add(err) {
+		if err := item.Fields(socketStepForm); !wrong.Add(err) {
 			continue
 		}
 		to, from := item.Get("to"), item.Get("from")
 		if (to == nil) == (from == nil) {
-			wrong.add(item.errorf("want one of to (a segment arrives) and from (the socket sends)"))
+			wrong.Add(item.Errorf("want one of to (a segment arrives) and from (the socket sends)"))
 			continue
 		}
-		data, err := item.Get("data").someBytes("data")
-		if wrong.add(err) && len(data) > sockmap.MaxBytes {
-			wrong.add(item.Get("data").errorf("data: %d bytes; a step has at most %d", len(data), sockmap.MaxBytes))
+		data, err := someBytes(item.Get("data"), "data")
+		if wrong.Add(err) && len(data) > sockmap.MaxBytes {
+			wrong.Add(item.Get("data").Errorf("data: %d bytes; a step has at most %d", len(data), sockmap.MaxBytes))
 		}
 		step := socketStep{socket: to, data: data}
 		if from != nil {
@@ -78,16 +80,16 @@ func (f *File) decodeSockets(r *Run, run, n *Node) error {
 		}
 		s.steps = append(s.steps, step)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // someBytes decodes text or !hex.
-func (n *Node) someBytes(what string) ([]byte, error) {
+func someBytes(n *grammar.Node, what string) ([]byte, error) {
 	if n.Tag == "!hex" {
-		return n.hex(what)
+		return n.Hex(what)
 	}
-	if n.Kind != Scalar || n.Tag != "" {
-		return nil, n.errorf("%s: want text or !hex, got %s", what, n.describe())
+	if n.Kind != grammar.Scalar || n.Tag != "" {
+		return nil, n.Errorf("%s: want text or !hex, got %s", what, n.Describe())
 	}
 	return []byte(n.Text), nil
 }
@@ -107,7 +109,7 @@ func socketProgs(obj *loader.Object) []string {
 func (s *Sockets) choose(r *Run, obj *loader.Object) error {
 	names := socketProgs(obj)
 	if len(names) == 0 {
-		return s.Node.errorf("sockets: the object has no sk_skb and no sk_msg program")
+		return s.Node.Errorf("sockets: the object has no sk_skb and no sk_msg program")
 	}
 	s.once.Do(func() {
 		r.Prog, r.ProgNode = names[0], s.Node
@@ -134,20 +136,20 @@ func (r *Runner) attachedProgs(s *Sockets) (map[string]map[int]string, error) {
 		}
 	}
 	out := map[string]map[int]string{}
-	add := func(at *Node, table, prog string) error {
+	add := func(at *grammar.Node, table, prog string) error {
 		lp, ok := r.m.Linked().Program(prog)
 		if !ok {
-			return at.unknown("program", prog, socketProgs(r.m.Linked().Object))
+			return at.Unknown("program", prog, socketProgs(r.m.Linked().Object))
 		}
 		bit := progBit(lp)
 		had := out[table]
 		switch {
 		case bit == 0:
-			return at.errorf("attach: program %s (%s) is no parser and no verdict of a sockmap: sk_skb/stream_parser, sk_skb/stream_verdict, sk_skb/verdict or sk_msg", prog, lp.Section)
+			return at.Errorf("attach: program %s (%s) is no parser and no verdict of a sockmap: sk_skb/stream_parser, sk_skb/stream_verdict, sk_skb/verdict or sk_msg", prog, lp.Section)
 		case had[bit] != "":
-			return at.errorf("attach: map %s has two programs of one kind, %s and %s: give attach: {MAP: [PROGRAM, ...]}", table, had[bit], prog)
+			return at.Errorf("attach: map %s has two programs of one kind, %s and %s: give attach: {MAP: [PROGRAM, ...]}", table, had[bit], prog)
 		case bit == sockmap.Verdict && had[sockmap.StreamVerdict] != "", bit == sockmap.StreamVerdict && had[sockmap.Verdict] != "":
-			return at.errorf("attach: the kernel refuses a stream_verdict and a verdict program on one map (EBUSY)")
+			return at.Errorf("attach: the kernel refuses a stream_verdict and a verdict program on one map (EBUSY)")
 		}
 		if had == nil {
 			out[table] = map[int]string{}
@@ -155,30 +157,30 @@ func (r *Runner) attachedProgs(s *Sockets) (map[string]map[int]string, error) {
 		out[table][bit] = prog
 		return nil
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	if s.attach == nil {
 		if len(tables) != 1 {
-			return nil, s.Node.errorf("sockets: the object has %d sockmaps and sockhashes; say with attach: {MAP: [PROGRAM, ...]} which programs they have", len(tables))
+			return nil, s.Node.Errorf("sockets: the object has %d sockmaps and sockhashes; say with attach: {MAP: [PROGRAM, ...]} which programs they have", len(tables))
 		}
 		for _, prog := range socketProgs(r.m.Linked().Object) {
-			wrong.add(add(s.Node, tables[0], prog))
+			wrong.Add(add(s.Node, tables[0], prog))
 		}
-		return out, wrong.err()
+		return out, wrong.Err()
 	}
 	for _, p := range s.attach {
 		if !slices.Contains(tables, p.Key.Text) {
-			wrong.add(p.Key.unknown("sockmap", p.Key.Text, tables))
+			wrong.Add(p.Key.Unknown("sockmap", p.Key.Text, tables))
 			continue
 		}
-		if p.Value.Kind != Sequence {
-			wrong.add(p.Value.errorf("attach: want a list of programs, got %s", p.Value.describe()))
+		if p.Value.Kind != grammar.Sequence {
+			wrong.Add(p.Value.Errorf("attach: want a list of programs, got %s", p.Value.Describe()))
 			continue
 		}
 		for _, item := range p.Value.Items {
-			wrong.add(add(item, p.Key.Text, item.Text))
+			wrong.Add(add(item, p.Key.Text, item.Text))
 		}
 	}
-	return out, wrong.err()
+	return out, wrong.Err()
 }
 
 // socketRun is a run with sockets: its simulation, and the programs behind it.
@@ -211,7 +213,7 @@ func (r *Runner) socketsOf(run *Run) (*socketRun, error) {
 		}
 		k, err := r.m.Kernel().SocketOf(o)
 		if err != nil {
-			return nil, s.Node.wrap("sockets", err)
+			return nil, s.Node.Wrap("sockets", err)
 		}
 		index[name] = len(x.list)
 		x.list = append(x.list, sockmap.Socket{Name: name})
@@ -236,30 +238,30 @@ func (r *Runner) socketsOf(run *Run) (*socketRun, error) {
 			at.InMap = true
 			for bit, prog := range progs[def.Name] {
 				if had := x.progs[name][bit]; had != "" && had != prog {
-					return nil, s.Node.errorf("sockets: %s is in two maps with a program of one kind each, %s and %s: the kernel refuses that (EBUSY)", name, had, prog)
+					return nil, s.Node.Errorf("sockets: %s is in two maps with a program of one kind each, %s and %s: the kernel refuses that (EBUSY)", name, had, prog)
 				}
 				x.progs[name][bit], at.Progs = prog, at.Progs|bit
 			}
 		}
 	}
 	names := slices.Sorted(maps.Keys(index))
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, p := range s.peers {
-		for _, n := range []*Node{p.Key, p.Value} {
+		for _, n := range []*grammar.Node{p.Key, p.Value} {
 			if _, ok := index[n.Text]; !ok {
-				wrong.add(n.unknown("socket", n.Text, names))
+				wrong.Add(n.Unknown("socket", n.Text, names))
 			}
 		}
-		if wrong.err() == nil {
+		if wrong.Err() == nil {
 			x.list[index[p.Key.Text]].Peer, x.list[index[p.Value.Text]].Peer = p.Value.Text, p.Key.Text
 		}
 	}
 	for _, step := range s.steps {
 		if _, ok := index[step.socket.Text]; !ok {
-			wrong.add(step.socket.unknown("socket", step.socket.Text, names))
+			wrong.Add(step.socket.Unknown("socket", step.socket.Text, names))
 		}
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	x.sim, err = sockmap.New(x.list, x)
@@ -389,9 +391,9 @@ func (r *Runner) moved(ctx context.Context, run *Run, res *Result, start time.Ti
 		res.Err = err
 		res.Skipped = !bad.res.Ran && bad.res.Status == machine.StatusAbsent && run.Expect.Status == nil
 	default:
-		return run.Sockets.Node.wrap("sockets", err)
+		return run.Sockets.Node.Wrap("sockets", err)
 	}
-	res.Sockets, res.Sends = x.sim.Results(), x.sends
+	res.Simulation = &stream.Moved{Sockets: x.sim.Results(), Sends: x.sends}
 	res.Validation = r.m.Validate(res.Result)
 	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, sockets: x}
 	if !res.Skipped {
@@ -399,7 +401,7 @@ func (r *Runner) moved(ctx context.Context, run *Run, res *Result, start time.Ti
 			return err
 		}
 	}
-	res.Expectations, res.Took = j.out, time.Since(start)
+	res.Expectations, res.Took = j.Found, time.Since(start)
 	return nil
 }
 

@@ -1,26 +1,30 @@
 package scenario
 
+import (
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+)
+
 // socketsForm describes bytes that move through sockmaps, and expectSocketForm what is expected of
 // a socket.
-var socketsForm = &form{"sockets", "Bytes that move between sockets. The sockets are the file's !sock objects; those that maps: puts into sockmaps and sockhashes have the programs of these maps.", []member{
-	{name: "attach", doc: "The programs (sk_skb, sk_msg) that are attached to each map. The default are all of the object's, to its only map of these types.", shape: mapOf(listOf(text))},
-	{name: "peers", doc: "Connections between two of the sockets, by name ({client: server}): what leaves one arrives at the other. What leaves other sockets is only recorded.", shape: mapOf(text)},
-	{name: "steps", doc: "What happens, in order.", shape: listOf(formOf(socketStepForm)), required: true},
+var socketsForm = &grammar.Form{Name: "sockets", Doc: "Bytes that move between sockets. The sockets are the file's !sock objects; those that maps: puts into sockmaps and sockhashes have the programs of these maps.", Members: []grammar.Member{
+	{Name: "attach", Doc: "The programs (sk_skb, sk_msg) that are attached to each map. The default are all of the object's, to its only map of these types.", Shape: grammar.MapOf(grammar.ListOf(grammar.Text))},
+	{Name: "peers", Doc: "Connections between two of the sockets, by name ({client: server}): what leaves one arrives at the other. What leaves other sockets is only recorded.", Shape: grammar.MapOf(grammar.Text)},
+	{Name: "steps", Doc: "What happens, in order.", Shape: grammar.ListOf(grammar.FormOf(socketStepForm)), Required: true},
 }}
 
-var socketStepForm = &form{"sockets step", "One segment that arrives, or one call of sendmsg: exactly one of to and from.", []member{
-	{name: "to", doc: "The socket at which the segment arrives from the network, by name.", shape: text},
-	{name: "from", doc: "The socket that sends, by name.", shape: text},
-	{name: "data", doc: "The bytes: text or !hex, at most 32 KiB.", shape: text, required: true},
+var socketStepForm = &grammar.Form{Name: "sockets step", Doc: "One segment that arrives, or one call of sendmsg: exactly one of to and from.", Members: []grammar.Member{
+	{Name: "to", Doc: "The socket at which the segment arrives from the network, by name.", Shape: grammar.Text},
+	{Name: "from", Doc: "The socket that sends, by name.", Shape: grammar.Text},
+	{Name: "data", Doc: "The bytes: text or !hex, at most 32 KiB.", Shape: grammar.Text, Required: true},
 }}
 
-var expectSocketForm = &form{"expect socket", "What became of a socket's bytes in the run.", []member{
-	{name: "received", doc: "What user space can read from it: text or !hex.", shape: text},
-	{name: "sent", doc: "What left it: text or !hex.", shape: text},
-	{name: "dropped", doc: "Bytes that programs dropped.", shape: integer},
-	{name: "waiting", doc: "Bytes of an incomplete message, of a corked one, or behind a parser that failed.", shape: integer},
-	{name: "messages", doc: "Lengths of the messages that the parser cut, in order.", shape: listOf(integer)},
-	{name: "error", doc: "The error that the parser caused (-EPROTO, -EMSGSIZE, or its own), 0 for none.", shape: oneOf(integer, text)},
+var expectSocketForm = &grammar.Form{Name: "expect socket", Doc: "What became of a socket's bytes in the run.", Members: []grammar.Member{
+	{Name: "received", Doc: "What user space can read from it: text or !hex.", Shape: grammar.Text},
+	{Name: "sent", Doc: "What left it: text or !hex.", Shape: grammar.Text},
+	{Name: "dropped", Doc: "Bytes that programs dropped.", Shape: grammar.Integer},
+	{Name: "waiting", Doc: "Bytes of an incomplete message, of a corked one, or behind a parser that failed.", Shape: grammar.Integer},
+	{Name: "messages", Doc: "Lengths of the messages that the parser cut, in order.", Shape: grammar.ListOf(grammar.Integer)},
+	{Name: "error", Doc: "The error that the parser caused (-EPROTO, -EMSGSIZE, or its own), 0 for none.", Shape: grammar.OneOf(grammar.Integer, grammar.Text)},
 }}
 
 // socketsMembers are the members that a run with sockets may have.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // Staged is the input for a run.
@@ -40,10 +41,10 @@ func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
 		return nil, fmt.Errorf("%s: the file has no such run", run.Name)
 	}
 	if run.Chain != nil {
-		return nil, &Error{Pos: run.ChainNode.Pos, Text: "a chain cannot be stepped through: choose one of its programs, which then gets the context as it is before the first (" + strings.Join(run.Chain, ", ") + ")"}
+		return nil, &grammar.Error{Pos: run.ChainNode.Pos, Text: "a chain cannot be stepped through: choose one of its programs, which then gets the context as it is before the first (" + strings.Join(run.Chain, ", ") + ")"}
 	}
 	if run.Functions != nil {
-		return nil, &Error{Pos: run.Functions.Node.Pos, Text: "a run of several functions cannot be stepped through: choose one with function: NAME"}
+		return nil, &grammar.Error{Pos: run.Functions.Node.Pos, Text: "a run of several functions cannot be stepped through: choose one with function: NAME"}
 	}
 	if run.Race != nil {
 		return r.stageRace(ctx, run)
@@ -58,7 +59,7 @@ func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
 	}
 	p := r.input[run]
 	if p.cannot != nil {
-		return nil, &Error{Pos: run.Pos, Text: p.cannot.Error(), Err: p.cannot}
+		return nil, &grammar.Error{Pos: run.Pos, Text: p.cannot.Error(), Err: p.cannot}
 	}
 	if run.After > 0 {
 		if _, err := r.m.Settle(ctx, run.After); err != nil {

@@ -6,28 +6,29 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // decodeTruncate decodes truncate: all, or a list of lengths in bytes.
-func (r *Run) decodeTruncate(n *Node) error {
+func (r *Run) decodeTruncate(n *grammar.Node) error {
 	if n == nil {
 		return nil
 	}
 	r.TruncateNode = n
 	switch {
-	case n.Kind == Scalar && n.Text == "all":
+	case n.Kind == grammar.Scalar && n.Text == "all":
 		return nil
-	case n.Kind != Sequence || len(n.Items) == 0:
-		return n.errorf("truncate: want all, or a list of lengths in bytes, got %s", n.describe())
+	case n.Kind != grammar.Sequence || len(n.Items) == 0:
+		return n.Errorf("truncate: want all, or a list of lengths in bytes, got %s", n.Describe())
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, item := range n.Items {
-		v, err := item.int("truncate", 0, 1<<20)
-		wrong.add(err)
+		v, err := item.Int("truncate", 0, 1<<20)
+		wrong.Add(err)
 		r.Truncate = append(r.Truncate, v)
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // lengths returns the lengths in bytes to truncate a run's packet to, shortest first for all. The
@@ -40,7 +41,7 @@ func (r *Runner) lengths(run *Run) (packet []byte, lengths []int, err error) {
 	lp, _ := r.m.Linked().Program(run.Prog)
 	least, most := kernel.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
 	if most == 0 {
-		return nil, nil, n.errorf("truncate: %v programs take no packet", lp.Type)
+		return nil, nil, n.Errorf("truncate: %v programs take no packet", lp.Type)
 	}
 	packet = run.Packet
 	if packet == nil {
@@ -48,7 +49,7 @@ func (r *Runner) lengths(run *Run) (packet []byte, lengths []int, err error) {
 	}
 	for i, length := range run.Truncate {
 		if length < least || length >= len(packet) {
-			return nil, nil, n.Items[i].errorf("truncate: %d bytes; the packet has %d, and the kernel passes at least %d", length, len(packet), least)
+			return nil, nil, n.Items[i].Errorf("truncate: %d bytes; the packet has %d, and the kernel passes at least %d", length, len(packet), least)
 		}
 	}
 	if run.Truncate != nil {
@@ -101,13 +102,13 @@ type cutFault struct {
 func (j *judge) truncated(faults []cutFault, verdicts map[int32]int) error {
 	for i, f := range faults {
 		if i == 3 && len(faults) > 4 {
-			j.expect(j.run.TruncateNode.Pos, "truncate", false, "no fault", fmt.Sprintf("faults at %d more lengths", len(faults)-3))
+			j.Expect(j.run.TruncateNode.Pos, "truncate", false, "no fault", fmt.Sprintf("faults at %d more lengths", len(faults)-3))
 			break
 		}
-		j.expect(j.run.TruncateNode.Pos, fmt.Sprintf("truncated to %d bytes", f.length), false, "no fault", faultKind(f.Fault)+": "+firstLine(f.Error())+place(f.Fault))
+		j.Expect(j.run.TruncateNode.Pos, fmt.Sprintf("truncated to %d bytes", f.length), false, "no fault", faultKind(f.Fault)+": "+grammar.FirstLine(f.Error())+place(f.Fault))
 	}
-	if len(faults) == 0 && !j.checking {
-		j.expect(j.run.TruncateNode.Pos, "truncate", true, "", "")
+	if len(faults) == 0 && !j.Checking {
+		j.Expect(j.run.TruncateNode.Pos, "truncate", true, "", "")
 	}
 	n := j.run.Expect.Truncated
 	if n == nil {

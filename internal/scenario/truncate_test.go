@@ -3,6 +3,7 @@ package scenario
 import (
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -64,7 +65,7 @@ func TestMistakesAboutTruncation(t *testing.T) {
 		{"prog: ports, truncate: all, expect: {truncated: XDP_DRO}", `"XDP_DRO" is neither`},
 	} {
 		_, err := onObject(t, "short", "runs: [{"+c.run+"}]")
-		var e *Error
+		var e *grammar.Error
 		require.ErrorAs(t, err, &e, c.run)
 		assert.Contains(t, err.Error(), c.want, c.run)
 	}

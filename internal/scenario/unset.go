@@ -1,5 +1,9 @@
 package scenario
 
+import (
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+)
+
 // UnsetStack selects how a read of unset stack bytes is reported.
 type UnsetStack uint8
 
@@ -12,8 +16,8 @@ const (
 	IgnoreUnset
 )
 
-func (r *Run) decodeUnset(n *Node) error {
-	text, err := n.text("unset_stack")
+func (r *Run) decodeUnset(n *grammar.Node) error {
+	text, err := n.NonEmpty("unset_stack")
 	if err != nil {
 		return err
 	}
@@ -26,7 +30,7 @@ func (r *Run) decodeUnset(n *Node) error {
 	case "ignore":
 		r.UnsetStack = IgnoreUnset
 	default:
-		return n.errorf("unset_stack: want warn, fail or ignore, got %s", n.describe())
+		return n.Errorf("unset_stack: want warn, fail or ignore, got %s", n.Describe())
 	}
 	return nil
 }
@@ -34,6 +38,6 @@ func (r *Run) decodeUnset(n *Node) error {
 // unsetStack adds a failed expectation for each read of unset stack bytes.
 func (j *judge) unsetStack() {
 	for _, r := range j.res.StackReads {
-		j.expect(j.run.UnsetNode.Pos, "stack read at insn "+itoa(r.Insn), false, "written bytes", r.String())
+		j.Expect(j.run.UnsetNode.Pos, "stack read at insn "+itoa(r.Insn), false, "written bytes", r.String())
 	}
 }

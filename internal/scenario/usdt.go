@@ -18,7 +18,7 @@ func (r *Runner) ofMarker(run *Run, in *machine.Input) error {
 	if n == nil {
 		return nil
 	}
-	text, err := n.text("usdt")
+	text, err := n.NonEmpty("usdt")
 	if err != nil {
 		return err
 	}
@@ -31,14 +31,14 @@ func (r *Runner) ofMarker(run *Run, in *machine.Input) error {
 	if i := strings.LastIndexByte(name, '#'); i >= 0 {
 		v, err := strconv.Atoi(name[i+1:])
 		if err != nil || v < 1 {
-			return n.errorf("usdt: want @FILE#N with the number of the place from 1, got %s", n.describe())
+			return n.Errorf("usdt: want @FILE#N with the number of the place from 1, got %s", n.Describe())
 		}
 		name, place = name[:i], v
 	}
 	lp, _ := r.m.Linked().Program(run.Prog)
 	probe := strings.Split(lp.AttachTo, ":")
 	if len(probe) < 3 {
-		return n.errorf("usdt: program %s is not attached to a USDT probe (its section is not usdt/PATH:PROVIDER:NAME)", run.Prog)
+		return n.Errorf("usdt: program %s is not attached to a USDT probe (its section is not usdt/PATH:PROVIDER:NAME)", run.Prog)
 	}
 	path := filepath.FromSlash(name)
 	if !filepath.IsAbs(path) {
@@ -46,15 +46,15 @@ func (r *Runner) ofMarker(run *Run, in *machine.Input) error {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return n.wrap("usdt", err)
+		return n.Wrap("usdt", err)
 	}
 	defer f.Close()
 	notes, err := usdt.Find(f, r.m.Linked().Target.Arch, probe[len(probe)-2], probe[len(probe)-1])
 	if err != nil {
-		return n.errorf("usdt: %s %v", name, err)
+		return n.Errorf("usdt: %s %v", name, err)
 	}
 	if place > len(notes) {
-		return n.errorf("usdt: %s has %d places with probe %s:%s", name, len(notes), probe[len(probe)-2], probe[len(probe)-1])
+		return n.Errorf("usdt: %s has %d places with probe %s:%s", name, len(notes), probe[len(probe)-2], probe[len(probe)-1])
 	}
 	in.USDT = &notes[place-1].Args
 	return nil

@@ -1,28 +1,29 @@
 package scenario
 
 import (
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-func (f *File) decodeVaried(n *Node) error {
+func (f *File) decodeVaried(n *grammar.Node) error {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != Sequence {
-		return n.errorf("vary: want a list of maps and variables, got %s", n.describe())
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("vary: want a list of maps and variables, got %s", n.Describe())
 	}
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	for _, item := range n.Items {
-		if _, err := item.text("vary"); wrong.add(err) {
+		if _, err := item.NonEmpty("vary"); wrong.Add(err) {
 			f.Varied = append(f.Varied, item)
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }
 
 // checkVaried checks the names of the maps and variables that are input of a search.
 func (r *Runner) checkVaried() error {
-	var wrong mistakes
+	var wrong grammar.Mistakes
 	obj := r.m.Linked().Object
 	for _, n := range r.file.Varied {
 		if _, _, ok := loader.FindVariable(obj.Maps, n.Text, (*loader.Map).Settable); ok {
@@ -40,8 +41,8 @@ func (r *Runner) checkVaried() error {
 			}
 		}
 		if !known {
-			wrong.add(n.unknown("map or variable", n.Text, names))
+			wrong.Add(n.Unknown("map or variable", n.Text, names))
 		}
 	}
-	return wrong.err()
+	return wrong.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/scenario/invariant"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -43,7 +44,7 @@ func (r *Runner) Object(name string) *kernel.Object { return r.b.objects[name] }
 func (r *Runner) Checker() *invariant.Checker { return r.inv.checker }
 
 // Observed returns what a run did as its expectations.
-func (r *Runner) Observed(res *machine.Result) (*Node, error) {
+func (r *Runner) Observed(res *machine.Result) (*grammar.Node, error) {
 	lp, ok := r.m.Linked().Program(res.Program)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", machine.ErrNoProgram, res.Program)
@@ -55,19 +56,19 @@ func (r *Runner) Observed(res *machine.Result) (*Node, error) {
 		}
 	}
 	s.expect(lp, res)
-	root, err := parseYAML("observed", bytes.TrimPrefix(s.runs.Bytes(), []byte("  ")))
+	root, err := grammar.ParseYAML("observed", bytes.TrimPrefix(s.runs.Bytes(), []byte("  ")))
 	if err != nil {
 		return nil, err
 	}
 	e := root.Get("expect")
-	if e == nil || e.Kind != Mapping {
-		return &Node{Kind: Mapping}, nil
+	if e == nil || e.Kind != grammar.Mapping {
+		return &grammar.Node{Kind: grammar.Mapping}, nil
 	}
 	if res.Fault == nil && res.PacketOut != nil {
 		if bytes.Equal(res.PacketIn, res.PacketOut) {
-			e.Put("packet", Word("unchanged"))
+			e.Put("packet", grammar.Word("unchanged"))
 		} else {
-			e.Put("packet", Quote(hexDigits(res.PacketOut)))
+			e.Put("packet", grammar.Quote(grammar.HexDigits(res.PacketOut)))
 		}
 	}
 	return e, nil
@@ -80,43 +81,43 @@ func Settle(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([]
 }
 
 // KeyNode returns a node that means the key of a map's element, in terms of its type if it has one.
-func (r *Runner) KeyNode(name string, key []byte) *Node {
-	t, err := r.table(Word(name))
+func (r *Runner) KeyNode(name string, key []byte) *grammar.Node {
+	t, err := r.table(grammar.Word(name))
 	if err != nil {
-		return HexBytes(key)
+		return grammar.HexBytes(key)
 	}
 	spec, id := r.m.Linked().Object.BTF, t.b.Spec().KeyType
 	if spec != nil && id != 0 {
 		s := &skeleton{m: r.m, spec: spec}
-		for _, text := range []string{s.typed(id, key), yamlString(spec.FormatString(id, key))} {
-			if n := oneNode(text); n != nil && n.Kind == Scalar {
+		for _, text := range []string{s.typed(id, key), grammar.YAMLString(spec.FormatString(id, key))} {
+			if n := oneNode(text); n != nil && n.Kind == grammar.Scalar {
 				if b, err := t.key(n); err == nil && bytes.Equal(b, key) {
 					return n
 				}
 			}
 		}
 	}
-	return HexBytes(key)
+	return grammar.HexBytes(key)
 }
 
 // ValueNode returns a node that means the value of a map's element.
-func (r *Runner) ValueNode(name string, value []byte) *Node {
-	t, err := r.table(Word(name))
+func (r *Runner) ValueNode(name string, value []byte) *grammar.Node {
+	t, err := r.table(grammar.Word(name))
 	if err != nil {
-		return HexBytes(value)
+		return grammar.HexBytes(value)
 	}
-	return r.typedNode(t.b.Spec().ValueType, value, func(n *Node) ([]byte, error) { return t.value(n) })
+	return r.typedNode(t.b.Spec().ValueType, value, func(n *grammar.Node) ([]byte, error) { return t.value(n) })
 }
 
 // VariableNode returns a node that means the bytes of a global variable. ok is false for variables
 // that a file cannot set to that.
-func (r *Runner) VariableNode(name string, value []byte) (n *Node, ok bool) {
+func (r *Runner) VariableNode(name string, value []byte) (n *grammar.Node, ok bool) {
 	obj := r.m.Linked().Object
 	_, v, found := loader.FindVariable(obj.Maps, name, (*loader.Map).Settable)
 	if !found || obj.BTF == nil || v.Type == 0 || len(value) != int(v.Size) {
 		return nil, false
 	}
-	n = r.typedNode(v.Type, value, func(n *Node) ([]byte, error) {
+	n = r.typedNode(v.Type, value, func(n *grammar.Node) ([]byte, error) {
 		b := make([]byte, v.Size)
 		if err := globalText(obj.BTF, v.Type, name, n, map[string]string{}); err != nil {
 			return nil, err
@@ -128,32 +129,32 @@ func (r *Runner) VariableNode(name string, value []byte) (n *Node, ok bool) {
 }
 
 // typedNode returns a value as its type has it, if it means the same bytes.
-func (r *Runner) typedNode(id btf.ID, value []byte, encode func(*Node) ([]byte, error)) *Node {
+func (r *Runner) typedNode(id btf.ID, value []byte, encode func(*grammar.Node) ([]byte, error)) *grammar.Node {
 	spec := r.m.Linked().Object.BTF
 	if spec == nil || id == 0 {
-		return HexBytes(value)
+		return grammar.HexBytes(value)
 	}
 	s := &skeleton{m: r.m, spec: spec}
-	if n := oneNode(s.typed(id, value)); n != nil && !n.anyIn() {
+	if n := oneNode(s.typed(id, value)); n != nil && !anyIn(n) {
 		if b, err := encode(n); err == nil && bytes.Equal(b, value) {
 			return n
 		}
 	}
-	return HexBytes(value)
+	return grammar.HexBytes(value)
 }
 
 // anyIn reports whether a node leaves something open.
-func (n *Node) anyIn() bool {
+func anyIn(n *grammar.Node) bool {
 	if n.Tag == "!any" {
 		return true
 	}
 	for _, item := range n.Items {
-		if item.anyIn() {
+		if anyIn(item) {
 			return true
 		}
 	}
 	for _, p := range n.Pairs {
-		if p.Value.anyIn() {
+		if anyIn(p.Value) {
 			return true
 		}
 	}
@@ -161,9 +162,9 @@ func (n *Node) anyIn() bool {
 }
 
 // oneNode parses a value that this package wrote.
-func oneNode(text string) *Node {
-	root, err := parseYAML("value", []byte("v: "+text+"\n"))
-	if err != nil || root.Kind != Mapping || len(root.Pairs) != 1 {
+func oneNode(text string) *grammar.Node {
+	root, err := grammar.ParseYAML("value", []byte("v: "+text+"\n"))
+	if err != nil || root.Kind != grammar.Mapping || len(root.Pairs) != 1 {
 		return nil
 	}
 	return root.Pairs[0].Value

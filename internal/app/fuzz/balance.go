@@ -8,7 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
-	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -189,12 +189,12 @@ func (d *draft) expectBalance(p *problem) {
 	}
 	list := d.root.Get("invariants")
 	if list == nil {
-		list = &scenario.Node{Kind: scenario.Sequence}
+		list = &grammar.Node{Kind: grammar.Sequence}
 		d.root.Put("invariants", list)
 	}
-	n := &scenario.Node{Kind: scenario.Mapping}
-	n.Put("name", scenario.Quote(p.full+" keeps nothing of a call that is over"))
-	n.Put("prog", scenario.Word(p.Program))
-	n.Put("holds", scenario.Quote(fmt.Sprintf("count(%s) == %d", p.full, len(d.f.first.initial(b)))))
+	n := &grammar.Node{Kind: grammar.Mapping}
+	n.Put("name", grammar.Quote(p.full+" keeps nothing of a call that is over"))
+	n.Put("prog", grammar.Word(p.Program))
+	n.Put("holds", grammar.Quote(fmt.Sprintf("count(%s) == %d", p.full, len(d.f.first.initial(b)))))
 	list.Items = append(list.Items, n)
 }

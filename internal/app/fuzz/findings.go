@@ -17,6 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // Finding is a finding with the scenario that shows it.
@@ -201,25 +202,25 @@ func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, e
 }
 
 // expectNot is an expectation that the finding violates.
-func (f *Fuzzer) expectNot(p *problem) *scenario.Node {
-	n := &scenario.Node{Kind: scenario.Mapping}
+func (f *Fuzzer) expectNot(p *problem) *grammar.Node {
+	n := &grammar.Node{Kind: grammar.Mapping}
 	switch {
 	case p.fault:
-		n.Put("fault", scenario.Word("false"))
+		n.Put("fault", grammar.Word("false"))
 	case p.Kind == finding.Differs && p.other != nil:
 		if e, err := f.observed(p.own, p.other); err == nil {
 			return e
 		}
 	case p.Kind == finding.Invariant || p.full != "": // the file has it
 	default:
-		n.Put("findings", scenario.Word("none"))
+		n.Put("findings", grammar.Word("none"))
 	}
 	return n
 }
 
 // observed is what the other side did as expectations, with what only the object itself did:
 // records that the other side does not send, elements and variables that it leaves as they were.
-func (f *Fuzzer) observed(own, other *machine.Result) (*scenario.Node, error) {
+func (f *Fuzzer) observed(own, other *machine.Result) (*grammar.Node, error) {
 	as := *other
 	as.Changes = slices.Clone(as.Changes)
 	for _, c := range own.Changes {
@@ -237,7 +238,7 @@ func (f *Fuzzer) observed(own, other *machine.Result) (*scenario.Node, error) {
 		if ev.Kind != "ringbuf" && ev.Kind != "perf" || slices.ContainsFunc(other.Events, func(o machine.Event) bool { return o.Map == ev.Map }) {
 			continue
 		}
-		e.Child(ev.Kind).Put(ev.Map, scenario.Word("0"))
+		e.Child(ev.Kind).Put(ev.Map, grammar.Word("0"))
 	}
 	return e, nil
 }

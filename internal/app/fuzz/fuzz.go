@@ -17,6 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -80,7 +81,7 @@ type Fuzzer struct {
 	opt    Options
 	obj    *loader.Object
 	target *loader.Target
-	root   *scenario.Node // of the scenario with the seeds
+	root   *grammar.Node // of the scenario with the seeds
 	file   *scenario.File
 	digest [sha256.Size]byte // of the object's file
 	order  []string          // runs that are searched

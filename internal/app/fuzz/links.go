@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/find/search"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // Link is a pointer: a field of a kernel object, as OBJECT.path, or an argument of an event.
@@ -38,14 +39,14 @@ func setLink(list []Link, name, to string) []Link {
 }
 
 // node is where a link leads, as a scenario has it.
-func (l Link) node() *scenario.Node {
+func (l Link) node() *grammar.Node {
 	switch l.To {
 	case toNull:
-		return scenario.Word("null")
+		return grammar.Word("null")
 	case toNew:
-		return &scenario.Node{Kind: scenario.Mapping}
+		return &grammar.Node{Kind: grammar.Mapping}
 	}
-	return scenario.Word(l.To)
+	return grammar.Word(l.To)
 }
 
 // target is the object that a link leads to; ok is false for new ones and for names that the

@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/find/search"
-	"github.com/bpfrun/bpfrun/internal/kernel/hid"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/subsys/device"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -19,7 +20,7 @@ import (
 
 // deviceRun adds to a scenario of default runs one of the HID device that the object is for, if it
 // is for one. Its programs are called together, so there is one run.
-func (f *Fuzzer) deviceRun(ctx context.Context, root *scenario.Node, linked *loader.Linked) error {
+func (f *Fuzzer) deviceRun(ctx context.Context, root *grammar.Node, linked *loader.Linked) error {
 	its := slices.DeleteFunc(device.Programs(linked), func(name string) bool {
 		return len(f.opt.Programs) > 0 && !slices.Contains(f.opt.Programs, name)
 	})
@@ -49,18 +50,18 @@ func (f *Fuzzer) deviceRun(ctx context.Context, root *scenario.Node, linked *loa
 		return nil
 	}
 	name := h.EventProgram(its)
-	n, events := &scenario.Node{Kind: scenario.Mapping}, &scenario.Node{Kind: scenario.Sequence}
-	n.Put("name", scenario.Quote("reports for "+name))
-	n.Put("prog", scenario.Word(name))
+	n, events := &grammar.Node{Kind: grammar.Mapping}, &grammar.Node{Kind: grammar.Sequence}
+	n.Put("name", grammar.Quote("reports for "+name))
+	n.Put("prog", grammar.Word(name))
 	if !bytes.Equal(h.Descriptor, hid.DefaultInfo().Descriptor) {
-		n.Child("hid").Child("device").Put("descriptor", scenario.Quote(fmt.Sprintf("%x", h.Descriptor)))
+		n.Child("hid").Child("device").Put("descriptor", grammar.Quote(fmt.Sprintf("%x", h.Descriptor)))
 	}
 	for _, e := range h.Events() {
 		events.Items = append(events.Items, eventNode(&e))
 	}
 	n.Child("hid").Put("events", events)
 	runs := root.Get("runs")
-	runs.Items = slices.DeleteFunc(runs.Items, func(n *scenario.Node) bool { // nothing calls them by themselves
+	runs.Items = slices.DeleteFunc(runs.Items, func(n *grammar.Node) bool { // nothing calls them by themselves
 		return n.Get("prog") != nil && slices.Contains(its, n.Get("prog").Text)
 	})
 	runs.Items = append(runs.Items, n)
@@ -68,11 +69,11 @@ func (f *Fuzzer) deviceRun(ctx context.Context, root *scenario.Node, linked *loa
 }
 
 // eventNode is an event of a device as a scenario has it.
-func eventNode(e *device.Event) *scenario.Node {
-	n := &scenario.Node{Kind: scenario.Mapping}
-	n.Put(e.Kind.String(), scenario.Quote(fmt.Sprintf("%x", e.Data)))
+func eventNode(e *device.Event) *grammar.Node {
+	n := &grammar.Node{Kind: grammar.Mapping}
+	n.Put(e.Kind.String(), grammar.Quote(fmt.Sprintf("%x", e.Data)))
 	if e.Kind == device.Get || e.Kind == device.Set {
-		n.Put("type", scenario.Word([]string{"input", "output", "feature"}[e.Type]))
+		n.Put("type", grammar.Word([]string{"input", "output", "feature"}[e.Type]))
 	}
 	return n
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -37,7 +38,7 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 		}
 		text, path = b.Bytes(), "seeds.yaml"
 	}
-	root, err := scenario.ReadNode(path, text)
+	root, err := grammar.ReadNode(path, text)
 	if err != nil {
 		return err
 	}
@@ -79,11 +80,11 @@ const betweenEvents = "1ms"
 
 // stopClock makes the clock of a scenario stand still while events run, so that it tells two builds
 // the same however often they ask.
-func stopClock(root *scenario.Node) {
-	root.Child("kernel").Child("clock").Put("step", scenario.Word("0"))
+func stopClock(root *grammar.Node) {
+	root.Child("kernel").Child("clock").Put("step", grammar.Word("0"))
 	for _, run := range root.Get("runs").Items {
 		if run.Get("after") == nil {
-			run.Put("after", scenario.Word(betweenEvents))
+			run.Put("after", grammar.Word(betweenEvents))
 		}
 	}
 }
@@ -228,18 +229,18 @@ func find(list []argument, name string) *argument {
 func (f *Fuzzer) objectFields(s *side) (out []argument, texts []text) {
 	for _, p := range f.file.Objects {
 		o := s.fast.Object(p.Key.Text)
-		if o == nil || p.Value.Kind != scenario.Mapping {
+		if o == nil || p.Value.Kind != grammar.Mapping {
 			continue
 		}
 		for _, field := range p.Value.Pairs {
 			v, path := field.Value, strings.TrimPrefix(field.Key.Text, ".")
-			if v.Kind == scenario.Scalar && v.Quoted && v.Tag == "" {
+			if v.Kind == grammar.Scalar && v.Quoted && v.Tag == "" {
 				if most := textRoom(o, path); most > 0 {
 					texts = append(texts, text{Text{p.Key.Text + "." + path, v.Text}, most})
 				}
 				continue
 			}
-			if v.Kind != scenario.Scalar || v.Quoted || v.Tag != "" || len(v.Text) > 0 && v.Text[0] == '$' {
+			if v.Kind != grammar.Scalar || v.Quoted || v.Tag != "" || len(v.Text) > 0 && v.Text[0] == '$' {
 				continue
 			}
 			if v, err := o.Uint(path); err == nil {

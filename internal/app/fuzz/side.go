@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/invariant"
-	"github.com/bpfrun/bpfrun/internal/subsys/device"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/vm"
 )

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -147,7 +148,7 @@ func (f *Fuzzer) suiteFile(ctx context.Context, dir string, list []*entry) (text
 	}
 	defer r.Close()
 	i := 0
-	var kept []*scenario.Node
+	var kept []*grammar.Node
 	_, err = r.All(ctx, func(res *scenario.Result) {
 		n := d.runs[i]
 		i++

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/find/search"
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // Buffer is user memory behind an argument: bytes, or an array of pointers to strings, as the
@@ -48,20 +48,20 @@ func (b *Buffer) place(k *kernel.Kernel) uint64 {
 }
 
 // node is the buffer as a scenario has it.
-func (b *Buffer) node() *scenario.Node {
+func (b *Buffer) node() *grammar.Node {
 	if b.Vector {
-		n := &scenario.Node{Kind: scenario.Sequence, Tag: "!user"}
+		n := &grammar.Node{Kind: grammar.Sequence, Tag: "!user"}
 		for _, text := range b.List {
-			n.Items = append(n.Items, scenario.Quote(text))
+			n.Items = append(n.Items, grammar.Quote(text))
 		}
 		return n
 	}
 	if n := len(b.Data) - 1; n >= 0 && b.Data[n] == 0 && isText(b.Data[:n]) {
-		q := scenario.Quote(string(b.Data[:n]))
+		q := grammar.Quote(string(b.Data[:n]))
 		q.Tag = "!user"
 		return q
 	}
-	w := scenario.Word(fmt.Sprintf("0x%x", []byte(b.Data)))
+	w := grammar.Word(fmt.Sprintf("0x%x", []byte(b.Data)))
 	w.Tag = "!user"
 	return w
 }

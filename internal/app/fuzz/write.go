@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/packet"
-	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/subsys/device"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 )
 
 // draft is a scenario that is being written.
 type draft struct {
 	f    *Fuzzer
-	root *scenario.Node
+	root *grammar.Node
 	dir  string // of the file
-	runs []*scenario.Node
+	runs []*grammar.Node
 }
 
 // newDraft begins a scenario with the state of an input.
@@ -25,8 +25,8 @@ func (f *Fuzzer) newDraft(dir string, in *Input) *draft {
 	for _, key := range []string{"runs", "sequence", "description", "kernels"} {
 		d.root.Drop(key)
 	}
-	head := &scenario.Node{Kind: scenario.Mapping}
-	head.Put("object", scenario.Quote(f.objectFrom(dir)))
+	head := &grammar.Node{Kind: grammar.Mapping}
+	head.Put("object", grammar.Quote(f.objectFrom(dir)))
 	d.root.Drop("object")
 	d.root.Pairs = append(head.Pairs, d.root.Pairs...)
 	r := f.first.whole
@@ -42,19 +42,19 @@ func (f *Fuzzer) newDraft(dir string, in *Input) *draft {
 		d.root.Child("maps").Child(e.Map).PutKey(r.KeyNode(e.Map, e.Key), r.ValueNode(e.Map, e.Value))
 	}
 	for _, t := range in.Texts {
-		d.field(t.Name, scenario.Quote(t.Value))
+		d.field(t.Name, grammar.Quote(t.Value))
 	}
 	for _, l := range in.Links { // before the fields of the objects that they make
 		d.field(l.Name, l.node())
 	}
 	for _, n := range in.Fields {
-		d.field(n.Name, scenario.Word(fmt.Sprint(n.Value)))
+		d.field(n.Name, grammar.Word(fmt.Sprint(n.Value)))
 	}
 	return d
 }
 
 // field sets a field OBJECT.path.
-func (d *draft) field(name string, value *scenario.Node) {
+func (d *draft) field(name string, value *grammar.Node) {
 	object, path, _ := strings.Cut(name, ".")
 	if o := d.root.Get("objects").Get(object); o != nil {
 		if path == "type" || path == "like" {
@@ -83,10 +83,10 @@ func (f *Fuzzer) objectFrom(dir string) string {
 }
 
 // event adds the run of an event and returns it, to be given a name and expectations.
-func (d *draft) event(e *Event) *scenario.Node {
+func (d *draft) event(e *Event) *grammar.Node {
 	f := d.f
 	from := f.first.runs[e.Run]
-	n := &scenario.Node{Kind: scenario.Mapping}
+	n := &grammar.Node{Kind: grammar.Mapping}
 	for _, item := range f.root.Get("runs").Items {
 		if name := item.Get("name"); name != nil && name.Text == e.Run || name == nil && item.Get("prog") != nil && item.Get("prog").Text == e.Run {
 			n = item.Clone()
@@ -97,7 +97,7 @@ func (d *draft) event(e *Event) *scenario.Node {
 		n.Drop(key)
 	}
 	if n.Get("prog") == nil {
-		n.Put("prog", scenario.Word(from.Prog))
+		n.Put("prog", grammar.Word(from.Prog))
 	}
 	switch p := []byte(e.Packet); {
 	case p != nil:
@@ -109,21 +109,21 @@ func (d *draft) event(e *Event) *scenario.Node {
 	case e.Ctx != nil && from.HID != nil:
 		h := n.Child("hid")
 		if h.Get("events") == nil {
-			h.Put("events", &scenario.Node{Kind: scenario.Sequence})
+			h.Put("events", &grammar.Node{Kind: grammar.Sequence})
 		}
 		events := h.Get("events")
 		events.Items = append(events.Items, eventNode(&device.Event{Kind: device.Input, Data: e.Ctx}))
 	case e.Ctx != nil:
-		n.Put("ctx", scenario.Quote(fmt.Sprintf("%x", []byte(e.Ctx))))
+		n.Put("ctx", grammar.Quote(fmt.Sprintf("%x", []byte(e.Ctx))))
 	}
 	if e.CPU > 0 {
-		n.Put("cpu", scenario.Word(fmt.Sprint((e.CPU-1)%f.first.whole.Machine().Kernel().CPUs())))
+		n.Put("cpu", grammar.Word(fmt.Sprint((e.CPU-1)%f.first.whole.Machine().Kernel().CPUs())))
 	}
 	if e.After > 0 {
-		n.Put("after", scenario.Word(e.After.String()))
+		n.Put("after", grammar.Word(e.After.String()))
 	}
 	for _, a := range e.Args {
-		n.Child("args").Put(a.Name, scenario.Word(signed(a.Value)))
+		n.Child("args").Put(a.Name, grammar.Word(signed(a.Value)))
 	}
 	for _, l := range e.Links {
 		n.Child("args").Put(l.Name, l.node())
@@ -146,49 +146,49 @@ func signed(v uint64) string {
 	return fmt.Sprint(v)
 }
 
-func answerNode(h Answer) *scenario.Node {
-	var list []*scenario.Node
+func answerNode(h Answer) *grammar.Node {
+	var list []*grammar.Node
 	for _, v := range h.Returns {
-		list = append(list, scenario.Word(signed(v)))
+		list = append(list, grammar.Word(signed(v)))
 	}
 	if h.At == 0 {
 		if len(list) == 1 {
 			return list[0]
 		}
-		return &scenario.Node{Kind: scenario.Sequence, Items: list}
+		return &grammar.Node{Kind: grammar.Sequence, Items: list}
 	}
-	n := &scenario.Node{Kind: scenario.Mapping}
-	n.Put("fail_at", scenario.Word(fmt.Sprint(h.At)))
+	n := &grammar.Node{Kind: grammar.Mapping}
+	n.Put("fail_at", grammar.Word(fmt.Sprint(h.At)))
 	n.Put("ret", list[0])
 	return n
 }
 
 // packetNode writes a packet as hex digits. One that is a seed is written as the expression that it
 // is.
-func packetNode(p []byte) *scenario.Node {
+func packetNode(p []byte) *grammar.Node {
 	for _, e := range seedExprs {
 		if q, err := packet.Parse(e); err == nil && slices.Equal(p, q) {
-			return scenario.Quote(e)
+			return grammar.Quote(e)
 		}
 	}
-	return scenario.Quote(fmt.Sprintf("%x", p))
+	return grammar.Quote(fmt.Sprintf("%x", p))
 }
 
 // text returns the file. Several runs of one input are its sequence.
 func (d *draft) text(comment string, sequence bool) []byte {
-	list := &scenario.Node{Kind: scenario.Sequence}
-	var names []*scenario.Node
+	list := &grammar.Node{Kind: grammar.Sequence}
+	var names []*grammar.Node
 	for _, n := range d.runs {
 		list.Items = append(list.Items, n)
 		if name := n.Get("name"); name != nil {
-			names = append(names, scenario.Quote(name.Text))
+			names = append(names, grammar.Quote(name.Text))
 		}
 	}
 	root := d.root.Clone()
 	d.dropObjects(root)
 	root.Put("runs", list)
 	if sequence && len(names) > 1 {
-		root.Put("sequence", &scenario.Node{Kind: scenario.Sequence, Items: names})
+		root.Put("sequence", &grammar.Node{Kind: grammar.Sequence, Items: names})
 	}
 	var b strings.Builder
 	for line := range strings.SplitSeq(comment, "\n") {
@@ -199,17 +199,17 @@ func (d *draft) text(comment string, sequence bool) []byte {
 }
 
 // dropObjects leaves out the objects that nothing in the file refers to.
-func (d *draft) dropObjects(root *scenario.Node) {
+func (d *draft) dropObjects(root *grammar.Node) {
 	objects := root.Get("objects")
 	if objects == nil {
 		return
 	}
 	used := map[string]bool{}
-	var visit func(n *scenario.Node)
-	visit = func(n *scenario.Node) {
+	var visit func(n *grammar.Node)
+	visit = func(n *grammar.Node) {
 		for _, text := range []string{n.Text} {
 			name, ok := strings.CutPrefix(text, "$")
-			if n.Kind != scenario.Scalar || !ok && objects.Get(text) == nil || used[name] {
+			if n.Kind != grammar.Scalar || !ok && objects.Get(text) == nil || used[name] {
 				continue
 			}
 			if o := objects.Get(name); o != nil {
@@ -233,22 +233,22 @@ func (d *draft) dropObjects(root *scenario.Node) {
 			visit(p.Value)
 		}
 	}
-	objects.Pairs = slices.DeleteFunc(objects.Pairs, func(p scenario.Pair) bool { return !used[p.Key.Text] })
+	objects.Pairs = slices.DeleteFunc(objects.Pairs, func(p grammar.Pair) bool { return !used[p.Key.Text] })
 	if len(objects.Pairs) == 0 {
 		root.Drop("objects")
 	}
 }
 
 // names gives the runs of an input names that differ.
-func (d *draft) name(n *scenario.Node, want string) {
+func (d *draft) name(n *grammar.Node, want string) {
 	for i := 1; ; i++ {
 		name := want
 		if i > 1 {
 			name = fmt.Sprintf("%s (%d)", want, i)
 		}
-		if !slices.ContainsFunc(d.runs, func(o *scenario.Node) bool { return o != n && o.Get("name") != nil && o.Get("name").Text == name }) {
-			named := &scenario.Node{Kind: scenario.Mapping}
-			named.Put("name", scenario.Quote(name))
+		if !slices.ContainsFunc(d.runs, func(o *grammar.Node) bool { return o != n && o.Get("name") != nil && o.Get("name").Text == name }) {
+			named := &grammar.Node{Kind: grammar.Mapping}
+			named.Put("name", grammar.Quote(name))
 			n.Pairs = append(named.Pairs, n.Pairs...)
 			return
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/offsets"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/vm"
@@ -183,7 +184,7 @@ func (r *runner) runObject(o *loader.Object, t *target, again *rerun) *result {
 	// The clock advances only between programs, so that the number of helper calls before a program
 	// reads the time makes no difference.
 	cfg.Clock.Frozen = true
-	cfg.Schedules, cfg.Traffic = true, true
+	cfg.Simulates = subsys.AllKeys()
 	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return all(func(c *draft) {

@@ -9,8 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -37,9 +36,8 @@ type Options struct {
 func Run(ctx context.Context, linked *loader.Linked, source string, opt Options) (*report.RunDocument, error) {
 	doc := report.NewRunDocument(linked, source)
 	verdicts := NewVerdicts(ctx, linked, nil, opt.Unverified)
-	schedulers, disciplines := schedule.Schedulers(linked.Object), traffic.Disciplines(linked.Object)
 	cfg := opt.Machine
-	cfg.Verify, cfg.Schedules, cfg.Traffic = verdicts.Verify, len(schedulers) > 0, len(disciplines) > 0
+	cfg.Verify, cfg.Simulates = verdicts.Verify, subsys.Simulates(linked.Object)
 	m, err := machine.New(linked, cfg)
 	verdicts.AddTo(doc, opt.Unverified)
 	if err != nil {
@@ -61,13 +59,10 @@ func Run(ctx context.Context, linked *loader.Linked, source string, opt Options)
 		return nil, &Interrupted{While: "while verifying programs"}
 	}
 	names := linked.KernelOrder(m.Names())
-	if names, err = Schedule(ctx, doc, m, schedulers, names); err != nil {
+	if names, err = Wholes(ctx, doc, m, names); err != nil {
 		return nil, err
 	}
-	if names, err = Traffic(ctx, doc, m, disciplines, names); err != nil {
-		return nil, err
-	}
-	if names, err = Device(ctx, doc, m, names); err != nil {
+	if names, err = Together(ctx, doc, m, names); err != nil {
 		return nil, err
 	}
 	search := opt.Search
@@ -88,7 +83,7 @@ func Run(ctx context.Context, linked *loader.Linked, source string, opt Options)
 			why.Add(began, res)
 		}
 	}
-	if opt.Ran != nil { // programs of schedulers, disciplines and devices ran without being named
+	if opt.Ran != nil { // programs of wholes ran without being named
 		for _, name := range m.Names() {
 			if !slices.Contains(names, name) {
 				opt.Ran(m, name)

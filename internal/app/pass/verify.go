@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/internal/verifier/mend"
 	"github.com/bpfrun/bpfrun/internal/visible"
@@ -16,7 +16,7 @@ import (
 
 // Link links an object for a target, to run it or to look at it.
 func Link(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*loader.Linked, error) {
-	return obj.Load(target, schedule.WithEnums(obj, target, opts))
+	return obj.Load(target, subsys.Options(obj, target, opts))
 }
 
 // VerifyOptions are how programs are verified.

@@ -4,79 +4,83 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/subsys/device"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 )
 
-// Schedule runs each scheduler with the default tasks and returns the programs that are none of
-// theirs.
-func Schedule(ctx context.Context, doc *report.RunDocument, m *machine.Machine, schedulers, names []string) ([]string, error) {
-	for _, ops := range schedulers {
-		spec := schedule.Default(m.Kernel().CPUs())
-		spec.Ops, spec.HZ = ops, int(m.Kernel().Clock().HZ)
-		res, err := schedule.Run(ctx, m, spec)
-		if err != nil {
-			return nil, interrupted(ctx, err, "in the schedule of "+ops)
+// Wholes runs what the object has of subsystems whose programs cannot run alone, such as
+// schedulers, each with the default of its subsystem, and returns the named programs that belong to
+// none of them.
+func Wholes(ctx context.Context, doc *report.RunDocument, m *machine.Machine, names []string) ([]string, error) {
+	for _, s := range subsys.Systems() {
+		if s.Kind == nil {
+			continue
 		}
-		doc.AddSchedule("", res)
-		setStatus(doc, m, res.Progs)
-		doc.Exit = exitcode.Worse(doc.Exit, report.ScheduleExitCode(res))
+		have := s.Kind.Names(m.Linked().Object)
+		for _, ops := range have {
+			if err := whole(ctx, doc, m, &s, ops); err != nil {
+				return nil, err
+			}
+		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			lp, ok := m.Linked().Program(name)
+			if !ok || len(have) == 0 {
+				return false
+			}
+			of, ok := machine.WholeOf(lp)
+			return ok && of.Key == s.Kind.Key
+		})
 	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		lp, ok := m.Linked().Program(name)
-		return ok && len(schedulers) > 0 && machine.OfScheduler(lp)
-	}), nil
+	return names, nil
 }
 
-// Traffic lets the default traffic pass through each discipline and returns the programs that are
-// none of theirs.
-func Traffic(ctx context.Context, doc *report.RunDocument, m *machine.Machine, disciplines, names []string) ([]string, error) {
-	for _, ops := range disciplines {
-		spec := traffic.Default()
-		spec.Ops = ops
-		res, err := traffic.Run(ctx, m, spec)
-		if err != nil {
-			return nil, interrupted(ctx, err, "in the traffic of "+ops)
-		}
-		doc.AddTraffic("", res)
-		setStatus(doc, m, res.Progs)
-		doc.Exit = exitcode.Worse(doc.Exit, report.TrafficExitCode(res))
+// whole runs one of an object's wholes.
+func whole(ctx context.Context, doc *report.RunDocument, m *machine.Machine, s *subsys.System, ops string) error {
+	sim, err := s.Default(ctx, m, ops)
+	if err != nil {
+		return interrupted(ctx, err, "in the "+s.What+" of "+ops)
 	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		lp, ok := m.Linked().Program(name)
-		return ok && len(disciplines) > 0 && machine.OfQdisc(lp)
-	}), nil
+	doc.Simulate("", sim)
+	parts := sim.Parts(m)
+	for _, prog := range slices.Sorted(maps.Keys(parts)) { // their own statuses, not that of the whole
+		if status, _ := m.ProgramStatus(prog); status != "" {
+			doc.SetStatus(prog, status)
+		}
+	}
+	doc.Exit = exitcode.Worse(doc.Exit, sim.ExitCode())
+	return nil
 }
 
-// Device runs those of the named programs that belong to a HID device, on a default device, and
-// returns the others.
-func Device(ctx context.Context, doc *report.RunDocument, m *machine.Machine, names []string) ([]string, error) {
-	its := device.Programs(m.Linked())
-	if !slices.ContainsFunc(its, func(p string) bool { _, ok := m.Entry(p); return ok && slices.Contains(names, p) }) {
-		return names, nil
-	}
-	h, err := device.Default(ctx, m)
-	switch {
-	case errors.Is(err, context.Canceled):
-		return nil, &Interrupted{While: "while running programs of a HID device"}
-	case err != nil:
-		return nil, fmt.Errorf("programs of a HID device: %w", err)
-	}
-	ran := map[string]bool{}
-	for _, res := range h.Results {
-		ran[res.Program] = true
-		if slices.Contains(names, res.Program) {
-			doc.Add(m, res)
+// Together runs those of the named programs that belong to subsystems whose programs may also run
+// alone, such as HID devices, and returns the others.
+func Together(ctx context.Context, doc *report.RunDocument, m *machine.Machine, names []string) ([]string, error) {
+	for _, s := range subsys.Systems() {
+		if s.Kind != nil || !s.CanRun(m, append([]string{}, names...)) {
+			continue
 		}
+		sim, err := s.Default(ctx, m, "")
+		switch {
+		case errors.Is(err, context.Canceled):
+			return nil, &Interrupted{While: "while running " + s.What}
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", s.What, err)
+		}
+		ran := map[string]bool{}
+		for _, res := range sim.Runs() {
+			ran[res.Program] = true
+			if slices.Contains(names, res.Program) {
+				doc.Add(m, res)
+			}
+		}
+		doc.Simulate("", sim)
+		names = slices.DeleteFunc(slices.Clone(names), func(p string) bool { return ran[p] })
 	}
-	doc.AddHID("", h)
-	return slices.DeleteFunc(slices.Clone(names), func(p string) bool { return ran[p] }), nil
+	return names, nil
 }
 
 // interrupted returns the error of a run, which may be that it was interrupted.
@@ -85,13 +89,4 @@ func interrupted(ctx context.Context, err error, while string) error {
 		return &Interrupted{While: while}
 	}
 	return err
-}
-
-// setStatus adds the statuses of programs that ran as part of a whole.
-func setStatus(doc *report.RunDocument, m *machine.Machine, progs map[string]string) {
-	for _, prog := range progs {
-		if status, _ := m.ProgramStatus(prog); status != "" {
-			doc.SetStatus(prog, status)
-		}
-	}
 }

@@ -28,7 +28,9 @@ func WriteBenchHTML(w io.Writer, d *BenchDocument) error {
 			perInsn = d.Min / float64(d.Insns)
 		}
 		rows := [][]markup.HTML{}
-		row := func(what, value string) { rows = append(rows, []markup.HTML{escaped(what), escaped(value)}) }
+		row := func(what, value string) {
+			rows = append(rows, []markup.HTML{markup.Escape(what), markup.Escape(value)})
+		}
 		row("best batch", nanoseconds(d.Min)+" a run")
 		row("median batch", nanoseconds(d.Median)+" a run")
 		row("an instruction", fmt.Sprintf("%.2f ns", perInsn))

@@ -73,7 +73,7 @@ func newProgram(l *loader.Linked, lp *loader.LinkedProgram) Program {
 	}
 	if lp.Err != nil {
 		p.Error = NewError(lp.Err)
-		p.Error.note = lp.Status == loader.StatusUnknownHook
+		p.Error.Note = lp.Status == loader.StatusUnknownHook
 	}
 	p.Relocations.Total = len(lp.Relocs)
 	for i := range lp.Relocs {
@@ -162,7 +162,7 @@ func (d *RunDocument) NotSimulated(reason string) {
 	for i := range d.Programs {
 		p := &d.Programs[i]
 		if p.Status == "ok" || p.Status == "unknown-hook" {
-			p.Status, p.Error = "not-simulated", &Error{Kind: "not-simulated", Message: reason, Program: p.Name, lines: []string{reason}}
+			p.Status, p.Error = "not-simulated", &Error{Kind: "not-simulated", Message: reason, Program: p.Name, Lines: []string{reason}}
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 		if err := m.ProgramError(p.Name); err != nil && p.Error == nil && res.Status != machine.StatusUnknownHook {
 			p.Error = NewError(err)
 			status, _ := m.ProgramStatus(p.Name)
-			p.Error.note = status == machine.StatusUnknownHook
+			p.Error.Note = status == machine.StatusUnknownHook
 		}
 		if !res.Ran {
 			return

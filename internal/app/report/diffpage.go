@@ -88,8 +88,8 @@ func (p *reportPage) diffPrograms(r *DiffResult) {
 			cells = append(cells, cell{})
 		}
 		rows = append(rows, []markup.HTML{
-			escaped(x.Name), tag(diffClass(x.word()), x.word()), escaped(cells[1].text), escaped(cells[2].text) + bar(x.Old, "k7") + bar(x.New, "k0"),
-			escaped(cells[3].text), escaped(cells[4].text), escaped(cells[5].text), escaped(cells[6].text),
+			markup.Escape(x.Name), markup.Tag(diffClass(x.word()), x.word()), markup.Escape(cells[1].text), markup.Escape(cells[2].text) + bar(x.Old, "k7") + bar(x.New, "k0"),
+			markup.Escape(cells[3].text), markup.Escape(cells[4].text), markup.Escape(cells[5].text), markup.Escape(cells[6].text),
 		})
 	}
 	p.table([]heading{{name: "program"}, {name: ""}, {name: "verdict"}, {name: "processed"}, {"stack", false, true}, {"instructions", false, true}, {"oldest release", false, true}, {"behaviour", false, true}}, rows)

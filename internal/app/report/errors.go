@@ -15,7 +15,7 @@ func NewError(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	e := &Error{Kind: "error", Message: err.Error(), lines: strings.Split(err.Error(), "\n")}
+	e := &Error{Kind: "error", Message: err.Error(), Lines: strings.Split(err.Error(), "\n")}
 	var le *loader.Error
 	if errors.As(err, &le) {
 		e.Kind, e.Object, e.Section, e.Program, e.Source = "load", le.Object, le.Section, le.Program, le.Source
@@ -23,15 +23,15 @@ func NewError(err error) *Error {
 			n := le.Insn
 			e.Insn = &n
 		}
-		e.lines = loadErrorLines(le)
+		e.Lines = loadErrorLines(le)
 	}
 	var me *machine.MapError
 	var ne *machine.NotSimulatedError
 	var re *verifier.RefusedError
 	switch {
 	case errors.As(err, &re):
-		e.Kind, e.Program, e.word = "verifier", re.Program, "verifier:"
-		e.lines = []string{re.Verdict.Summary() + "; bpfrun verify -p " + re.Program + " explains it"}
+		e.Kind, e.Program, e.Word = "verifier", re.Program, "verifier:"
+		e.Lines = []string{re.Verdict.Summary() + "; bpfrun verify -p " + re.Program + " explains it"}
 		if re.Verdict.Insn >= 0 {
 			e.Insn = &re.Verdict.Insn
 		}

@@ -51,7 +51,7 @@ func isAre(n int) string {
 
 // fuzzFinding writes a finding and how to see it again.
 func (p *reportPage) fuzzFinding(d *FuzzDocument, f *FuzzFinding) {
-	p.Printf("<section class=\"program\">\n<h2>%s %s</h2>\n", tag("bad", f.Kind), f.Program)
+	p.Printf("<section class=\"program\">\n<h2>%s %s</h2>\n", markup.Tag("bad", f.Kind), f.Program)
 	p.Printf("<pre class=\"bad\">%s</pre>\n", f.Message)
 	var list []item
 	if f.Source != "" {
@@ -83,13 +83,13 @@ func (p *reportPage) searched(d *FuzzDocument) {
 			share, first = 100, 100 // it has none
 		}
 		rows = append(rows, []markup.HTML{
-			escaped(x.Name), markup.Sprintf(`<span class="bar" aria-hidden="true"><i style="width:%.1f%%"></i></span> %d of %d`, share, x.Branches.Reached, x.Branches.Reachable),
+			markup.Escape(x.Name), markup.Sprintf(`<span class="bar" aria-hidden="true"><i style="width:%.1f%%"></i></span> %d of %d`, share, x.Branches.Reached, x.Branches.Reachable),
 			markup.Sprintf(`<span class="bar" aria-hidden="true"><i class="k7" style="width:%.1f%%"></i></span> %d`, first, x.Branches.Default),
-			escaped(grouped(x.Runs)),
+			markup.Escape(grouped(x.Runs)),
 		})
 	}
 	for _, k := range d.Skipped {
-		rows = append(rows, []markup.HTML{escaped(k.Run), tag("dim", "not searched"), escaped(k.Why), ""})
+		rows = append(rows, []markup.HTML{markup.Escape(k.Run), markup.Tag("dim", "not searched"), markup.Escape(k.Why), ""})
 	}
 	p.table([]heading{{name: "program"}, {name: "branches reached"}, {name: "by default", wide: true}, {"runs", true, true}}, rows)
 	for i := range d.Programs {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/subsys"
+	"github.com/bpfrun/bpfrun/internal/subsys/show"
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
@@ -16,19 +18,7 @@ import (
 const Schema = "bpfrun/1"
 
 // Error is the JSON form of an error.
-type Error struct {
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
-	Object  string `json:"object,omitempty"`
-	Section string `json:"section,omitempty"`
-	Program string `json:"program,omitempty"`
-	Insn    *int   `json:"insn,omitempty"`
-	Source  string `json:"source,omitempty"`
-
-	word  string   // shown in tables; empty means "error"
-	lines []string // for tables
-	note  bool     // the error leaves something unknown about a program that still runs
-}
+type Error = show.Error
 
 // Target describes the kernel whose types were used.
 type Target struct {
@@ -65,14 +55,8 @@ type RunDocument struct {
 	Histograms []Histogram `json:"histograms,omitempty"`
 	// Chain is what programs decided that ran one after the other on one hook.
 	Chain *Chain `json:"chain,omitempty"`
-	// Schedules are what sched_ext schedulers did.
-	Schedules []Schedule `json:"schedules,omitempty"`
-	// Traffic is what queueing disciplines did with packets.
-	Traffic []Traffic `json:"traffic,omitempty"`
-	// Sockets are what became of bytes that moved through sockmaps.
-	Sockets []Sockets `json:"sockets,omitempty"`
-	// HID are the HID devices whose programs ran.
-	HID []HIDDevice `json:"hid,omitempty"`
+	// Simulations are what became of programs that ran as wholes.
+	subsys.Simulations
 	// Try is a command line whose flags let programs pass the branches that ended them, if flags
 	// can do that.
 	Try string `json:"try,omitempty"`

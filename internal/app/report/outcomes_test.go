@@ -3,18 +3,15 @@ package report
 import (
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-
 	"github.com/bpfrun/bpfrun/internal/app/matrix"
 	"github.com/bpfrun/bpfrun/internal/app/minkernel"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/kernel/qdisc"
-	"github.com/bpfrun/bpfrun/internal/kernel/sched"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/subsys/schedule"
-	"github.com/bpfrun/bpfrun/internal/subsys/traffic"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/stretchr/testify/assert"
 )
 
 // TestEveryCommandHasTheSameOutcomes: the exit code of an outcome is the table's, whichever command
@@ -38,17 +35,16 @@ func TestEveryCommandHasTheSameOutcomes(t *testing.T) {
 			want = exitcode.Load
 		}
 		got := map[string]int{
-			"run":      RunExit(&RunDocument{Programs: []Program{{Name: "p", Status: string(row.Status)}, {Name: "other", Status: "ok"}}}, row.Status == machine.StatusAbsent, false),
-			"schedule": ScheduleExitCode(&schedule.Result{Result: &sched.Result{}, Status: row.Status}),
-			"traffic":  TrafficExitCode(&traffic.Result{Result: &qdisc.Result{}, Status: row.Status}),
-			"require":  requireExit(row.Status),
-			"matrix":   MatrixExit(&matrix.Matrix{Rows: []matrix.Row{{Program: "p", Cells: []*matrix.Cell{cells[row.Status]}}}}, false, false),
+			"run":     RunExit(&RunDocument{Programs: []Program{{Name: "p", Status: string(row.Status)}, {Name: "other", Status: "ok"}}}, row.Status == machine.StatusAbsent, false),
+			"whole":   (&drive.Outcome{Status: row.Status}).ExitCode(),
+			"require": requireExit(row.Status),
+			"matrix":  MatrixExit(&matrix.Matrix{Rows: []matrix.Row{{Program: "p", Cells: []*matrix.Cell{cells[row.Status]}}}}, false, false),
 		}
 		if row.Status == machine.StatusFault {
 			delete(got, "require") // nothing runs
 		}
 		if row.Exit != exitcode.OK {
-			failed := &scenario.Result{Run: &scenario.Run{}, Result: &machine.Result{Status: row.Status}, Expectations: []scenario.Expectation{{What: "status"}}}
+			failed := &scenario.Result{Run: &scenario.Run{}, Result: &machine.Result{Status: row.Status}, Expectations: []grammar.Expectation{{What: "status"}}}
 			got["test"] = ScenarioExit(failed)
 		}
 		for command, code := range got {

@@ -32,14 +32,14 @@ func (p *reportPage) packets(before, after []byte, changes []string) {
 	p.items(list)
 	for _, l := range was.Layers {
 		if _, still := is.Layer(l.Path()); !still {
-			p.Printf("<h4><del>%s</del> %s</h4>\n", l.Path(), tag("odd", fmt.Sprintf("removed, %d bytes", l.Len)))
+			p.Printf("<h4><del>%s</del> %s</h4>\n", l.Path(), markup.Tag("odd", fmt.Sprintf("removed, %d bytes", l.Len)))
 		}
 	}
 	for _, l := range is.Layers {
 		old, had := was.Layer(l.Path())
 		p.Printf("<h4>%s", l.Path())
 		if !had && changed {
-			p.Printf(" %s", tag("odd", "inserted"))
+			p.Printf(" %s", markup.Tag("odd", "inserted"))
 		}
 		p.Write("</h4>\n")
 		fields := l.Fields(after)

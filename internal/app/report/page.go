@@ -2,8 +2,6 @@ package report
 
 import (
 	_ "embed"
-	"fmt"
-	"html"
 	"io"
 
 	"github.com/bpfrun/bpfrun/internal/markup"
@@ -46,14 +44,6 @@ func (p *reportPage) chips(list []chip) {
 		p.Printf("<li class=\"%s\">%s</li>\n", c.class, c.text)
 	}
 	p.Write("</ul>\n")
-}
-
-// escaped is text as HTML.
-func escaped(text string) markup.HTML { return markup.HTML(html.EscapeString(text)) }
-
-// tag is a word in the colour of a class.
-func tag(class, text string) markup.HTML {
-	return markup.Sprintf(`<span class="tag %s">%s</span>`, class, text)
 }
 
 // heading is the head of a column of a table: numbers are aligned to the right, wide ones are left
@@ -123,23 +113,10 @@ func (p *reportPage) failure(e *Error) {
 		return
 	}
 	class := "bad"
-	if e.note {
+	if e.Note {
 		class = "odd"
 	}
-	p.Printf("<pre class=\"%s\">%s</pre>\n", class, e.text())
-}
-
-// text is an error as tables show it.
-func (e *Error) text() string {
-	text := e.Message
-	for i, l := range e.lines {
-		if i == 0 {
-			text = l
-		} else {
-			text += "\n" + l
-		}
-	}
-	return text
+	p.Printf("<pre class=\"%s\">%s</pre>\n", class, e.Text())
 }
 
 // histogram draws a histogram.
@@ -156,6 +133,3 @@ func (p *reportPage) histogram(h *Histogram) {
 	}
 	p.Write("</div></div>\n")
 }
-
-// kindClass is the colour of the n-th thing of a kind; the last one is for all others.
-func kindClass(n int) string { return fmt.Sprintf("k%d", min(n, 7)) }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,12 +11,17 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/app/cover"
 	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/subsys"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys/sockmap"
+	"github.com/bpfrun/bpfrun/internal/subsys/sockmap/stream"
 )
 
 // evil is a name as an object or a scenario file can have it.
 const evil = `"><script>alert('x')</script><img src=//evil.example>&`
 
-func evilError() *Error { return &Error{Kind: evil, Message: evil, lines: []string{evil, evil}} }
+func evilError() *Error { return &Error{Kind: evil, Message: evil, Lines: []string{evil, evil}} }
 
 // evilRuns is a document all of whose texts are hostile.
 func evilRuns(t *testing.T) *RunDocument {
@@ -28,6 +32,7 @@ func evilRuns(t *testing.T) *RunDocument {
 	require.NoError(t, err)
 	value := evil
 	insn := 3
+	moved := &stream.Moved{Sockets: []sockmap.Result{{Name: evil, Received: []byte(evil)}}}
 	return &RunDocument{
 		Object: evil, Scenario: evil, Error: evilError(), Target: &Target{Name: evil, Arch: evil}, Warnings: []string{evil},
 		Chain: &Chain{Verdict: evil, NotRun: []string{evil}},
@@ -51,15 +56,17 @@ func evilRuns(t *testing.T) *RunDocument {
 		},
 		Globals:    map[string]Global{evil: {Section: evil, Typed: evil}},
 		Histograms: []Histogram{{Map: evil, Key: evil, Path: evil, Slots: []uint64{1, 0, 3}}},
-		Schedules: []Schedule{{
-			Run: evil, Ops: evil, Status: evil, Error: evilError(), Exit: &ScheduleExit{Kind: evil, Message: evil, Dump: evil}, Duration: 100, Busy: []uint64{50},
-			Tasks: []ScheduleTask{{Name: evil}}, Segments: []ScheduleSegment{{0, evil, 10, 60}, {7, evil, 0, 1}, {0, evil, 90, 1000}},
-		}},
-		Traffic: []Traffic{{
-			Run: evil, Ops: evil, Error: evilError(), Duration: 100, Flows: []TrafficFlow{{Name: evil, Leaked: 1}}, Stalled: true,
-			Packets: []TrafficPacket{{Name: evil, Arrival: 1, Dequeued: 5, Sent: 9}, {Name: evil, Arrival: 1, Dropped: 2}}, Queue: []TrafficSample{{At: 1, Held: 1}, {At: 90}},
-		}},
-		Sockets: []Sockets{{Run: evil, Sockets: []SocketBytes{{Name: evil, Received: "00", received: []byte(evil)}}}},
+		Simulations: subsys.Simulations{
+			Schedules: []schedule.Schedule{{
+				Run: evil, Ops: evil, Status: evil, Error: evilError(), Exit: &schedule.ScheduleExit{Kind: evil, Message: evil, Dump: evil}, Duration: 100, Busy: []uint64{50},
+				Tasks: []schedule.ScheduleTask{{Name: evil}}, Segments: []schedule.ScheduleSegment{{CPU: 0, Task: evil, From: 10, To: 60}, {CPU: 7, Task: evil, To: 1}, {CPU: 0, Task: evil, From: 90, To: 1000}},
+			}},
+			Traffic: []traffic.Traffic{{
+				Run: evil, Ops: evil, Error: evilError(), Duration: 100, Flows: []traffic.TrafficFlow{{Name: evil, Leaked: 1}}, Stalled: true,
+				Packets: []traffic.TrafficPacket{{Name: evil, Arrival: 1, Dequeued: 5, Sent: 9}, {Name: evil, Arrival: 1, Dropped: 2}}, Queue: []traffic.TrafficSample{{At: 1, Held: 1}, {At: 90}},
+			}},
+			Sockets: []stream.Sockets{*moved.Document(evil, NewError).(*stream.Sockets)},
+		},
 	}
 }
 
@@ -154,19 +161,4 @@ func TestPageDrawsThePacketsDifference(t *testing.T) {
 	assert.Contains(t, text, "<mark>32</mark>", "the byte of the payload that differs")
 	assert.Equal(t, 1, strings.Count(text, "<small>df</small>"))
 	assert.NotContains(t, text, "<small>dscp</small>", "bits that are drawn as part of another field")
-}
-
-// A long timeline is drawn in slices, which tell of each time what was there longest.
-func TestLongTimelinesAreDrawnInSlices(t *testing.T) {
-	const end = 4_000_000
-	var spans []span
-	for at := uint64(0); at < end/2; at += 100 {
-		spans = append(spans, span{from: at, to: at + 80, what: "a"}, span{from: at + 80, to: at + 100, what: "b"})
-	}
-	out := slicedSpans(spans, end)
-	assert.Equal(t, []span{{from: 0, to: end / 2, what: "a"}}, out)
-	var p reportPage
-	p.timeline("x", []lane{{"CPU 0", spans}}, end, colours{})
-	assert.Less(t, len(p.String()), 2000)
-	assert.Contains(t, p.String(), fmt.Sprintf("in %d slices", laneSlices))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/markup"
+	"github.com/bpfrun/bpfrun/internal/subsys/show"
 )
 
 // WriteRaceHTML writes what `race` found as one page: for each finding the order as a timeline, the
@@ -43,7 +44,7 @@ func WriteRaceHTML(w io.Writer, d *RaceDocument) error {
 
 // raceFinding writes a finding.
 func (p *reportPage) raceFinding(f *RaceFinding) {
-	p.Printf("<section class=\"program\">\n<h2>%s</h2>\n<pre class=\"bad\">%s</pre>\n<p class=\"mute\">%s</p>\n", tag("bad", f.Kind), f.Message, f.Race)
+	p.Printf("<section class=\"program\">\n<h2>%s</h2>\n<pre class=\"bad\">%s</pre>\n<p class=\"mute\">%s</p>\n", markup.Tag("bad", f.Kind), f.Message, f.Race)
 	var list []item
 	if f.Simulation != "" {
 		list = append(list, item{"in", f.Simulation})
@@ -61,15 +62,15 @@ func (p *reportPage) raceFinding(f *RaceFinding) {
 		list = append(list, item{"assumed", text})
 	}
 	p.items(list)
-	c := colours{}
+	c := show.Colours{}
 	for i := range f.Actors {
-		c.of(f.Actors[i].Name)
+		c.Of(f.Actors[i].Name)
 	}
 	p.turns(f, c)
 	p.sides(f, c)
 	var rows [][]markup.HTML
 	for _, x := range f.Differs {
-		rows = append(rows, []markup.HTML{escaped(x.What), tag("bad", x.Here), tag("good", strings.Join(x.Sequential, " or "))})
+		rows = append(rows, []markup.HTML{markup.Escape(x.What), markup.Tag("bad", x.Here), markup.Tag("good", strings.Join(x.Sequential, " or "))})
 	}
 	p.table([]heading{{name: "outcome"}, {name: "in this order"}, {name: "one after the other"}}, rows)
 	list = nil
@@ -84,16 +85,16 @@ func (p *reportPage) raceFinding(f *RaceFinding) {
 }
 
 // turns draws who executes how many instructions before another one goes on.
-func (p *reportPage) turns(f *RaceFinding, c colours) {
-	lanes := make([]lane, len(f.Actors))
+func (p *reportPage) turns(f *RaceFinding, c show.Colours) {
+	lanes := make([]show.Lane, len(f.Actors))
 	for i := range f.Actors {
-		lanes[i].name = f.Actors[i].Name
+		lanes[i].Name = f.Actors[i].Name
 	}
 	end := uint64(0)
 	for _, t := range f.Order {
 		for i := range lanes {
-			if lanes[i].name == t.Actor && t.Insns > 0 {
-				lanes[i].spans = append(lanes[i].spans, span{from: end, to: end + t.Insns, what: t.Actor, title: fmt.Sprintf("%s executes %s", t.Actor, plural(int(t.Insns), "instruction"))})
+			if lanes[i].Name == t.Actor && t.Insns > 0 {
+				lanes[i].Spans = append(lanes[i].Spans, show.Span{From: end, To: end + t.Insns, What: t.Actor, Title: fmt.Sprintf("%s executes %s", t.Actor, plural(int(t.Insns), "instruction"))})
 			}
 		}
 		end += t.Insns
@@ -102,22 +103,22 @@ func (p *reportPage) turns(f *RaceFinding, c colours) {
 		return
 	}
 	p.Write("<h3>the order, in instructions</h3>\n")
-	p.lanes("which actor executes its instructions when", lanes, end, c, func(n uint64) string { return fmt.Sprint(n) })
+	show.Lanes(p, "which actor executes its instructions when", lanes, end, c, func(n uint64) string { return fmt.Sprint(n) })
 }
 
 // sides draws the lines that interfere: a column for each actor, a row for each step. On narrow
 // screens they are one below the other.
-func (p *reportPage) sides(f *RaceFinding, c colours) {
+func (p *reportPage) sides(f *RaceFinding, c show.Colours) {
 	if len(f.Sides) == 0 {
 		return
 	}
 	n := len(f.Actors)
 	p.Printf("<ol class=\"steps\" style=\"--actors:%d\">\n", n)
 	for i := range f.Actors {
-		p.Printf("<li class=\"who\" style=\"grid-column:%d\"><i class=\"%s\"></i>%s</li>\n", i+1, c.of(f.Actors[i].Name), f.Actors[i].title())
+		p.Printf("<li class=\"who\" style=\"grid-column:%d\"><i class=\"%s\"></i>%s</li>\n", i+1, c.Of(f.Actors[i].Name), f.Actors[i].title())
 	}
 	for i, s := range f.Sides {
-		p.Printf("<li class=\"step\" style=\"grid-column:%d;grid-row:%d\"><i class=\"%s\"></i><small>%d. <b>%s</b> %s</small>", s.number+1, i+2, c.of(s.Actor), i+1, s.Actor, s.at())
+		p.Printf("<li class=\"step\" style=\"grid-column:%d;grid-row:%d\"><i class=\"%s\"></i><small>%d. <b>%s</b> %s</small>", s.number+1, i+2, c.Of(s.Actor), i+1, s.Actor, s.at())
 		if s.Line != "" {
 			p.Printf("<code>%s</code>", s.Line)
 		}
@@ -148,15 +149,15 @@ func (p *reportPage) races(d *RaceDocument) {
 	var rows [][]markup.HTML
 	for i := range d.Races {
 		r := &d.Races[i]
-		result := tag("good", "none")
+		result := markup.Tag("good", "none")
 		if r.Findings > 0 {
-			result = tag("bad", fmt.Sprint(r.Findings))
+			result = markup.Tag("bad", fmt.Sprint(r.Findings))
 		}
 		all := "all"
 		if !r.Complete {
 			all = "not all"
 		}
-		rows = append(rows, []markup.HTML{escaped(r.Name), result, markup.Sprintf("%d", r.Orders), escaped(all), escaped(r.Why)})
+		rows = append(rows, []markup.HTML{markup.Escape(r.Name), result, markup.Sprintf("%d", r.Orders), markup.Escape(all), markup.Escape(r.Why)})
 	}
 	p.table([]heading{{name: "race"}, {name: "findings"}, {"orders", true, false}, {name: "within the bound", wide: true}, {name: "why they meet", wide: true}}, rows)
 	var list []item

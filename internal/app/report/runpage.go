@@ -82,19 +82,14 @@ func (p *reportPage) document(d *RunDocument) {
 		}
 		row := programRow(x, style{})
 		rows = append(rows, []markup.HTML{
-			escaped(x.Name), escaped(x.Hook), escaped(row[2].text), tag(statusClass(x.Status), row[3].text), escaped(row[4].text),
+			markup.Escape(x.Name), markup.Escape(x.Hook), markup.Escape(row[2].text), markup.Tag(statusClass(x.Status), row[3].text), markup.Escape(row[4].text),
 		})
 	}
 	p.table([]heading{{name: "program"}, {name: "hook", wide: true}, {name: "CO-RE"}, {name: "result"}, {name: "insns", number: true, wide: true}}, rows)
 	if d.Chain != nil {
 		p.Printf("<p>chain: %s</p>\n", d.Chain.text())
 	}
-	for i := range d.Schedules {
-		p.schedule(&d.Schedules[i])
-	}
-	for i := range d.Traffic {
-		p.traffic(&d.Traffic[i])
-	}
+	p.simulations(d)
 	for i := range d.Histograms {
 		p.histogram(&d.Histograms[i])
 	}
@@ -113,11 +108,10 @@ func (p *reportPage) document(d *RunDocument) {
 // texts writes what has no drawing, as the table on the terminal does.
 func (p *reportPage) texts(d *RunDocument) {
 	var b strings.Builder
-	for i := range d.Sockets {
-		d.Sockets[i].write(&b, style{})
-	}
-	for i := range d.HID {
-		d.HID[i].write(&b, style{}, TableOptions{Verbose: true})
+	for _, doc := range d.Simulations.All() {
+		if doc.Page() == nil {
+			doc.Text(terminal{&b, style{}, TableOptions{Verbose: true}})
+		}
 	}
 	if b.Len() > 0 {
 		p.Printf("<pre>%s</pre>\n", strings.Trim(b.String(), "\n"))
@@ -126,7 +120,7 @@ func (p *reportPage) texts(d *RunDocument) {
 
 // program writes what a program did.
 func (p *reportPage) program(x *Program) {
-	p.Printf("<section class=\"program\">\n<h2>%s %s</h2>\n<p class=\"mute\">%s, %d instructions</p>\n", x.Name, tag(statusClass(x.Status), x.Status), x.Section, x.Insns)
+	p.Printf("<section class=\"program\">\n<h2>%s %s</h2>\n<p class=\"mute\">%s, %d instructions</p>\n", x.Name, markup.Tag(statusClass(x.Status), x.Status), x.Section, x.Insns)
 	p.failure(x.Error)
 	if v := x.Verifier; v != nil {
 		p.verdict(v, x.Error != nil)
@@ -220,11 +214,11 @@ func (p *reportPage) run(r *Run, several bool) {
 func (p *reportPage) expectations(list []Expectation) {
 	var rows [][]markup.HTML
 	for _, e := range list {
-		result := tag("good", "ok")
+		result := markup.Tag("good", "ok")
 		if !e.OK {
-			result = tag("bad", "FAIL")
+			result = markup.Tag("bad", "FAIL")
 		}
-		rows = append(rows, []markup.HTML{result, escaped(e.What), escaped(e.Want), escaped(e.Got), escaped(e.Place)})
+		rows = append(rows, []markup.HTML{result, markup.Escape(e.What), markup.Escape(e.Want), markup.Escape(e.Got), markup.Escape(e.Place)})
 	}
 	p.table([]heading{{name: "expected"}, {name: "what"}, {name: "want"}, {name: "got"}, {name: "where", wide: true}}, rows)
 }
@@ -311,7 +305,7 @@ func (p *reportPage) maps(d *RunDocument) {
 		if g.Typed != nil {
 			value = jsonText(g.Typed)
 		}
-		rows = append(rows, []markup.HTML{escaped(n), escaped(g.Section), markup.Sprintf("<code>%s</code>", cut(value, 2000))})
+		rows = append(rows, []markup.HTML{markup.Escape(n), markup.Escape(g.Section), markup.Sprintf("<code>%s</code>", cut(value, 2000))})
 	}
 	p.Printf("<details><summary>%s</summary>\n", plural(len(names), "global variable"))
 	p.table([]heading{{name: "variable"}, {name: "section", wide: true}, {name: "value"}}, rows)

@@ -188,7 +188,7 @@ func (p *reportPage) profiles(r *RunProfile) {
 			}
 			share := 100 * float64(l.n) / float64(x.all)
 			rows = append(rows, []markup.HTML{
-				markup.Sprintf("%d", l.n), markup.Sprintf(`<span class="bar" aria-hidden="true"><i style="width:%.1f%%"></i></span> %.1f&nbsp;%%`, share, share), escaped(l.name), markup.Sprintf("<code>%s</code>", l.text),
+				markup.Sprintf("%d", l.n), markup.Sprintf(`<span class="bar" aria-hidden="true"><i style="width:%.1f%%"></i></span> %.1f&nbsp;%%`, share, share), markup.Escape(l.name), markup.Sprintf("<code>%s</code>", l.text),
 			})
 		}
 		p.table([]heading{{"instructions", true, false}, {name: "share"}, {name: "line"}, {"", false, true}}, rows)

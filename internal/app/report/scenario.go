@@ -39,14 +39,9 @@ func newValidation(v machine.Validation) *Validation {
 
 // AddScenario adds a run of a scenario to its program. m must be in the state after the run.
 func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
-	if res.Schedule != nil {
-		d.AddSchedule(res.Run.Name, res.Schedule)
-	}
-	if res.Traffic != nil {
-		d.AddTraffic(res.Run.Name, res.Traffic)
-	}
-	if res.Sockets != nil {
-		d.AddSockets(res.Run.Name, res.Sends, res.Sockets)
+	sim := res.Simulation
+	if sim != nil && sim.Runs() == nil {
+		d.Simulate(res.Run.Name, sim)
 	}
 	for i := range d.Programs {
 		p := &d.Programs[i]
@@ -63,8 +58,8 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 		}
 		r := &p.Runs[len(p.Runs)-1]
 		r.Name, r.titled = res.Run.Name, true
-		if res.HID != nil {
-			d.AddHID(res.Run.Name, res.HID)
+		if sim != nil && sim.Runs() != nil {
+			d.Simulate(res.Run.Name, sim)
 		}
 		for _, e := range res.Expectations {
 			r.Expectations = append(r.Expectations, Expectation{What: e.What, OK: e.OK, Want: e.Want, Got: e.Got, Place: e.Pos.String()})

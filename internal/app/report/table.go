@@ -79,17 +79,8 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	if d.Chain != nil {
 		visible.Fprintf(&b, "%s %s\n", s.bold("chain:"), d.Chain.text())
 	}
-	for i := range d.Schedules {
-		writeSchedule(&b, &d.Schedules[i], s)
-	}
-	for i := range d.Traffic {
-		d.Traffic[i].write(&b, s)
-	}
-	for i := range d.Sockets {
-		d.Sockets[i].write(&b, s)
-	}
-	for i := range d.HID {
-		d.HID[i].write(&b, s, opt)
+	for _, doc := range d.Simulations.All() {
+		doc.Text(terminal{&b, s, opt})
 	}
 	if !opt.Quiet && len(d.Histograms) > 0 {
 		writeHistograms(&b, d.Histograms, s, "")
@@ -450,16 +441,16 @@ func cut(text string, width int) string {
 
 // writeError writes an error, with its source line and the next step on lines of their own.
 func writeError(b *strings.Builder, e *Error, s style, indent string) {
-	lines := e.lines
+	lines := e.Lines
 	if len(lines) == 0 {
 		lines = []string{e.Message}
 	}
 	word := "error:"
-	if e.word != "" {
-		word = e.word
+	if e.Word != "" {
+		word = e.Word
 	}
 	word = s.red(word)
-	if e.note {
+	if e.Note {
 		word = s.yellow("note:")
 	}
 	visible.Fprintf(b, "%s%s %s\n", indent, word, visible.Indent(strings.Join(lines, "\n"), indent+"  "))

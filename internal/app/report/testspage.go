@@ -48,7 +48,7 @@ func WriteTestsHTML(w io.Writer, suites []*Suite, docs []*RunDocument, covered .
 		}
 		var rows [][]markup.HTML
 		for _, f := range files {
-			row := []markup.HTML{escaped(f)}
+			row := []markup.HTML{markup.Escape(f)}
 			for _, t := range targets {
 				row = append(row, suiteCell(by[f][t]))
 			}
@@ -69,16 +69,16 @@ func WriteTestsHTML(w io.Writer, suites []*Suite, docs []*RunDocument, covered .
 
 func suiteCell(s *Suite) markup.HTML {
 	if s == nil {
-		return tag("dim", "–")
+		return markup.Tag("dim", "–")
 	}
 	c := Count([]*Suite{s})
 	switch {
 	case c.Failed > 0:
-		return tag("bad", fmt.Sprintf("%d of %d failed", c.Failed, c.Failed+c.Passed))
+		return markup.Tag("bad", fmt.Sprintf("%d of %d failed", c.Failed, c.Failed+c.Passed))
 	case c.Passed == 0:
-		return tag("dim", "skipped")
+		return markup.Tag("dim", "skipped")
 	}
-	return tag("good", fmt.Sprintf("%d passed", c.Passed))
+	return markup.Tag("good", fmt.Sprintf("%d passed", c.Passed))
 }
 
 func (p *reportPage) coverage(covered []Covered) {
@@ -96,7 +96,7 @@ func (p *reportPage) failures(suites []*Suite) {
 		if Count([]*Suite{s}).Failed == 0 {
 			continue
 		}
-		p.Printf("<section class=\"program\">\n<h2>%s %s</h2>\n<p class=\"mute\">%s</p>\n", s.File, tag("bad", "FAIL"), kernels(targetsOf(group)))
+		p.Printf("<section class=\"program\">\n<h2>%s %s</h2>\n<p class=\"mute\">%s</p>\n", s.File, markup.Tag("bad", "FAIL"), kernels(targetsOf(group)))
 		if s.Err != nil {
 			p.Printf("<pre class=\"bad\">%s</pre>\n", s.Err.Error())
 		}
@@ -122,16 +122,16 @@ func (p *reportPage) cases(s *Suite) {
 			break
 		}
 		t := &s.Cases[i]
-		word, detail := tag("good", "ok"), t.Detail
+		word, detail := markup.Tag("good", "ok"), t.Detail
 		switch {
 		case len(t.Failures) > 0:
-			word = tag("bad", "FAIL")
+			word = markup.Tag("bad", "FAIL")
 		case t.Skipped != "":
-			word, detail = tag("dim", "skip"), t.Skipped
+			word, detail = markup.Tag("dim", "skip"), t.Skipped
 		case t.Doubt != "":
-			word, detail = tag("odd", "? hook"), t.Doubt
+			word, detail = markup.Tag("odd", "? hook"), t.Doubt
 		}
-		rows = append(rows, []markup.HTML{word, escaped(t.Name), escaped(detail)})
+		rows = append(rows, []markup.HTML{word, markup.Escape(t.Name), markup.Escape(detail)})
 	}
 	p.table([]heading{{name: "result"}, {name: "test"}, {name: "", wide: true}}, rows)
 	for i := range s.Cases {
@@ -152,12 +152,7 @@ func (p *reportPage) recorded(d *RunDocument) {
 		on = " on " + d.Target.Name
 	}
 	p.Printf("<details><summary>what the runs of %s did%s</summary>\n", strings.TrimPrefix(d.Scenario+" "+d.Object, " "), on)
-	for i := range d.Schedules {
-		p.schedule(&d.Schedules[i])
-	}
-	for i := range d.Traffic {
-		p.traffic(&d.Traffic[i])
-	}
+	p.simulations(d)
 	for i := range d.Programs {
 		if x := &d.Programs[i]; len(x.Runs) > 0 {
 			p.program(x)

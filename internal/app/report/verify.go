@@ -163,7 +163,7 @@ func (d *VerifyDocument) NotLoaded(l *loader.Linked) {
 		if !ok || lp.Err == nil {
 			continue
 		}
-		lines := NewError(lp.Err).lines
+		lines := NewError(lp.Err).Lines
 		switch accepted := p.Verdict.Verdict == verifier.Accepted.String(); {
 		case accepted && lp.Status == loader.StatusRefused:
 			p.NotLoaded = strings.Join(lines[:1], "")

@@ -51,7 +51,7 @@ func (p *reportPage) verdicts(d *VerifyDocument) {
 	for i := range d.Programs {
 		x := &d.Programs[i]
 		rows = append(rows, []markup.HTML{
-			escaped(x.Name), escaped(x.Section), tag(verdictClass(x.Verdict.Verdict), x.Verdict.Verdict),
+			markup.Escape(x.Name), markup.Escape(x.Section), markup.Tag(verdictClass(x.Verdict.Verdict), x.Verdict.Verdict),
 			markup.Sprintf(`<span class="bar" aria-hidden="true"><i style="width:%.1f%%"></i></span> %d`, 100*float64(x.ProcessedInsns)/float64(most), x.ProcessedInsns),
 			markup.Sprintf("%d", x.TotalStates), markup.Sprintf("%d", x.PeakStates),
 		})
@@ -62,7 +62,7 @@ func (p *reportPage) verdicts(d *VerifyDocument) {
 		if x.Verdict.Verdict == "accepted" && x.NotLoaded == "" && x.Assumes == "" {
 			continue
 		}
-		p.Printf("<section class=\"program\">\n<h2>%s %s</h2>\n<p class=\"mute\">%s</p>\n", x.Name, tag(verdictClass(x.Verdict.Verdict), x.Verdict.Verdict), x.Section)
+		p.Printf("<section class=\"program\">\n<h2>%s %s</h2>\n<p class=\"mute\">%s</p>\n", x.Name, markup.Tag(verdictClass(x.Verdict.Verdict), x.Verdict.Verdict), x.Section)
 		p.verdict(&x.Verdict, false)
 		p.Write("</section>\n")
 	}
@@ -75,7 +75,7 @@ func (p *reportPage) verdict(v *Verdict, known bool) {
 		p.Printf("<p>assumes %s</p>\n", v.Assumes)
 	}
 	if v.NotLoaded != "" {
-		p.Printf("<p>%s %s</p>\n", tag("odd", "not loaded"), v.NotLoaded)
+		p.Printf("<p>%s %s</p>\n", markup.Tag("odd", "not loaded"), v.NotLoaded)
 	}
 	if v.Verdict == "accepted" {
 		p.Printf("<p class=\"mute\">the verifier accepts it: %s processed, %s</p>\n", plural(v.ProcessedInsns, "instruction"), plural(v.TotalStates, "state"))
@@ -97,7 +97,7 @@ func (p *reportPage) verdict(v *Verdict, known bool) {
 		p.Printf("<pre>%s:%d\n%s</pre>\n", s.File, s.Line, s.Text)
 	}
 	if v.Mend != nil {
-		p.Printf("<p>%s %s</p>\n", tag("good", "mend"), v.Mend.Text)
+		p.Printf("<p>%s %s</p>\n", markup.Tag("good", "mend"), v.Mend.Text)
 	}
 	if v.Registers != "" {
 		p.Printf("<h3>registers there</h3>\n<pre>%s</pre>\n", v.Registers)
@@ -130,9 +130,9 @@ func (p *reportPage) path(v *Verdict) {
 		p.Printf("<li class=\"mute\">%d earlier branches</li>\n", from)
 	}
 	for _, x := range v.Path[from:] {
-		word := tag("dim", "not taken")
+		word := markup.Tag("dim", "not taken")
 		if x.Taken {
-			word = tag("odd", "taken")
+			word = markup.Tag("odd", "taken")
 		}
 		p.Printf("<li>%s instruction %d", word, x.Insn)
 		if s := x.source; s != nil {
@@ -141,7 +141,7 @@ func (p *reportPage) path(v *Verdict) {
 		p.Write("</li>\n")
 	}
 	if v.Insn != nil {
-		p.Printf("<li class=\"end\">%s instruction %d", tag("bad", "refused"), *v.Insn)
+		p.Printf("<li class=\"end\">%s instruction %d", markup.Tag("bad", "refused"), *v.Insn)
 		if s := v.Source; s != nil {
 			p.Printf(" <span class=\"mono\">%d: %s</span>", s.Line, s.Text)
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
-	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -225,16 +225,16 @@ func address(values ...any) (netip.AddrPort, bool) {
 }
 
 // write writes the objects of a scenario.
-func (o *objects) write(root *scenario.Node) {
+func (o *objects) write(root *grammar.Node) {
 	if len(o.tasks) == 0 {
 		return
 	}
 	list := root.Child("objects")
 	used := map[*file]bool{}
 	for _, t := range o.tasks {
-		n := &scenario.Node{Kind: scenario.Mapping, Tag: "!task"}
-		n.Put("pid", scenario.Word(t.pid))
-		n.Put("tgid", scenario.Word(t.tgid))
+		n := &grammar.Node{Kind: grammar.Mapping, Tag: "!task"}
+		n.Put("pid", grammar.Word(t.pid))
+		n.Put("tgid", grammar.Word(t.tgid))
 		for _, k := range slices.Sorted(maps.Keys(t.fields)) {
 			key := strings.ReplaceAll(k, "->", ".")
 			if key == "pid" || key == "tgid" {
@@ -242,20 +242,20 @@ func (o *objects) write(root *scenario.Node) {
 			}
 			if rest, ok := strings.CutPrefix(key, "real_parent."); ok {
 				if parents := o.byPID[fmt.Sprint(t.fields["real_parent->pid"])]; len(parents) > 0 && (rest == "pid" || rest == "tgid") {
-					n.Put("real_parent", scenario.Word("$"+parents[0].name))
+					n.Put("real_parent", grammar.Word("$"+parents[0].name))
 					continue
 				}
 			}
 			n.Put(key, argument(t.fields[k], false))
 		}
 		if fds := o.fds[t.tgid]; len(fds) > 0 {
-			table := &scenario.Node{Kind: scenario.Sequence}
+			table := &grammar.Node{Kind: grammar.Sequence}
 			for fd := range slices.Max(slices.Collect(maps.Keys(fds))) + 1 {
 				if f := fds[fd]; f != nil {
 					used[f] = true
-					table.Items = append(table.Items, scenario.Word("$"+f.name))
+					table.Items = append(table.Items, grammar.Word("$"+f.name))
 				} else {
-					table.Items = append(table.Items, &scenario.Node{Kind: scenario.Null})
+					table.Items = append(table.Items, &grammar.Node{Kind: grammar.Null})
 				}
 			}
 			n.Put("files", table)
@@ -269,22 +269,22 @@ func (o *objects) write(root *scenario.Node) {
 	}
 }
 
-func (f *file) write(list *scenario.Node) {
-	n := &scenario.Node{Kind: scenario.Mapping, Tag: "!file"}
+func (f *file) write(list *grammar.Node) {
+	n := &grammar.Node{Kind: grammar.Mapping, Tag: "!file"}
 	if f.socket == nil {
-		n.Put("path", scenario.Quote(f.path))
+		n.Put("path", grammar.Quote(f.path))
 		if f.flags != "" {
-			n.Put("flags", scenario.Word(f.flags))
+			n.Put("flags", grammar.Word(f.flags))
 		}
 		list.Put(f.name, n)
 		return
 	}
 	s := f.socket
-	sock := &scenario.Node{Kind: scenario.Mapping, Tag: "!sock"}
+	sock := &grammar.Node{Kind: grammar.Mapping, Tag: "!sock"}
 	for name, v := range map[string]uint64{"family": s.family, "type": s.typ, "protocol": s.protocolOr()} {
-		sock.Put(name, scenario.Word(strconv.FormatUint(v, 10)))
+		sock.Put(name, grammar.Word(strconv.FormatUint(v, 10)))
 	}
-	slices.SortFunc(sock.Pairs, func(a, b scenario.Pair) int { return strings.Compare(a.Key.Text, b.Key.Text) })
+	slices.SortFunc(sock.Pairs, func(a, b grammar.Pair) int { return strings.Compare(a.Key.Text, b.Key.Text) })
 	if s.typ == 1 {
 		state := "TCP_CLOSE"
 		switch {
@@ -295,23 +295,23 @@ func (f *file) write(list *scenario.Node) {
 		case s.dest.IsValid():
 			state = "TCP_SYN_SENT"
 		}
-		sock.Put("state", scenario.Word(state))
+		sock.Put("state", grammar.Word(state))
 	}
 	put := func(addr, port string, at netip.AddrPort) {
 		if at.IsValid() {
-			sock.Put(addr, scenario.Quote(at.Addr().String()))
-			sock.Put(port, scenario.Word(strconv.Itoa(int(at.Port()))))
+			sock.Put(addr, grammar.Quote(at.Addr().String()))
+			sock.Put(port, grammar.Word(strconv.Itoa(int(at.Port()))))
 		}
 	}
 	put("source", "sport", s.source)
 	put("dest", "dport", s.dest)
 	list.Put(s.name, sock)
-	whole := &scenario.Node{Kind: scenario.Mapping}
-	whole.Put("type", scenario.Word("socket"))
-	whole.Put("sk", scenario.Word("$"+s.name))
+	whole := &grammar.Node{Kind: grammar.Mapping}
+	whole.Put("type", grammar.Word("socket"))
+	whole.Put("sk", grammar.Word("$"+s.name))
 	list.Put(s.name+"_socket", whole)
-	n.Put("mode", scenario.Word("S_IFSOCK|0o777"))
-	n.Put("private_data", scenario.Word("$"+s.name+"_socket"))
+	n.Put("mode", grammar.Word("S_IFSOCK|0o777"))
+	n.Put("private_data", grammar.Word("$"+s.name+"_socket"))
 	list.Put(f.name, n)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
-	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -40,7 +40,7 @@ type writer struct {
 	points  []point
 	takes   map[string]func(string) bool // names that a program takes, by program and call
 	objects *objects
-	runs    []*scenario.Node
+	runs    []*grammar.Node
 	names   map[string]int
 	after   time.Duration
 	cpus    int
@@ -55,7 +55,7 @@ type point struct {
 
 // Scenario returns a scenario of events for the object of a machine, whose file is path. All runs
 // are a sequence: they share maps and variables.
-func Scenario(ev *exec.Events, m *machine.Machine, path string) (*scenario.Node, Summary, error) {
+func Scenario(ev *exec.Events, m *machine.Machine, path string) (*grammar.Node, Summary, error) {
 	w := &writer{m: m, takes: map[string]func(string) bool{}, objects: newObjects(), names: map[string]int{}}
 	w.sum.Unheard, w.sum.Left = map[string]int{}, map[string]int{}
 	for _, name := range m.Names() {
@@ -77,14 +77,14 @@ func Scenario(ev *exec.Events, m *machine.Machine, path string) (*scenario.Node,
 		return nil, w.sum, ErrNoRuns
 	}
 	w.sum.Runs = len(w.runs)
-	root := &scenario.Node{Kind: scenario.Mapping}
-	root.Put("object", scenario.Quote(path))
-	root.Child("kernel").Put("values", scenario.Word("default"))
+	root := &grammar.Node{Kind: grammar.Mapping}
+	root.Put("object", grammar.Quote(path))
+	root.Child("kernel").Put("values", grammar.Word("default"))
 	if w.cpus > 1 {
-		root.Child("kernel").Put("cpus", scenario.Word(strconv.Itoa(w.cpus)))
+		root.Child("kernel").Put("cpus", grammar.Word(strconv.Itoa(w.cpus)))
 	}
 	w.objects.write(root)
-	runs, order := &scenario.Node{Kind: scenario.Sequence, Items: w.runs}, &scenario.Node{Kind: scenario.Sequence}
+	runs, order := &grammar.Node{Kind: grammar.Sequence, Items: w.runs}, &grammar.Node{Kind: grammar.Sequence}
 	root.Put("runs", runs)
 	for _, r := range w.runs {
 		order.Items = append(order.Items, r.Get("name"))
@@ -161,32 +161,32 @@ func (w *writer) placed(p *point, name string) bool {
 }
 
 func (w *writer) run(l exec.Line, p *point, h bpfsys.CallHook, args map[string]any) {
-	run := &scenario.Node{Kind: scenario.Mapping}
+	run := &grammar.Node{Kind: grammar.Mapping}
 	name := fmt.Sprintf("%d %s", l.Number, p.prog.Name)
 	if w.names[name]++; w.names[name] > 1 {
 		name += fmt.Sprintf(" (%d)", w.names[name])
 	}
-	run.Put("name", scenario.Quote(name))
-	run.Put("prog", scenario.Word(p.prog.Name))
+	run.Put("name", grammar.Quote(name))
+	run.Put("prog", grammar.Word(p.prog.Name))
 	if len(l.Event.Task) > 0 {
-		run.Put("current", scenario.Word("$"+w.objects.task(l.Event.Task)))
+		run.Put("current", grammar.Word("$"+w.objects.task(l.Event.Task)))
 	}
 	if l.Event.CPU > 0 {
-		run.Put("cpu", scenario.Word(strconv.Itoa(l.Event.CPU)))
+		run.Put("cpu", grammar.Word(strconv.Itoa(l.Event.CPU)))
 		w.cpus = max(w.cpus, l.Event.CPU+1)
 	}
 	if w.after > 0 {
-		run.Put("after", scenario.Word(strings.Replace(w.after.String(), "µ", "u", 1)))
+		run.Put("after", grammar.Word(strings.Replace(w.after.String(), "µ", "u", 1)))
 		w.after = 0
 	}
 	if l.Repeat > 1 {
-		run.Put("repeat", scenario.Word(strconv.Itoa(l.Repeat)))
+		run.Put("repeat", grammar.Word(strconv.Itoa(l.Repeat)))
 	}
 	if l.Event.Packet != nil && progtype.Of(p.Type).Takes.Has(progtype.TakesPacket) {
-		run.Put("packet", scenario.Quote(fmt.Sprintf("%x", l.Event.Packet)))
+		run.Put("packet", grammar.Quote(fmt.Sprintf("%x", l.Event.Packet)))
 	}
 	takes := w.argNames(p, args)
-	list := &scenario.Node{Kind: scenario.Mapping}
+	list := &grammar.Node{Kind: grammar.Mapping}
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if !takes(name) {
 			w.left(l.Event.Hook, name)
@@ -199,7 +199,7 @@ func (w *writer) run(l exec.Line, p *point, h bpfsys.CallHook, args map[string]a
 			w.left(l.Event.Hook, name)
 			continue
 		}
-		list.Put(name, scenario.Word("$"+w.objects.task(l.Event.Tasks[name])))
+		list.Put(name, grammar.Word("$"+w.objects.task(l.Event.Tasks[name])))
 	}
 	if len(list.Pairs) > 0 {
 		run.Put("args", list)
@@ -237,23 +237,23 @@ func (w *writer) argNames(p *point, args map[string]any) func(string) bool {
 }
 
 // argument writes a value as scenarios have it. Texts and bytes of system calls are in user memory.
-func argument(v any, call bool) *scenario.Node {
+func argument(v any, call bool) *grammar.Node {
 	switch v := v.(type) {
 	case []string:
-		n := &scenario.Node{Kind: scenario.Sequence, Tag: "!user"}
+		n := &grammar.Node{Kind: grammar.Sequence, Tag: "!user"}
 		for _, s := range v {
-			n.Items = append(n.Items, scenario.Quote(s))
+			n.Items = append(n.Items, grammar.Quote(s))
 		}
 		return n
 	case []byte:
-		return &scenario.Node{Text: fmt.Sprintf("0x%x", v), Tag: "!user"}
+		return &grammar.Node{Text: fmt.Sprintf("0x%x", v), Tag: "!user"}
 	case string:
 		if v == "" && call {
-			return &scenario.Node{Quoted: true, Tag: "!user"}
+			return &grammar.Node{Quoted: true, Tag: "!user"}
 		}
-		return scenario.Quote(strings.Replace(v, "$", "$$", min(1, strings.Count(v, "$"))))
+		return grammar.Quote(strings.Replace(v, "$", "$$", min(1, strings.Count(v, "$"))))
 	}
-	return scenario.Word(fmt.Sprint(v))
+	return grammar.Word(fmt.Sprint(v))
 }
 
 // syscallName returns the system call of an event.

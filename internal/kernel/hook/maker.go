@@ -4,11 +4,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/hid"
 	"github.com/bpfrun/bpfrun/internal/kernel/model"
 	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/kernel/window"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid"
 )
 
 // Hooks creates the contexts of programs: the object that r1 points to, and the event it is about.

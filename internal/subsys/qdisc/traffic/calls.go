@@ -1,0 +1,76 @@
+package traffic
+
+import (
+	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
+)
+
+// Call is an operation that is about to be called. The kernel calls those of one discipline one
+// after the other, as it holds the lock of its queue; those of another device's or another
+// queue's discipline of the same kind run meanwhile.
+type Call struct {
+	Op      qdisc.Op
+	Program string
+	Input   machine.Input
+	// World is what operations act on besides the machine.
+	World *World
+	// Elsewhere are operations that another queue's discipline may be in at the same time.
+	Elsewhere []Elsewhere
+}
+
+// Elsewhere is an operation of another queue's discipline: on a struct Qdisc and with a packet of
+// its own.
+type Elsewhere struct {
+	Op      qdisc.Op
+	Program string
+	Input   machine.Input
+}
+
+// World is the state of traffic.
+type World struct{ *helpers.Traffic }
+
+// Touches reports whether a kernel function accesses what disciplines of several queues share, and
+// whether it changes that: each has packets, counters and a watchdog of its own.
+func (w *World) Touches(string) (shared, writes bool) { return false, false }
+
+// other are the kernel objects of another queue.
+type other struct{ sch, free *kernel.Object }
+
+// before tells [Spec.Calls] of an operation on packets.
+func (d *driver) before(op qdisc.Op, in machine.Input) error {
+	if d.calls == nil || op != qdisc.OpEnqueue && op != qdisc.OpDequeue {
+		return nil
+	}
+	k := d.M.Kernel()
+	if d.other == nil {
+		sch, err := k.Twin(d.sch)
+		if err != nil {
+			return err
+		}
+		free, err := k.Twin(d.free)
+		if err != nil {
+			return err
+		}
+		d.other = &other{sch, free}
+	}
+	in.IgnoreUnset = true
+	c := &Call{Op: op, Program: d.Progs()[string(op)], Input: in, World: &World{d.state}}
+	c.Elsewhere = append(c.Elsewhere, Elsewhere{qdisc.OpDequeue, d.Progs()[string(qdisc.OpDequeue)], machine.Input{Values: []any{d.other.sch}, Gives: true, IgnoreUnset: true}})
+	if op != qdisc.OpEnqueue {
+		return d.calls(c)
+	}
+	was := d.M.Snapshot()
+	o := in.Values[0].(*kernel.Object)
+	twin, err := k.Twin(o)
+	if err != nil {
+		return nil //nolint:nilerr // no memory for another packet: dequeue alone
+	}
+	d.state.Packets[twin.Addr()] = d.sim.Twin(d.state.Packets[o.Addr()])
+	c.Elsewhere = append(c.Elsewhere, Elsewhere{op, c.Program, machine.Input{Values: []any{twin, d.other.sch, d.other.free}, Holds: []uint64{twin.Addr()}, IgnoreUnset: true}})
+	err = d.calls(c)
+	delete(d.state.Packets, twin.Addr())
+	d.M.Restore(was)
+	return err
+}

@@ -1,0 +1,88 @@
+package subsys
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
+	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// System is a subsystem.
+type System struct {
+	// Kind is what objects may have of it. It is nil for programs that may also run alone, which
+	// Programs names.
+	Kind     *drive.Kind
+	Programs func(*loader.Linked) []string
+	// What names a simulation, as in "the schedule of ops", or "programs of a HID device".
+	What string
+	// MostCPUs limits the CPUs of machines; 0 means that it does not.
+	MostCPUs int
+	// Default runs the default simulation, for a name of Kind.
+	Default func(ctx context.Context, m *machine.Machine, ops string) (drive.Simulation, error)
+	// Options adds to options what user space sets before it loads an object; nil adds nothing.
+	Options func(*loader.Object, *loader.Target, loader.LoadOptions) loader.LoadOptions
+}
+
+// Systems returns the rows in the order in which default runs go through them.
+func Systems() []System {
+	return []System{
+		{Kind: schedule.Kind(), What: schedule.What, MostCPUs: sched.MaxCPUs, Default: schedule.RunDefault, Options: schedule.WithEnums},
+		{Kind: traffic.Kind(), What: traffic.What, Default: traffic.RunDefault},
+		{Programs: device.Programs, What: device.What, Default: device.RunDefault},
+	}
+}
+
+// Simulates returns the keys of the subsystems of which an object has something, for
+// [machine.Config.Simulates].
+func Simulates(obj *loader.Object) (keys []string) {
+	for _, s := range Systems() {
+		if s.Kind != nil && len(s.Kind.Names(obj)) > 0 {
+			keys = append(keys, s.Kind.Key)
+		}
+	}
+	return keys
+}
+
+// AllKeys returns those of all subsystems whose programs cannot run alone.
+func AllKeys() (keys []string) {
+	for _, s := range Systems() {
+		if s.Kind != nil {
+			keys = append(keys, s.Kind.Key)
+		}
+	}
+	return keys
+}
+
+// Options adds to options what user space sets before it loads an object, for all subsystems.
+func Options(obj *loader.Object, target *loader.Target, o loader.LoadOptions) loader.LoadOptions {
+	for _, s := range Systems() {
+		if s.Options != nil {
+			o = s.Options(obj, target, o)
+		}
+	}
+	return o
+}
+
+// Fits returns an error if a machine has too many CPUs.
+func (s *System) Fits(m *machine.Machine) error {
+	if n := m.Kernel().CPUs(); s.MostCPUs > 0 && n > s.MostCPUs {
+		return fmt.Errorf("--cpus %d: a %s has at most %d", n, s.What, s.MostCPUs)
+	}
+	return nil
+}
+
+// CanRun reports whether one of those of the named programs that belong to a subsystem without
+// [System.Kind] can run; nil names all.
+func (s *System) CanRun(m *machine.Machine, names []string) bool {
+	return slices.ContainsFunc(s.Programs(m.Linked()), func(p string) bool {
+		_, ok := m.Entry(p)
+		return ok && (names == nil || slices.Contains(names, p))
+	})
+}
