@@ -48,6 +48,11 @@ func (f *Fuzzer) deviceRun(ctx context.Context, root *scenario.Node, linked *loa
 		f.skip = append(f.skip, Skipped{its[0], "its probe accepts none of the devices that are tried: a scenario with hid: has one"})
 		return nil
 	}
+	for _, prog := range its {
+		if !slices.ContainsFunc(h.Results, func(r *machine.Result) bool { return r.Program == prog }) {
+			f.skip = append(f.skip, Skipped{prog, "nothing that the default device does calls it: a scenario with hid: can"})
+		}
+	}
 	name := h.EventProgram(its)
 	n, events := &scenario.Node{Kind: scenario.Mapping}, &scenario.Node{Kind: scenario.Sequence}
 	n.Put("name", scenario.Quote("reports for "+name))
