@@ -49,6 +49,11 @@ func (f *Fuzzer) deviceRun(ctx context.Context, root *grammar.Node, linked *load
 		f.skip = append(f.skip, Skipped{its[0], "its probe accepts none of the devices that are tried: a scenario with hid: has one"})
 		return nil
 	}
+	for _, prog := range its {
+		if !slices.ContainsFunc(h.Results, func(r *machine.Result) bool { return r.Program == prog }) {
+			f.skip = append(f.skip, Skipped{prog, "nothing that the default device does calls it: a scenario with hid: can"})
+		}
+	}
 	name := h.EventProgram(its)
 	n, events := &grammar.Node{Kind: grammar.Mapping}, &grammar.Node{Kind: grammar.Sequence}
 	n.Put("name", grammar.Quote("reports for "+name))
