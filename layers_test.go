@@ -27,6 +27,7 @@ var layers = []struct {
 	{"internal/uapi/since", []string{"internal/uapi"}},
 	{"internal/uapi/bpfattr", []string{"internal/uapi"}},
 	{"internal/uapi/bpfinfo", nil},
+	{"internal/uapi/perfattr", nil},
 	{"internal/progtype", []string{"internal/uapi/since", "internal/uapi"}},
 	{"internal/testing/bpfprobe", nil}, // for tests only
 	{"helpers/proto", []string{"internal/uapi/since", "internal/uapi", "internal/progtype"}},
@@ -121,7 +122,7 @@ var layers = []struct {
 	{"internal/subsys/sockmap/stream", []string{"internal/exitcode", "internal/uapi", "internal/subsys/sockmap", "internal/machine", "internal/subsys/show", "internal/subsys/drive"}},
 	{"internal/subsys", []string{"loader", "internal/machine", "internal/subsys/sched", "internal/subsys/drive", "internal/subsys/show", "internal/subsys/sched/schedule", "internal/subsys/qdisc/traffic", "internal/subsys/hid/device", "internal/subsys/sockmap/stream"}},
 	{"internal/bpfsys/network", []string{"internal/uapi", "internal/uapi/since"}},
-	{"internal/bpfsys", []string{"internal/ordered", "internal/lazyre", "internal/nearest", "internal/bpfsys/network", "internal/uapi", "internal/uapi/bpfattr", "internal/uapi/bpfinfo", "internal/progtype", "decode", "btf", "btf/check", "corerelo", "loader", "internal/verifier", "internal/maps", "internal/kernel", "internal/kernel/hook", "internal/machine/finding", "internal/machine", "internal/uapi/since"}},
+	{"internal/bpfsys", []string{"internal/ordered", "internal/lazyre", "internal/nearest", "internal/bpfsys/network", "internal/uapi", "internal/uapi/bpfattr", "internal/uapi/bpfinfo", "internal/progtype", "decode", "btf", "btf/check", "corerelo", "loader", "internal/verifier", "internal/maps", "internal/kernel", "internal/kernel/hook", "internal/machine/finding", "internal/machine", "internal/uapi/since", "internal/uapi/perfattr"}},
 	{"internal/exec", []string{"internal/visible", "internal/worded", "internal/uapi", "internal/kernel/hook", "internal/kernel", "internal/bpfsys/network", "internal/bpfsys", "internal/uapi/since", "btf"}},
 	{"internal/record", []string{"internal/uapi", "internal/packet", "internal/kernel/hook"}},
 	{"internal/replay", []string{"internal/packet", "internal/machine"}},

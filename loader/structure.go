@@ -43,5 +43,5 @@ func (l *loading) checkStructure(lp *LinkedProgram) *Error {
 
 // privateStack reports whether each function has its own stack.
 func (l *loading) privateStack(lp *LinkedProgram) bool {
-	return progtype.Of(lp.Type).HasPrivateStack(uapi.ReleaseOf(l.t.Version), l.t.Arch, lp.Attach)
+	return progtype.Of(lp.Type).HasPrivateStack(since.Of(l.t.Version).Has, l.t.Arch, lp.Attach)
 }

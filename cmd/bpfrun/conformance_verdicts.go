@@ -399,7 +399,6 @@ func (c *recordVerdictsCommand) recordVerdicts(args []string) error {
 		count[l.Verdict]++
 		return enc.Encode(l)
 	}
-	err = c.recordObjectVerdicts(ctx, paths, emit)
 	ask := func(l *verdicts.Line) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -422,6 +421,9 @@ func (c *recordVerdictsCommand) recordVerdicts(args []string) error {
 				return ask(l)
 			})
 		}
+	}
+	if err == nil {
+		err = c.recordObjectVerdicts(ctx, paths, emit) // last: programs of objects have crashed kernels
 	}
 	c.note("Linux %s: %d accepted, %d refused, %d skipped", record.Release(), count[verdicts.Accepted], count[verdicts.Refused], count[verdicts.Skipped])
 	return errors.Join(err, w.Close())

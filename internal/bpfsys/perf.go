@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/perfattr"
 )
 
 // Types of perf events (enum perf_type_id), and the dynamic types of the probes' PMUs in
@@ -53,9 +54,6 @@ type PerfEvent struct {
 	into     *PerfEvent   // the event whose buffer gets this event's records, if not its own
 }
 
-// perfAttrSize is PERF_ATTR_SIZE_VER0, the smallest size in bytes that a caller may pass.
-const perfAttrSize = 64
-
 // PerfEventOpen implements perf_event_open(2).
 func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, group int32, flags uint64) Result {
 	s.mu.Lock()
@@ -67,17 +65,18 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 	}
 	size := le.Uint32(head[4:])
 	if size == 0 {
-		size = perfAttrSize
+		size = perfattr.MinSize
 	}
-	if size < perfAttrSize || size > uapi.PageSize {
+	if size < perfattr.MinSize || size > uapi.PageSize {
 		return fail(uapi.E2BIG)
 	}
-	a := make([]byte, max(size, 128))
-	if !c.Read(addr, a[:size]) {
+	raw := make([]byte, size)
+	if !c.Read(addr, raw) {
 		return fail(uapi.EFAULT)
 	}
+	a := perfattr.New(raw)
 	switch {
-	case flags&^uint64(perfNoGroup|perfFDOutput|perfCgroup|perfCloexec) != 0, !s.validFormat(le.Uint64(a[32:])):
+	case flags&^uint64(perfNoGroup|perfFDOutput|perfCgroup|perfCloexec) != 0, !s.validFormat(a.ReadFormat()):
 		return fail(uapi.EINVAL)
 	case flags&perfCgroup != 0 && (pid == -1 || cpu == -1):
 		return fail(uapi.EINVAL)
@@ -92,30 +91,27 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 	case s.full(KindPerf):
 		return fail(uapi.EMFILE)
 	}
-	e := &PerfEvent{typ: le.Uint32(a), config: le.Uint64(a[8:]), cpu: int(cpu), pid: pid, wakeup: uint64(le.Uint32(a[48:]))}
-	const watermark, backward = 1 << 14, 1 << 27
-	flagBits := le.Uint64(a[40:])
+	e := &PerfEvent{typ: a.Type(), config: a.Config(), cpu: int(cpu), pid: pid, wakeup: uint64(a.WakeupEvents())}
 	leader, output, errno := s.groupOf(c, group, flags)
 	if errno != 0 {
 		return fail(errno)
 	}
-	e.sampling = le.Uint64(a[16:]) != 0
-	e.bytes, e.back = flagBits&watermark != 0, flagBits&backward != 0
-	e.counts.format = le.Uint64(a[32:])
+	e.sampling = a.SamplePeriod() != 0
+	e.bytes, e.back = a.Watermark(), a.WriteBackward()
+	e.counts.format = a.ReadFormat()
 	if e.counts.task = uint32(max(pid, 0)); pid == 0 {
 		_, e.counts.task, _ = c.Thread()
 	}
 	if e.typ == uint32(uapi.PerfTypeBreakpoint) {
 		return Result{Errno: uapi.EOPNOTSUPP, Note: "perf events of type PERF_TYPE_BREAKPOINT (breakpoints and watchpoints of the processor) are not simulated"}
 	}
-	const enableOnExec = 1 << 12
-	if flagBits&enableOnExec != 0 && flagBits&perfDisabled != 0 {
+	if a.EnableOnExec() && a.Disabled() {
 		s.note("perf events with enable_on_exec stay disabled, and perf stat says \"not counted\": the simulated kernel counts what events fire, and has no counts of a real program")
 	}
 	if errno := s.describeEvent(c, e, a); errno != 0 {
 		return fail(errno)
 	}
-	if errno := e.join(leader, flagBits); errno != 0 {
+	if errno := e.join(leader, a); errno != 0 {
 		return fail(errno)
 	}
 	if output != nil {
@@ -124,7 +120,7 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 			return fail(errno)
 		}
 	}
-	s.enable(e, flagBits&perfDisabled == 0)
+	s.enable(e, !a.Disabled())
 	s.add(e, KindPerf, e.hook.AttachTo, func() {
 		if e.at != nil {
 			s.detach(e.at)
@@ -141,7 +137,7 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 func (s *System) cpus() int { return s.machine.Kernel().CPUs() }
 
 // describeEvent determines what an event measures from its struct perf_event_attr.
-func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
+func (s *System) describeEvent(c Caller, e *PerfEvent, a *perfattr.Attr) uapi.Errno {
 	switch e.typ {
 	case perfTracepoint:
 		name := s.trace.byID[e.config]
@@ -156,7 +152,7 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 			}
 		}
 	case perfKprobe:
-		ptr, off := le.Uint64(a[56:]), le.Uint64(a[64:])
+		ptr, off := a.KprobeFunc(), a.ProbeOffset()
 		name := ""
 		if ptr == 0 {
 			sym, at, ok := s.machine.Kernel().SymbolAt(off)
@@ -185,7 +181,7 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 		if e.pid > 0 && !c.HasProcess(uint32(e.pid)) {
 			return uapi.ESRCH
 		}
-		path, ok := cstring(c, le.Uint64(a[56:]), 4096)
+		path, ok := cstring(c, a.UprobePath(), 4096)
 		if !ok || path == "" {
 			return uapi.EINVAL
 		}
@@ -194,7 +190,7 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 		} else if !regular {
 			return uapi.EINVAL
 		}
-		e.ret, e.offset = e.config&1 != 0, le.Uint64(a[64:])
+		e.ret, e.offset = e.config&1 != 0, a.ProbeOffset()
 		name := c.Path(-100, path) + ":+0x" + hex(e.offset)
 		e.hook = machine.Hook{AttachTo: name, Section: probeSection("uprobe", e.ret) + "/" + name}
 	case perfSoftware:

@@ -4,18 +4,12 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/perfattr"
 )
 
 // Flags of perf_event_open(2) (PERF_FLAG_*).
 const (
 	perfNoGroup, perfFDOutput, perfCgroup, perfCloexec = 1, 2, 4, 8
-)
-
-// Bits of struct perf_event_attr.
-const (
-	perfDisabled  = 1 << 0
-	perfPinned    = 1 << 2
-	perfExclusive = 1 << 3
 )
 
 // groupOf returns the leader that a new event joins and the event that gets its records. Both may
@@ -39,11 +33,11 @@ func (s *System) groupOf(c Caller, fd int32, flags uint64) (leader, output *Perf
 
 // join adds a new event to a group: all events of a group are of one task and one CPU, and members
 // do not lead (perf_event_open).
-func (e *PerfEvent) join(leader *PerfEvent, bits uint64) uapi.Errno {
+func (e *PerfEvent) join(leader *PerfEvent, a *perfattr.Attr) uapi.Errno {
 	if leader == nil {
 		return 0
 	}
-	if leader.leader != nil || bits&(perfPinned|perfExclusive) != 0 || leader.cpu != e.cpu || leader.pid != e.pid {
+	if leader.leader != nil || a.Pinned() || a.Exclusive() || leader.cpu != e.cpu || leader.pid != e.pid {
 		return uapi.EINVAL
 	}
 	e.leader = leader

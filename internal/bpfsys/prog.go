@@ -345,6 +345,12 @@ func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
 	return tag
 }
 
+// Sizes in bytes of the kernel's struct bpf_func_info and struct bpf_line_info.
+const (
+	funcInfoRecord = 8
+	lineInfoRecord = 16
+)
+
 // debugInfo reads the program's BTF, func_info and line_info (check_btf_info).
 func (s *System) debugInfo(c Caller, a bpfattr.ProgLoad, p *Prog, raw *loader.Raw, out *userLog) uapi.Errno {
 	nf, nl := a.FuncInfoCnt(), a.LineInfoCnt()
@@ -358,11 +364,32 @@ func (s *System) debugInfo(c Caller, a bpfattr.ProgLoad, p *Prog, raw *loader.Ra
 	}
 	p.types, raw.Types = b, b.spec
 	p.btfs = append(p.btfs, b)
-	if p.funcs, p.funcRec, e = records(c, a.FuncInfo(), nf, a.FuncInfoRecSize(), 8); e != 0 {
+	if p.funcs, e = records(c, a.FuncInfo(), nf, a.FuncInfoRecSize(), funcInfoRecord); e != 0 {
+		switch {
+		case e == uapi.EINVAL:
+			out.printf("invalid func info rec size %d\n", a.FuncInfoRecSize())
+		case e == uapi.E2BIG:
+			out.printf("nonzero tailing record in func info")
+			if !a.PutFuncInfoRecSize(funcInfoRecord) {
+				return uapi.EFAULT
+			}
+		}
 		return e
 	}
-	if p.lines, p.lineRec, e = records(c, a.LineInfo(), nl, a.LineInfoRecSize(), 16); e != 0 {
+	if p.lines, e = records(c, a.LineInfo(), nl, a.LineInfoRecSize(), lineInfoRecord); e != 0 {
+		if e == uapi.E2BIG {
+			out.printf("nonzero tailing record in line_info")
+			if !a.PutLineInfoRecSize(lineInfoRecord) {
+				return uapi.EFAULT
+			}
+		}
 		return e
+	}
+	if nf > 0 {
+		p.funcRec = funcInfoRecord
+	}
+	if nl > 0 {
+		p.lineRec = lineInfoRecord
 	}
 	n := len(raw.Insns)
 	var funcs []verifier.FuncInfo
@@ -398,24 +425,24 @@ func (s *System) debugInfo(c Caller, a bpfattr.ProgLoad, p *Prog, raw *loader.Ra
 }
 
 // records copies an array of records whose size the caller chooses: bytes beyond the kernel's
-// record size must be zero.
-func records(c Caller, at uint64, n, size, want uint32) ([]byte, uint32, uapi.Errno) {
+// record size must be zero (bpf_check_uarg_tail_zero), or else the caller learns that size.
+func records(c Caller, at uint64, n, size, want uint32) ([]byte, uapi.Errno) {
 	if n == 0 {
-		return nil, 0, 0
+		return nil, 0
 	}
 	if size < want || size > 252 || size%4 != 0 || n > maxInsns {
-		return nil, 0, uapi.EINVAL
+		return nil, uapi.EINVAL
 	}
 	out := make([]byte, 0, int(n)*int(want))
 	chunk := make([]byte, size)
 	for i := range uint64(n) {
 		if !c.Read(at+i*uint64(size), chunk) {
-			return nil, 0, uapi.EFAULT
+			return nil, uapi.EFAULT
 		}
 		if !zeroFrom(chunk, int(want)) {
-			return nil, 0, uapi.E2BIG
+			return nil, uapi.E2BIG
 		}
 		out = append(out, chunk[:want]...)
 	}
-	return out, want, 0
+	return out, 0
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // knownTypes are the program types uapi names, without "unspec".
@@ -279,7 +280,7 @@ func TestPrivateStacks(t *testing.T) {
 		{uapi.ProgTypeTracing, uapi.AttachTraceFentry, 0, "", true}, {uapi.ProgTypeTracing, uapi.AttachTraceIter, 0, "", false},
 		{uapi.ProgTypeLSM, uapi.AttachLSMMac, 0, "", false}, {uapi.ProgTypeStructOps, 0, 0, "", false}, {uapi.ProgTypeXDP, 0, 0, "", false},
 	} {
-		assert.Equal(t, c.want, Of(c.typ).HasPrivateStack(c.release, c.arch, c.attach), "%+v", c)
+		assert.Equal(t, c.want, Of(c.typ).HasPrivateStack(since.Version{Release: c.release}.Has, c.arch, c.attach), "%+v", c)
 	}
 }
 

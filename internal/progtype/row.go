@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // Row describes one program type as the kernel and libbpf define it.
@@ -249,22 +250,22 @@ func (r *Row) AccessOf(a uapi.AttachType) *Access {
 	return &r.Access
 }
 
-// privateStacks maps architectures to the first release whose JIT supports private stacks
+// privateStacks maps architectures to the rule that their JIT supports private stacks
 // (bpf_jit_supports_private_stack).
-var privateStacks = map[string]uapi.Release{"x86": uapi.R(6, 13), "arm64": uapi.R(6, 17)}
+var privateStacks = map[string]since.Rule{"x86": since.PrivateStack, "arm64": since.PrivateStackARM64}
 
 // HasPrivateStack reports whether each function of a program has a private stack instead of a part
 // of the 512 bytes that the functions of a call chain share (verifier.c bpf_enable_priv_stack). An
 // empty architecture means x86.
-func (r *Row) HasPrivateStack(release uapi.Release, arch string, a uapi.AttachType) bool {
+func (r *Row) HasPrivateStack(has func(since.Rule) bool, arch string, a uapi.AttachType) bool {
 	if at := r.Attached(a); !r.PrivateStack || at != nil && at.NoPrivateStack {
 		return false
 	}
 	if arch == "" {
 		arch = "x86"
 	}
-	since, ok := privateStacks[arch]
-	return ok && release.Has(since)
+	rule, ok := privateStacks[arch]
+	return ok && has(rule)
 }
 
 // RunAs returns the program type that represents all types whose programs declare the given struct

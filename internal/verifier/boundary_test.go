@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,8 +20,10 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/loader"
@@ -31,6 +35,8 @@ import (
 // verdicts --generated).
 type boundary struct {
 	Rule string
+	// written is true for those of boundaryText.
+	written bool
 	// Types is "7.2" for a program of kernel functions that the embedded types, of 6.12, lack.
 	Types   string `json:",omitempty"`
 	Answers []answerOn
@@ -51,9 +57,95 @@ func around(r since.Rule) []string {
 	return out
 }
 
-const boundaryFile = "testdata/boundaries.jsonl.gz"
+const (
+	boundaryFile = "testdata/boundaries.jsonl.gz"
+	// boundaryText holds those that were written: "== RULE TYPE OPTION..." and the program in
+	// assembler, or "== RULE OBJECT PROGRAM OPTION..."; lines "! KERNEL ANSWER" follow the head.
+	// Options are types=7.2, flags=, attach=, target=, and for each map map=TYPE,KEY,VALUE,ENTRIES
+	// and perhaps ",FLAGS" or ",frozen".
+	boundaryText = "testdata/boundaries.txt"
+)
 
+// readBoundaries returns all boundary programs, those of boundaryText last.
 func readBoundaries(t testing.TB) []*boundary {
+	raw, err := os.ReadFile(boundaryText)
+	require.NoError(t, err)
+	out := readRecordedBoundaries(t)
+	for i, part := range strings.Split("\n"+string(raw), "\n== ") {
+		if i > 0 { // the comment
+			out = append(out, writtenBoundary(t, part))
+		}
+	}
+	return out
+}
+
+func writtenBoundary(t testing.TB, part string) *boundary {
+	head, text, _ := strings.Cut(part, "\n")
+	f := strings.Fields(head)
+	require.GreaterOrEqual(t, len(f), 2, head)
+	b := &boundary{Rule: f[0], written: true, Line: &verdicts.Line{Program: "rule-" + strings.ToLower(f[0]), ProgType: f[1]}}
+	options := f[2:]
+	if strings.HasSuffix(f[1], ".o") {
+		require.GreaterOrEqual(t, len(f), 3, head)
+		b.Line.Object, b.Line.Program, b.Line.ProgType, options = f[1], f[2], "", f[3:]
+	}
+	var code strings.Builder
+	for line := range strings.Lines(text) {
+		rest, is := strings.CutPrefix(line, "! ")
+		if !is {
+			code.WriteString(line)
+			continue
+		}
+		kernel, says, ok := strings.Cut(strings.TrimSuffix(rest, "\n"), " ")
+		require.True(t, ok, line)
+		b.Answers = append(b.Answers, answerOn{kernel, says})
+	}
+	if b.Line.Object == "" {
+		insns, err := decode.Assemble(code.String())
+		require.NoError(t, err, part)
+		b.Line.Generated = &verdicts.Program{}
+		b.Line.Generated.SetInsns(insns)
+	}
+	for _, o := range options {
+		name, value, ok := strings.Cut(o, "=")
+		require.True(t, ok, head)
+		b.option(t, name, value)
+	}
+	return b
+}
+
+func (b *boundary) option(t testing.TB, name, value string) {
+	number := func(s string) uint32 {
+		n, err := strconv.ParseUint(s, 0, 32)
+		require.NoError(t, err, value)
+		return uint32(n)
+	}
+	switch name {
+	case "types":
+		b.Types = value
+	case "flags":
+		b.Line.ProgFlags = number(value)
+	case "attach":
+		b.Line.Attach = number(value)
+	case "target":
+		b.Line.AttachTarget = value
+	case "map":
+		f := strings.Split(value, ",")
+		require.GreaterOrEqual(t, len(f), 4, value)
+		m := verdicts.Map{Type: number(f[0]), Key: number(f[1]), Value: number(f[2]), Entries: number(f[3])}
+		switch {
+		case len(f) > 4 && f[4] == "frozen": // all ones
+			m.Flags, m.Frozen = uapi.MapRdonlyProg, bytes.Repeat([]byte{0xff}, int(m.Value))
+		case len(f) > 4:
+			m.Flags = number(f[4])
+		}
+		b.Line.Generated.Maps = append(b.Line.Generated.Maps, m)
+	default:
+		require.Fail(t, "no such option", name)
+	}
+}
+
+func readRecordedBoundaries(t testing.TB) []*boundary {
 	raw, err := os.ReadFile(boundaryFile)
 	require.NoError(t, err)
 	z, err := gzip.NewReader(bytes.NewReader(raw))
@@ -81,19 +173,32 @@ func answer(v *verifier.Verdict) string {
 }
 
 // answers asks verifiers of other kernels about a program.
-type answers struct{ replay, newer *verdicts.Replayer }
+type answers struct {
+	replay, newer *verdicts.Replayer
+	// flip is a rule to turn around, or since.Always for none.
+	flip since.Rule
+}
 
-func newAnswers(t testing.TB) answers {
+func newAnswers(t testing.TB) *answers {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
 	newer, err := testbtf.Load("../../testdata/btf/linux-7.2.13-amd64.btf.xz")
 	require.NoError(t, err)
-	return answers{replayer(t, spec), replayer(t, newer)}
+	a := &answers{flip: since.Always}
+	a.replay, a.newer = replayer(t, spec, a.alter), replayer(t, newer, a.alter)
+	return a
+}
+
+func (a *answers) alter(k *verifier.Kernel) {
+	if a.flip != since.Always {
+		k.Rules = since.Version{Release: k.Release, Patch: k.Patch}.Rules().Without(a.flip)
+	}
 }
 
 // replayer verifies for all releases with the same types.
-func replayer(t testing.TB, spec *btf.Spec) *verdicts.Replayer {
+func replayer(t testing.TB, spec *btf.Spec, alter func(*verifier.Kernel)) *verdicts.Replayer {
 	return verdicts.NewReplayer(verdicts.Config{
+		Alter:   alter,
 		Objects: "../..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
 		Target: func(release string) (*loader.Target, error) {
 			_, version, ok := loader.ParseRelease(release)
@@ -105,7 +210,7 @@ func replayer(t testing.TB, spec *btf.Spec) *verdicts.Replayer {
 	})
 }
 
-func (a answers) on(t testing.TB, b *boundary, kernel string) string {
+func (a *answers) on(t testing.TB, b *boundary, kernel string) string {
 	l := *b.Line
 	l.Kernel, l.Class, l.SHA256 = kernel, verdicts.ByVerifier, ""
 	replay := a.replay
@@ -128,8 +233,10 @@ func TestRulesBegin(t *testing.T) {
 			for _, kernel := range around(rule) {
 				b.Answers = append(b.Answers, answerOn{kernel, ask.on(t, b, kernel)})
 			}
-			for len(b.Answers) > 2 && b.Answers[len(b.Answers)-2].Answer == b.Answers[len(b.Answers)-1].Answer {
-				b.Answers = b.Answers[:len(b.Answers)-2] // another rule decides in that update
+			for i := len(b.Answers) - 2; i > 1; i -= 2 {
+				if b.Answers[i].Answer == b.Answers[i+1].Answer { // another rule decides in that update
+					b.Answers = slices.Delete(b.Answers, i, i+2)
+				}
 			}
 		}
 		require.GreaterOrEqual(t, len(b.Answers), 2, b.Rule)
@@ -142,6 +249,7 @@ func TestRulesBegin(t *testing.T) {
 	}
 	if *rewrite.Flag {
 		writeBoundaries(t, all)
+		writeBoundaryText(t, all)
 	}
 }
 
@@ -149,10 +257,46 @@ func writeBoundaries(t testing.TB, all []*boundary) {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	for _, b := range all {
-		require.NoError(t, json.NewEncoder(z).Encode(b))
+		if !b.written {
+			require.NoError(t, json.NewEncoder(z).Encode(b))
+		}
 	}
 	require.NoError(t, z.Close())
 	require.NoError(t, os.WriteFile(boundaryFile, out.Bytes(), 0o644))
+}
+
+// writeBoundaryText puts the answers below the heads, and leaves the rest as it is.
+func writeBoundaryText(t testing.TB, all []*boundary) {
+	raw, err := os.ReadFile(boundaryText)
+	require.NoError(t, err)
+	all = slices.DeleteFunc(slices.Clone(all), func(b *boundary) bool { return !b.written })
+	var out strings.Builder
+	for line := range strings.Lines(string(raw)) {
+		if strings.HasPrefix(line, "! ") {
+			continue
+		}
+		out.WriteString(line)
+		if strings.HasPrefix(line, "== ") {
+			for _, a := range all[0].Answers {
+				out.WriteString("! " + a.Kernel + " " + a.Answer + "\n")
+			}
+			all = all[1:]
+		}
+	}
+	require.NoError(t, os.WriteFile(boundaryText, []byte(out.String()), 0o644))
+}
+
+// A program is at the border of its rule: on the first version with the rule the answer is another
+// one once the rule is turned around, so that no other rule of that version explains it.
+func TestBoundariesAreOfTheirRules(t *testing.T) {
+	ask := newAnswers(t)
+	for _, b := range readBoundaries(t) {
+		rule, _ := since.Named(b.Rule)
+		with := b.Answers[1]
+		ask.flip = rule
+		assert.NotEqual(t, with.Answer, ask.on(t, b, with.Kernel), "%s: %s on %s", b.Rule, b.Line.Key(), with.Kernel)
+		ask.flip = since.Always
+	}
 }
 
 // withoutBoundary lists the rules of the verifier for which no program is known whose answer

@@ -1,6 +1,7 @@
 package verifier_test
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -21,7 +22,10 @@ import (
 
 // recordings are what kernels answered to the programs of this repository, and to those written for
 // rules.
-var recordings = []string{"../../conformance/verdicts/testdata/own.jsonl.gz", "../../conformance/verdicts/testdata/written.jsonl.gz"}
+var recordings = []string{
+	"../../conformance/verdicts/testdata/own.jsonl.gz", "../../conformance/verdicts/testdata/written.jsonl.gz",
+	"../../conformance/verdicts/testdata/boundaries.jsonl.gz",
+}
 
 // evidenceFile lists, for each rule that is recorded, a program that kernels answered differently:
 // the rule, the program, a kernel without the rule and one with it.
@@ -95,62 +99,64 @@ func (c *court) changes(r since.Rule, l *verdicts.Line) bool {
 }
 
 func kernelHas(t testing.TB, kernel string, r since.Rule) bool {
-	_, version, ok := loader.ParseRelease(kernel)
-	require.True(t, ok, kernel)
-	return since.Of(version).Has(r)
+	return since.Of(versionOf(t, kernel)).Has(r)
 }
 
-// find returns programs that show on both sides when rules began, one for each rule that has one.
+// find returns the rules' boundary programs that show on both sides when rules began, with the
+// kernels that are nearest to the rule.
 func (c *court) find(t testing.TB) map[since.Rule]witness {
 	found := map[since.Rule]witness{}
-	for _, program := range slices.Sorted(maps.Keys(c.lines)) {
-		sides := map[since.Rule]*witness{}
-		for _, kernel := range slices.Sorted(maps.Keys(c.lines[program])) {
-			l := c.lines[program][kernel]
-			if !c.agrees(l) {
+	for _, b := range readBoundaries(t) {
+		r, _ := since.Named(b.Rule)
+		if _, done := found[r]; done {
+			continue
+		}
+		w := witness{rule: b.Rule, program: b.Line.Key()}
+		kernels := slices.SortedFunc(maps.Keys(c.lines[w.program]), func(x, y string) int { return cmp.Compare(versionOf(t, x), versionOf(t, y)) })
+		for _, kernel := range kernels {
+			if has := kernelHas(t, kernel, r); has && w.with != "" || !c.decides(r, c.lines[w.program][kernel]) {
 				continue
-			}
-			for _, r := range since.All() {
-				if _, done := found[r]; done || !r.OfVerifier() {
-					continue
-				}
-				if sides[r] == nil {
-					sides[r] = &witness{rule: r.String(), program: program}
-				}
-				side := &sides[r].without
-				if kernelHas(t, kernel, r) {
-					side = &sides[r].with
-				}
-				if *side == "" && c.changes(r, l) {
-					*side = kernel
-				}
+			} else if has {
+				w.with = kernel
+			} else {
+				w.without = kernel
 			}
 		}
-		for r, w := range sides {
-			if w.without != "" && w.with != "" {
-				found[r] = *w
-			}
+		if w.without != "" && w.with != "" {
+			found[r] = w
 		}
 	}
 	return found
 }
 
+func versionOf(t testing.TB, kernel string) uint32 {
+	_, version, ok := loader.ParseRelease(kernel)
+	require.True(t, ok, kernel)
+	return version
+}
+
 // Every rule whose row says "recorded" has a program that kernels answered differently because of
-// it. With -update a list that was deleted is made anew, which takes minutes.
+// it. With -update, boundary programs that kernels answered take their place in the list.
 func TestRecordedRulesHaveWitnesses(t *testing.T) {
 	c := newCourt(t)
-	if _, err := os.Stat(evidenceFile); err != nil && *rewrite.Flag {
-		var out strings.Builder
-		found := c.find(t)
-		for _, r := range since.All() {
-			if w, ok := found[r]; ok {
-				out.WriteString(strings.Join([]string{w.rule, w.program, w.without, w.with}, "\t") + "\n")
-			}
-		}
-		require.NoError(t, os.WriteFile(evidenceFile, []byte(out.String()), 0o644))
-	}
 	text, err := os.ReadFile(evidenceFile)
 	require.NoError(t, err)
+	if *rewrite.Flag {
+		lines := map[string]string{}
+		for line := range strings.Lines(string(text)) {
+			name, _, _ := strings.Cut(line, "\t")
+			lines[name] = line
+		}
+		for _, w := range c.find(t) {
+			lines[w.rule] = strings.Join([]string{w.rule, w.program, w.without, w.with}, "\t") + "\n"
+		}
+		var out strings.Builder
+		for _, r := range since.All() {
+			out.WriteString(lines[r.String()])
+		}
+		text = []byte(out.String())
+		require.NoError(t, os.WriteFile(evidenceFile, text, 0o644))
+	}
 	listed := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		f := strings.Split(strings.TrimSpace(line), "\t")

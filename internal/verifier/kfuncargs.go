@@ -414,7 +414,7 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 				}
 			}()
 			c.memory.memSize(n+1, read, true, &callMeta{})
-			c.memory.memSize(n+1, write, true, &callMeta{})
+			c.memory.memSize(n+1, write, true, &callMeta{raw: !c.has(since.HelperWrites)})
 		}()
 		if saved.typ.mayBeNull() {
 			*c.reg(n) = saved

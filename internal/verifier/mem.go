@@ -237,7 +237,7 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 			v.unknown()
 		}
 	case r.typ == ptrMapValue:
-		a.accessMapValue(insn, n, off, size, t, value, sx)
+		a.accessMapValue(insn, n, off, size, t, value)
 	case b == ptrMem:
 		a.accessMem(n, off, size, t, value)
 	case r.typ == ptrCtx:
@@ -320,7 +320,7 @@ func (a *memory) checkBuffer(what string, r *reg, n, off, size int) {
 	}
 }
 
-func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int, sx bool) {
+func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int) {
 	r := a.reg(n)
 	a.checkMapFlags(n, off, size, t)
 	a.checkMapAccess(n, off, size, false, accessDirect)
@@ -357,11 +357,7 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int,
 			return
 		}
 		b := m.Frozen[at : at+int64(size)]
-		x := endian.Uint(a.order(), b)
-		if sx && a.has(since.SignedConstLoads) {
-			x = uint64(endian.Int(a.order(), b))
-		}
-		v.constant(x)
+		v.constant(endian.Uint(a.order(), b)) // what loads it extends the sign
 		return
 	}
 	v.unknown()

@@ -134,7 +134,8 @@ func (a *memory) memReg(n int, size uint32) {
 	a.stack.byType = true
 	a.helperMem(n, int(size), read, true, &callMeta{})
 	if a.has(since.GlobalMemWrites) {
-		a.helperMem(n, int(size), write, true, &callMeta{})
+		// As memory that a helper fills, which for map values was the mark of a write.
+		a.helperMem(n, int(size), write, true, &callMeta{raw: !a.has(since.HelperWrites)})
 	}
 	a.stack.byType = false
 	if saved.typ.mayBeNull() {

@@ -235,7 +235,7 @@ const recordedRefused = "../../conformance/verdicts/testdata/refused.jsonl.gz"
 // The verdict on each of these programs, and its text, is the one of Linux 6.18.44.
 func TestRefusalsOfLinux618(t *testing.T) {
 	x := newRefusing(t)
-	replay := replayer(t, x.large)
+	replay := replayer(t, x.large, nil)
 	lines := 0
 	require.NoError(t, verdicts.ReadFile(recordedRefused, func(l *verdicts.Line) error {
 		lines++

@@ -265,11 +265,8 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 			r := k.reg(dst)
 			if k.fillFits(off, size, width) {
 				r.copyFrom(src)
-				if r.Width() > 8*size && k.has(since.FillIDs) {
+				if r.Width() > 8*size {
 					r.clearID()
-				}
-				if !k.has(since.FillIDs) {
-					r.id = r.id * b2u(src.Width() <= 8*size || size == width)
 				}
 			} else {
 				bytes()

@@ -25,7 +25,7 @@ func (l *limits) checkStackDepth() {
 	for i := 0; i < l.nsubs(); i++ {
 		tail = tail || l.subs[i].tailCall
 	}
-	private := !tail && progtype.Of(l.prog.typ).HasPrivateStack(l.rel, l.k.Arch, l.p.Attach)
+	private := !tail && progtype.Of(l.prog.typ).HasPrivateStack(l.has, l.k.Arch, l.p.Attach)
 	order := []int{}
 	for i := l.nsubs() - 1; i >= 0; i-- {
 		if i == 0 || l.subs[i].isAsync && l.has(since.AsyncStacks) {

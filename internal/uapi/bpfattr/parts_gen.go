@@ -138,6 +138,12 @@ func (a ProgLoad) Signature() uint64                   { return a.u.u64(152) }
 func (a ProgLoad) SignatureSize() uint32               { return a.u.u32(160) }
 func (a ProgLoad) KeyringId() int32                    { return int32(a.u.u32(164)) }
 
+// PutFuncInfoRecSize writes the field to the caller's memory.
+func (a ProgLoad) PutFuncInfoRecSize(v uint32) bool { return a.u.put32(76, v) }
+
+// PutLineInfoRecSize writes the field to the caller's memory.
+func (a ProgLoad) PutLineInfoRecSize(v uint32) bool { return a.u.put32(92, v) }
+
 // PutCoreReloRecSize writes the field to the caller's memory.
 func (a ProgLoad) PutCoreReloRecSize(v uint32) bool { return a.u.put32(136, v) }
 

@@ -99,7 +99,7 @@ var fieldSince = []struct {
 // written are the fields that commands write to the caller's union.
 var written = []string{
 	"batch.count",
-	"core_relo_rec_size", "log_true_size",
+	"func_info_rec_size", "line_info_rec_size", "core_relo_rec_size", "log_true_size",
 	"test.retval", "test.duration", "test.data_size_out", "test.ctx_size_out",
 	"next_id",
 	"info.info_len",

@@ -1,8 +1,8 @@
 // Command gen writes the enumerations of the BPF interface into package uapi (helpers into
 // funcid_gen.go, all others into enums_gen.go), the structs of union bpf_attr into
-// internal/uapi/bpfattr, and those of BPF_OBJ_GET_INFO_BY_FD into internal/uapi/bpfinfo. Numbers
-// and offsets come from the BTF of the newest kernel in testdata, and names follow from the
-// kernel's.
+// internal/uapi/bpfattr, those of BPF_OBJ_GET_INFO_BY_FD into internal/uapi/bpfinfo, and struct
+// perf_event_attr into internal/uapi/perfattr. Numbers and offsets come from the BTF of the newest
+// kernel in testdata, and names follow from the kernel's.
 //
 //	go generate ./internal/uapi
 package main
@@ -144,6 +144,9 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	if out[infoFile], err = infoSource(spec); err != nil {
+		return nil, err
+	}
+	if out[perfFile], err = perfSource(spec); err != nil {
 		return nil, err
 	}
 	for name, list := range files {

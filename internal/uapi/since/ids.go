@@ -65,8 +65,6 @@ const (
 	CPUNumberRange
 	// TaskStackResult (Linux 5.13, do_refine_retval_range): the result of bpf_get_task_stack is at most the size of its buffer.
 	TaskStackResult
-	// SignedConstLoads (Linux 6.9, check_mem_access): a sign-extending load from a frozen map is a constant with its sign.
-	SignedConstLoads
 
 	// Stack
 
@@ -94,8 +92,6 @@ const (
 	SpillRestUnwritten
 	// ZeroSpillWrites (Linux 6.8, check_stack_write_var_off): zeros written at a variable offset keep spilled zeros known.
 	ZeroSpillWrites
-	// FillIDs (Linux 6.8, check_stack_read_fixed_off): a fill keeps the identity if the value fits in the bytes read.
-	FillIDs
 	// ZeroFills (Linux 6.8, check_stack_read_fixed_off): reading a part of a spilled zero, or zero bytes, yields 0.
 	ZeroFills
 	// NarrowFills (Linux 6.8, check_stack_read_fixed_off): a part of a spill can be filled.
@@ -122,6 +118,8 @@ const (
 	InlinedCurrentTask
 	// PrivateStack (Linux 6.13, check_max_stack_depth_subprog): functions of tracing programs have stacks of their own.
 	PrivateStack
+	// PrivateStackARM64 (Linux 6.17, bpf_jit_supports_private_stack): so have those on arm64.
+	PrivateStackARM64
 	// StackByJIT (Linux 6.9, round_up_stack_depth): the stack of a compiled function is rounded to 16 bytes instead of 32.
 	StackByJIT
 	// GlobalChains (Linux 7.1, check_max_stack_depth_subprog): the depth of calls counts from the last global function.

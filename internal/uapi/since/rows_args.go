@@ -25,7 +25,7 @@ var argsRows = [...]Row{
 		"a lookup in an array with a constant key within bounds needs no null check"},
 	{"ContextMemArgs", v7_2, nil, Memory, "check_reg_type",
 		"helpers take the context of syscall programs as memory"},
-	{"BTFMemWrites", v7_2, nil, Memory, "check_helper_mem_access",
+	{"BTFMemWrites", v7_2, nil, Recorded, "check_helper_mem_access",
 		"kernel objects that are passed as memory are checked by whether it is written"},
 	{"LockdownWrites", v5_14, []Update{{v5_10, 0}}, Memory, "bpf_tracing_func_proto",
 		"a kernel that is locked down has no bpf_probe_write_user"},

@@ -21,7 +21,7 @@ var insnsRows = [...]Row{
 		"atomics on arena memory"},
 	{"AtomicPointerTypes", v6_10, nil, Memory, "save_aux_ptr_type",
 		"an atomic accesses pointers of one kind on all paths"},
-	{"LoadAcquire", v6_15, nil, Memory, "check_atomic_load",
+	{"LoadAcquire", v6_15, nil, Recorded, "check_atomic_load",
 		"load-acquire and store-release"},
 	{"Gotox", v6_19, nil, Memory, "check_indirect_jump",
 		"indirect jumps"},

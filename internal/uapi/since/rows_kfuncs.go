@@ -1,7 +1,7 @@
 package since
 
 var kfuncsRows = [...]Row{
-	{"RefcountAtStart", v7_2, nil, Memory, "check_kfunc_args",
+	{"RefcountAtStart", v7_2, nil, Recorded, "check_kfunc_args",
 		"bpf_refcount_acquire takes objects at offset 0 only"},
 	{"RCUProtectedKfuncs", v6_18, nil, Memory, "check_kfunc_call",
 		"kfuncs that are protected by RCU are called in RCU sections, and their results are valid there"},

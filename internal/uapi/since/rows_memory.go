@@ -61,7 +61,7 @@ var memoryRows = [...]Row{
 		"congestion control may write snd_cwnd_stamp"},
 	{"OffsetInBounds", v7_0, nil, Memory, "adjust_ptr_min_max_vals",
 		"constant and variable offsets of a pointer form one range"},
-	{"PacketEndMoves", v7_2, nil, Memory, "adjust_ptr_min_max_vals",
+	{"PacketEndMoves", v7_2, nil, Recorded, "adjust_ptr_min_max_vals",
 		"what is known of a packet pointer at or beyond the end is lost when a constant is added to it"},
 	{"FlowKeysMath", v5_15, nil, Memory, "adjust_ptr_min_max_vals",
 		"only constants are added to a pointer to flow keys"},
@@ -77,6 +77,6 @@ var memoryRows = [...]Row{
 		"a pointer with an offset beyond the limit may be null"},
 	{"NoNullBranch32", v6_8, nil, Memory, "is_branch_taken",
 		"a 32-bit comparison of a pointer decides nothing"},
-	{"LockIdentity", v6_2, nil, Memory, "check_ld_imm",
+	{"LockIdentity", v6_2, nil, Recorded, "check_ld_imm",
 		"the address of a map's value has no identity of its own"},
 }

@@ -57,6 +57,4 @@ var numbersRows = [...]Row{
 		"bpf_get_smp_processor_id returns less than the number of possible CPUs"},
 	{"TaskStackResult", v5_13, nil, Memory, "do_refine_retval_range",
 		"the result of bpf_get_task_stack is at most the size of its buffer"},
-	{"SignedConstLoads", v6_9, nil, Memory, "check_mem_access",
-		"a sign-extending load from a frozen map is a constant with its sign"},
 }

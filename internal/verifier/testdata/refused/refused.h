@@ -126,4 +126,7 @@ extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 #define new(type) ((type *)bpf_obj_new_impl(__builtin_btf_type_id(*(type *)0, 0), NULL))
 #define drop(p) bpf_obj_drop_impl(p, NULL)
 
-char LICENSE[] SEC("license") = "GPL";
+#ifndef LICENSE_TEXT
+#define LICENSE_TEXT "GPL"
+#endif
+char LICENSE[] SEC("license") = LICENSE_TEXT;

@@ -31,9 +31,14 @@ struct counted {
 	struct bpf_refcount ref;
 	u64 v;
 };
+struct leaf {
+	struct bpf_rb_node node;
+	struct bpf_refcount ref;
+	u64 v;
+};
 struct rooted {
 	struct bpf_spin_lock lock;
-	struct bpf_rb_root root;
+	struct bpf_rb_root root __contains(leaf, node);
 };
 struct holder {
 	struct task_struct __kptr *task;
@@ -43,6 +48,13 @@ struct raw_holder {
 };
 struct own_holder {
 	struct plain __kptr *own;
+};
+struct plain_lock {
+	struct bpf_spin_lock lock;
+	u32 v;
+};
+struct percpu_holder {
+	struct plain __percpu_kptr *own;
 };
 struct user_holder {
 	struct plain __uptr *user;
@@ -72,6 +84,10 @@ MAP(res, BPF_MAP_TYPE_ARRAY, u32, struct resilient, 4);
 MAP(holders, BPF_MAP_TYPE_ARRAY, u32, struct holder, 4);
 MAP(raws, BPF_MAP_TYPE_ARRAY, u32, struct raw_holder, 4);
 MAP(owns, BPF_MAP_TYPE_ARRAY, u32, struct own_holder, 4);
+MAP(plain_locks, BPF_MAP_TYPE_ARRAY, u32, struct plain_lock, 4);
+MAP(percpus, BPF_MAP_TYPE_ARRAY, u32, struct percpu_holder, 4);
+MAP(counteds, BPF_MAP_TYPE_ARRAY, u32, struct counted, 4);
+MAP(roots, BPF_MAP_TYPE_ARRAY, u32, struct rooted, 4);
 MAP(lockeds, BPF_MAP_TYPE_ARRAY, u32, struct locked_holder, 4);
 MAP(hash, BPF_MAP_TYPE_HASH, u32, u64, 4);
 MAP(other, BPF_MAP_TYPE_HASH, u32, u64, 4);
@@ -137,9 +153,9 @@ SEC("?tc") int DynptrSliceTypes(struct __sk_buff *ctx)
 	struct bpf_dynptr d;
 	u8 *p;
 
-	bpf_ringbuf_reserve_dynptr(&ring, 8, 0, &d);
-	p = bpf_dynptr_data(&d, 0, 8);
-	bpf_ringbuf_discard_dynptr(&d, 0);
+	bpf_dynptr_from_mem(first(plains), 16, 0, &d);
+	p = bpf_dynptr_slice(&d, 0, NULL, 8);
+	*(volatile u64 *)&d = 0;
 	return p ? *p : 0;
 }
 
@@ -344,8 +360,7 @@ SEC("?tc") int MemOffsets(struct __sk_buff *ctx)
 
 	if (!a)
 		return 0;
-	bpf_skb_load_bytes(ctx, 0, a + 8, 8);
-	bpf_ringbuf_discard(a, 0);
+	bpf_ringbuf_discard(a + 8, 0);
 	return 0;
 }
 
@@ -365,19 +380,19 @@ SEC("?tc") int XchgLocalKptr(struct __sk_buff *ctx)
 
 SEC("?tc") int XchgKeepsRCU(struct __sk_buff *ctx)
 {
-	struct own_holder *h = first(owns);
-	struct plain *p = new(struct plain), *old;
-	int v;
+	struct percpu_holder *h = first(percpus);
+	struct plain *p = bpf_percpu_obj_new_impl(bpf_core_type_id_local(struct plain), NULL), *old, *v;
 
 	if (!p)
 		return 0;
 	bpf_rcu_read_lock();
 	old = bpf_kptr_xchg(&h->own, p);
-	v = p->a;
+	v = bpf_this_cpu_ptr(p);
+	asm volatile("" ::"r"(v->a));
 	bpf_rcu_read_unlock();
 	if (old)
-		drop(old);
-	return v & 1;
+		bpf_percpu_obj_drop_impl(old, NULL);
+	return 0;
 }
 
 SEC("?tc") int XchgUnderLock(struct __sk_buff *ctx)
@@ -472,16 +487,17 @@ SEC("?iter/task") int IterArgsTrusted(struct iter_task *ctx)
 	return 0;
 }
 
-struct task_parent {
+struct task_struct___parent {
 	struct task_struct *real_parent;
-};
+} CORE;
 
 SEC("?tp_btf/sched_switch") int SafePointers(u64 *ctx)
 {
-	struct task_struct *t = (void *)ctx[1], *p;
+	struct task_struct___parent *t = (void *)ctx[1];
+	struct task_struct *p;
 
 	bpf_rcu_read_lock();
-	p = bpf_task_acquire(t->parent);
+	p = bpf_task_acquire(t->real_parent);
 	bpf_rcu_read_unlock();
 	if (p)
 		bpf_task_release(p);
@@ -502,14 +518,27 @@ struct cgroup_subsys_state {
 	struct cgroup *cgroup;
 } CORE;
 
+struct bpf_iter_css {
+	u64 opaque[3];
+} __attribute__((aligned(8)));
+extern int bpf_iter_css_new(struct bpf_iter_css *it, struct cgroup_subsys_state *start, u32 flags) __ksym;
+extern struct cgroup_subsys_state *bpf_iter_css_next(struct bpf_iter_css *it) __ksym;
+extern void bpf_iter_css_destroy(struct bpf_iter_css *it) __ksym;
+
 SEC("?tc") int SafeSubsysCgroup(struct __sk_buff *ctx)
 {
-	struct cgroup *c = bpf_cgroup_from_id(1), *d;
+	struct cgroup *c = bpf_cgroup_from_id(1), *d = NULL;
+	struct cgroup_subsys_state *s;
+	struct bpf_iter_css it;
 
 	if (!c)
 		return 0;
 	bpf_rcu_read_lock();
-	d = bpf_cgroup_acquire(((struct cgroup_subsys_state *)c)->cgroup);
+	bpf_iter_css_new(&it, (void *)c, 1);
+	s = bpf_iter_css_next(&it);
+	if (s)
+		d = bpf_cgroup_acquire(s->cgroup);
+	bpf_iter_css_destroy(&it);
 	bpf_rcu_read_unlock();
 	if (d)
 		bpf_cgroup_release(d);
@@ -597,7 +626,7 @@ SEC("?tc") int KptrsAny(struct __sk_buff *ctx)
 	return *(volatile u32 *)h & 1;
 }
 
-SEC("?tc") int RCUKptrs(struct __sk_buff *ctx)
+SEC("?tp_btf/sched_switch") int RCUKptrs(u64 *ctx)
 {
 	struct holder *h = first(holders);
 	struct task_struct *t;
@@ -655,9 +684,9 @@ SEC("?tc") int TaskWork(struct __sk_buff *ctx)
 
 SEC("?tc") int FieldNames(struct __sk_buff *ctx)
 {
-	struct timed *t = first(timers);
+	struct percpu_holder *h = first(percpus);
 
-	return *(volatile u32 *)t & 1;
+	return *(volatile u32 *)h & 1;
 }
 
 SEC("?tc") int DynptrFromZero(struct __sk_buff *ctx)
@@ -702,8 +731,10 @@ SEC("?tc") int EachMap_ok(struct __sk_buff *ctx)
 SEC("?tc") int UntrustedMath(struct __sk_buff *ctx)
 {
 	u8 *p = bpf_rdonly_cast(ctx, 0);
+	u64 far = opaque(1ul << 40);
 
-	return p[opaque((u64)ctx->len) << 20] & 1;
+	asm volatile("%0 += %1" : "+r"(p) : "r"(far));
+	return *(volatile u8 *)p & 1;
 }
 
 SEC("?tc") int MixedUntrusted(struct __sk_buff *ctx)
@@ -870,5 +901,127 @@ SEC("?tc") int CallbackRefs_ok(struct __sk_buff *ctx)
 
 	if (sk)
 		bpf_sk_release(sk);
+	return 0;
+}
+
+__noinline int may_throw(u64 x)
+{
+	if (opaque(x) == 1)
+		bpf_throw(0);
+	return 0;
+}
+
+SEC("?tc") int GlobalsThrow(struct __sk_buff *ctx)
+{
+	void *a = bpf_ringbuf_reserve(&ring, 16, 0);
+
+	if (!a)
+		return 0;
+	may_throw(ctx->len);
+	bpf_ringbuf_discard(a, 0);
+	return 0;
+}
+
+__noinline int takes_arena(int __attribute__((btf_type_tag("arena"))) *p)
+{
+	return (u64)(long)opaque(p) & 1;
+}
+
+SEC("?tc") int ArenaPointerArgs(struct __sk_buff *ctx)
+{
+	return takes_arena((void *)opaque(8ul)) + (opaque(&arena) == NULL);
+}
+
+extern int bpf_rbtree_add_impl(struct bpf_rb_root *r, struct bpf_rb_node *n, bool(less)(struct bpf_rb_node *, const struct bpf_rb_node *), void *meta, u64 off) __ksym;
+extern int bpf_res_spin_lock(struct bpf_res_spin_lock *lock) __ksym;
+extern void bpf_res_spin_unlock(struct bpf_res_spin_lock *lock) __ksym;
+private(A) struct bpf_res_spin_lock tree_lock;
+private(A) struct bpf_rb_root tree __contains(leaf, node);
+
+/* What a tree's comparison may not do: begin an RCU section. */
+static bool less_in_rcu(struct bpf_rb_node *a, const struct bpf_rb_node *b)
+{
+	bpf_res_spin_unlock(&tree_lock);
+	bpf_rcu_read_lock();
+	while (bpf_res_spin_lock(&tree_lock))
+		;
+	return true;
+}
+
+SEC("?tc") int TreeCallbackRCU(struct __sk_buff *ctx)
+{
+	struct leaf *l = new(struct leaf);
+
+	if (!l)
+		return 0;
+	if (bpf_res_spin_lock(&tree_lock)) {
+		drop(l);
+		return 0;
+	}
+	bpf_rbtree_add_impl(&tree, &l->node, less_in_rcu, NULL, 0);
+	bpf_res_spin_unlock(&tree_lock);
+	return 0;
+}
+
+SEC("?tc") int Trees(struct __sk_buff *ctx)
+{
+	struct rooted *r = first(roots);
+
+	return *(volatile u32 *)&r->root & 1;
+}
+
+SEC("?tc") int Refcounts(struct __sk_buff *ctx)
+{
+	struct counted *c = first(counteds);
+
+	return *(volatile u32 *)&c->ref & 1;
+}
+
+struct cpumask {
+	unsigned long bits[1];
+};
+struct task_struct___mask {
+	struct cpumask cpus_mask;
+} CORE;
+extern u32 bpf_cpumask_first(const struct cpumask *c) __ksym;
+
+SEC("?tp_btf/sched_switch") int TrustedOffsets(u64 *ctx)
+{
+	struct task_struct___mask *t = (void *)ctx[1];
+
+	return bpf_cpumask_first(&t->cpus_mask) & 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, 4);
+	__uint(value_size, 4);
+} perf SEC(".maps");
+struct sk_buff___next {
+	struct sk_buff___next *next;
+} CORE;
+
+SEC("?tp_btf/kfree_skb") int UnionsUntrusted(u64 *ctx)
+{
+	struct sk_buff___next *skb = (void *)ctx[0];
+	u64 x = 0;
+
+	bpf_skb_output(skb->next, &perf, 0, &x, sizeof(x));
+	return 0;
+}
+
+/* A function that takes a lock and returns with it. */
+static __noinline int locks(struct plain_lock *l)
+{
+	bpf_spin_lock(&l->lock);
+	return 0;
+}
+
+SEC("?tc") int LocksAtReturn(struct __sk_buff *ctx)
+{
+	struct plain_lock *l = first(plain_locks);
+
+	locks(l);
+	bpf_spin_unlock(&l->lock);
 	return 0;
 }
