@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"github.com/bpfrun/bpfrun/btf"
 )
 
 // Archive is an opened archive. It can be used by several goroutines.
@@ -161,6 +163,42 @@ func (a *Archive) Raw(name string) ([]byte, error) {
 	return raw, nil
 }
 
+// ByteOrder returns the byte order of a kernel without rebuilding it; nil if it cannot be read.
+func (a *Archive) ByteOrder(name string) binary.ByteOrder {
+	i, ok := a.names[name]
+	if !ok {
+		return nil
+	}
+	k := &a.index.Kernels[i]
+	a.mu.Lock()
+	block, err := a.readBlock(k)
+	a.mu.Unlock()
+	if err != nil || !k.At.within(int64(len(block))) || k.At[1] == 0 {
+		return nil
+	}
+	switch stored := k.At.in(block); stored[0] {
+	case storedLittle:
+		return binary.LittleEndian
+	case storedBig:
+		return binary.BigEndian
+	default:
+		order, _ := btf.IsBTF(stored[1:])
+		return order
+	}
+}
+
+// readBlock returns the block of a kernel. The archive is locked.
+func (a *Archive) readBlock(k *entry) ([]byte, error) {
+	if a.blockOf != k.Group || a.block != k.Block {
+		data, err := a.unpack(a.index.Groups[k.Group].Blocks[k.Block], maxBlock)
+		if err != nil {
+			return nil, err
+		}
+		a.blockOf, a.block, a.unpacked = k.Group, k.Block, data
+	}
+	return a.unpacked, nil
+}
+
 // read returns the tables and the block of a kernel.
 func (a *Archive) read(k *entry) (*tables, []byte, error) {
 	a.mu.Lock()
@@ -177,12 +215,6 @@ func (a *Archive) read(k *entry) (*tables, []byte, error) {
 		}
 		a.group, a.tables = k.Group, t
 	}
-	if a.blockOf != k.Group || a.block != k.Block {
-		data, err := a.unpack(g.Blocks[k.Block], maxBlock)
-		if err != nil {
-			return nil, nil, err
-		}
-		a.blockOf, a.block, a.unpacked = k.Group, k.Block, data
-	}
-	return a.tables, a.unpacked, nil
+	block, err := a.readBlock(k)
+	return a.tables, block, err
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -287,7 +286,7 @@ func (d *debugged) on(src btfSource) (debug.Target, error) {
 	if d.file != nil {
 		r, err := scenario.Open(d.file, d.obj, target, d.opt)
 		if err != nil {
-			var mistake *grammar.Error
+			var mistake *scenario.Error
 			if errors.As(err, &mistake) {
 				return debug.Target{}, usageError{err}
 			}

@@ -17,7 +17,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -250,8 +249,8 @@ func build(o *loader.Object, path string) report.Build {
 
 // diffError gives an error of a comparison its exit code.
 func diffError(ctx context.Context, err error) error {
-	var mistake *grammar.Error
-	var mistakes grammar.Errors
+	var mistake *scenario.Error
+	var mistakes scenario.Errors
 	switch {
 	case ctx.Err() != nil:
 		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}

@@ -19,7 +19,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/fuzz"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/intest"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -296,8 +296,8 @@ func (c *fuzzCommand) targets(obj *loader.Object) ([]*loader.Target, []btfSource
 
 // fuzzError gives an error of a search its exit code.
 func fuzzError(ctx context.Context, err error) error {
-	var mistake *grammar.Error
-	var mistakes grammar.Errors
+	var mistake *scenario.Error
+	var mistakes scenario.Errors
 	var nothing *fuzz.ErrNothing
 	var path *os.PathError
 	var link *os.LinkError

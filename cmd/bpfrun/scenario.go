@@ -16,7 +16,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -207,7 +206,7 @@ func (c *runCommand) showScenario(doc *report.RunDocument, table report.TableOpt
 func (c *runCommand) scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Object, target *loader.Target, s btfSource, opt scenario.Options) (*report.RunDocument, error) {
 	r, err := scenario.Open(file, obj, target, opt)
 	if err != nil {
-		var mistake *grammar.Error
+		var mistake *scenario.Error
 		if errors.As(err, &mistake) || errors.Is(err, loader.ErrOption) {
 			return nil, usageError{err}
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/project"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/spf13/pflag"
 )
 
@@ -118,7 +117,7 @@ func (k *kernelFlags) sourcesFor(f *scenario.File) ([]btfSource, error) {
 	for _, named := range f.Kernels {
 		sources, err := k.expand("", named.Name)
 		if err != nil {
-			return nil, usageError{&grammar.Error{Pos: named.Pos, Text: "kernels: " + err.Error(), Err: err}}
+			return nil, usageError{&scenario.Error{Pos: named.Pos, Text: "kernels: " + err.Error(), Err: err}}
 		}
 		out = append(out, sources...)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -207,7 +206,7 @@ func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mista
 		if obj == nil {
 			if obj, err = c.scenarioObject(f); err != nil {
 				if _, coded := exitcode.Of(err); coded { // the object is at fault, of which the file says where it is named
-					err = &grammar.Error{Pos: f.ObjectPos, Text: err.Error(), Err: err}
+					err = &scenario.Error{Pos: f.ObjectPos, Text: err.Error(), Err: err}
 				}
 				mistakes[path] = errors.Join(mistakes[path], err)
 				continue
@@ -226,7 +225,7 @@ func (c *testCommand) scenarioObject(f *scenario.File) (*loader.Object, error) {
 		if !f.Named {
 			text += " beside the file (name it with object: PATH)"
 		}
-		return nil, &grammar.Error{Pos: f.ObjectPos, Text: text, Err: err}
+		return nil, &scenario.Error{Pos: f.ObjectPos, Text: text, Err: err}
 	}
 	return c.objects.open(f.Object)
 }

@@ -94,6 +94,9 @@ func baseName(path string) string {
 // ByteOrder returns the byte order of the source's file, nil if its first bytes do not show it
 // ([btffile.ByteOrder]).
 func (s Source) ByteOrder() binary.ByteOrder {
+	if s.archive != nil {
+		return s.archive.ByteOrder(filepath.Base(s.Path))
+	}
 	return btffile.ByteOrder(s.Path)
 }
 

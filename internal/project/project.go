@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/nearest"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
@@ -26,7 +27,7 @@ const maxFile = 1 << 20
 
 // Value is a text in the file.
 type Value struct {
-	grammar.Pos
+	scenario.Pos
 	Text string
 }
 
@@ -55,7 +56,7 @@ func (f *File) Dir() string { return filepath.Dir(f.Path) }
 
 // Error is a mistake in the file.
 type Error struct {
-	grammar.Pos
+	scenario.Pos
 	Text string
 }
 
@@ -104,7 +105,7 @@ func Read(path string, names Names) (*File, error) {
 	}
 	f := &File{Path: path}
 	if len(data) > maxFile {
-		return nil, &Error{grammar.Pos{File: path, Line: 1, Col: 1}, fmt.Sprintf("the file is larger than %d bytes", maxFile)}
+		return nil, &Error{scenario.Pos{File: path, Line: 1, Col: 1}, fmt.Sprintf("the file is larger than %d bytes", maxFile)}
 	}
 	if onlyComments(string(data)) {
 		return f, nil
@@ -136,7 +137,7 @@ func onlyComments(text string) bool {
 	return true
 }
 
-func (f *File) read(p grammar.Pair, names Names) (err error) {
+func (f *File) read(p scenario.Pair, names Names) (err error) {
 	switch p.Key.Text {
 	case "kernels":
 		if f.Kernels, err = values(p.Value); err == nil {

@@ -71,7 +71,7 @@ type side struct {
 }
 
 // Compare compares two builds on a kernel. The error is that of ctx, or about the options
-// ([loader.Error]) or the scenarios ([grammar.Error]).
+// ([loader.Error]) or the scenarios ([scenario.Error]).
 func Compare(ctx context.Context, older, newer *loader.Object, target *loader.Target, cfg Config) (*Comparison, error) {
 	a, err := open(older, target, &cfg, cfg.OldNeeds)
 	if err != nil {

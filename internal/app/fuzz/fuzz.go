@@ -18,6 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -230,7 +231,14 @@ func (f *Fuzzer) skipWithoutRuns(m *machine.Machine) {
 	if f.opt.Text != nil {
 		return // the file chooses
 	}
+	var together []string // the device's programs, which its run calls
+	if slices.ContainsFunc(f.file.Runs, func(r *scenario.Run) bool { return r.HID != nil }) {
+		together = device.Programs(m.Linked())
+	}
 	for _, name := range m.Names() {
+		if slices.Contains(together, name) {
+			continue
+		}
 		has := slices.ContainsFunc(f.file.Runs, func(r *scenario.Run) bool { return r.Prog == name })
 		if has || len(f.opt.Programs) > 0 && !slices.Contains(f.opt.Programs, name) {
 			continue

@@ -14,7 +14,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine/differ"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -327,8 +326,8 @@ func (w *worker) try(ctx context.Context, in *Input) (err error) {
 	}
 	list, err := w.sides(in)
 	if err != nil {
-		var wrong *grammar.Error
-		var wrongs grammar.Errors
+		var wrong *scenario.Error
+		var wrongs scenario.Errors
 		if errors.As(err, &wrong) || errors.As(err, &wrongs) {
 			return nil // these values cannot be loaded
 		}

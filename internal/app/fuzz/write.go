@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 )
@@ -233,7 +234,7 @@ func (d *draft) dropObjects(root *grammar.Node) {
 			visit(p.Value)
 		}
 	}
-	objects.Pairs = slices.DeleteFunc(objects.Pairs, func(p grammar.Pair) bool { return !used[p.Key.Text] })
+	objects.Pairs = slices.DeleteFunc(objects.Pairs, func(p scenario.Pair) bool { return !used[p.Key.Text] })
 	if len(objects.Pairs) == 0 {
 		root.Drop("objects")
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/stretchr/testify/assert"
@@ -44,7 +43,7 @@ func TestEveryCommandHasTheSameOutcomes(t *testing.T) {
 			delete(got, "require") // nothing runs
 		}
 		if row.Exit != exitcode.OK {
-			failed := &scenario.Result{Run: &scenario.Run{}, Result: &machine.Result{Status: row.Status}, Expectations: []grammar.Expectation{{What: "status"}}}
+			failed := &scenario.Result{Run: &scenario.Run{}, Result: &machine.Result{Status: row.Status}, Expectations: []scenario.Expectation{{What: "status"}}}
 			got["test"] = ScenarioExit(failed)
 		}
 		for command, code := range got {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -284,7 +285,7 @@ func (f *file) write(list *grammar.Node) {
 	for name, v := range map[string]uint64{"family": s.family, "type": s.typ, "protocol": s.protocolOr()} {
 		sock.Put(name, grammar.Word(strconv.FormatUint(v, 10)))
 	}
-	slices.SortFunc(sock.Pairs, func(a, b grammar.Pair) int { return strings.Compare(a.Key.Text, b.Key.Text) })
+	slices.SortFunc(sock.Pairs, func(a, b scenario.Pair) int { return strings.Compare(a.Key.Text, b.Key.Text) })
 	if s.typ == 1 {
 		state := "TCP_CLOSE"
 		switch {

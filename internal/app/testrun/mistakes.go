@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
 // Mistakes are the mistakes in scenario files, each once, from parsing the files and from opening
@@ -19,7 +19,7 @@ type Mistakes struct {
 
 // foundMistake is an error with its position in a file, if it has one.
 type foundMistake struct {
-	at  grammar.Pos
+	at  scenario.Pos
 	err error
 }
 
@@ -49,7 +49,7 @@ func (m *Mistakes) add(path string, err error, on string) {
 	}
 	m.seen[path+"\x00"+text] = true
 	f := foundMistake{err: err}
-	var mistake *grammar.Error
+	var mistake *scenario.Error
 	if errors.As(err, &mistake) {
 		f.at = mistake.Pos
 	}

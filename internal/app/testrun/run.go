@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
 // keptMemory is how much memory, in bytes, the runners take that jobs keep from their check until
@@ -30,7 +30,7 @@ func Check(ctx context.Context, all []*Job, parsing map[string]error) (good []*J
 		if _, ok := exitcode.Of(err); ok {
 			return nil, nil, err
 		}
-		var mistake *grammar.Error
+		var mistake *scenario.Error
 		if !errors.As(err, &mistake) {
 			continue
 		}
