@@ -108,7 +108,7 @@ const (
 	ClobberBTFSpills
 	// SharedDynptrs (Linux 6.19, destroy_if_dynptr_stack_slot): a dynptr that holds a reference can be overwritten while a clone of it remains.
 	SharedDynptrs
-	// DynptrSliceTypes (Linux 6.13, destroy_if_dynptr_stack_slot): slices of every memory type end with their dynptr.
+	// DynptrSliceTypes (Linux 7.2, destroy_if_dynptr_stack_slot): slices of every memory type end with their dynptr.
 	DynptrSliceTypes
 	// DerivedDynptrs (Linux 7.2, release_reference): dynptrs of a packet end when the packet is released.
 	DerivedDynptrs

@@ -41,7 +41,7 @@ var stackRows = [...]Row{
 		"a helper that writes over a spilled pointer to a kernel object ends the pointer"},
 	{"SharedDynptrs", v6_19, nil, Memory, "destroy_if_dynptr_stack_slot",
 		"a dynptr that holds a reference can be overwritten while a clone of it remains"},
-	{"DynptrSliceTypes", v6_13, nil, Memory, "destroy_if_dynptr_stack_slot",
+	{"DynptrSliceTypes", v7_2, nil, Memory, "destroy_if_dynptr_stack_slot",
 		"slices of every memory type end with their dynptr"},
 	{"DerivedDynptrs", v7_2, nil, Memory, "release_reference",
 		"dynptrs of a packet end when the packet is released"},
