@@ -1,21 +1,23 @@
 package pack
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/ulikunitz/xz"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/testing/ceiling"
-	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 )
 
 // committed are files of types in the repository.
@@ -27,6 +29,26 @@ func committed(t testing.TB, patterns ...string) (files []string) {
 		files = append(files, found...)
 	}
 	return files
+}
+
+// load reads raw BTF, compressed or not.
+func load(path string) (*btf.Spec, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := io.Reader(f)
+	if filepath.Ext(path) == ".xz" {
+		if r, err = xz.NewReader(bufio.NewReader(f)); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return btf.Parse(raw, nil)
 }
 
 func written(t testing.TB, w *Writer) []byte {
@@ -54,7 +76,7 @@ func TestKernelsComeBackAsTheyWere(t *testing.T) {
 			separate := 0
 			var raws [][]byte
 			for i, path := range committed(t, patterns...) {
-				spec, err := testbtf.Load(path)
+				spec, err := load(path)
 				require.NoError(t, err)
 				require.NoError(t, w.Add(fmt.Sprint(i), fmt.Sprintf("6.%d", i), spec))
 				if filepath.Ext(path) == ".xz" {
