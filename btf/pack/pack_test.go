@@ -31,16 +31,16 @@ func committed(t testing.TB, patterns ...string) (files []string) {
 	return files
 }
 
-// unpacked reads a file, compressed or not. Package testbtf would, too, but depends on this one.
-func unpacked(path string) (*btf.Spec, error) {
+// load reads raw BTF, compressed or not.
+func load(path string) (*btf.Spec, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r := io.Reader(bufio.NewReader(f))
+	r := io.Reader(f)
 	if filepath.Ext(path) == ".xz" {
-		if r, err = xz.NewReader(r); err != nil {
+		if r, err = xz.NewReader(bufio.NewReader(f)); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +48,7 @@ func unpacked(path string) (*btf.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return btf.LoadBytes(path, raw, nil)
+	return btf.Parse(raw, nil)
 }
 
 func written(t testing.TB, w *Writer) []byte {
@@ -76,7 +76,7 @@ func TestKernelsComeBackAsTheyWere(t *testing.T) {
 			separate := 0
 			var raws [][]byte
 			for i, path := range committed(t, patterns...) {
-				spec, err := unpacked(path)
+				spec, err := load(path)
 				require.NoError(t, err)
 				require.NoError(t, w.Add(fmt.Sprint(i), fmt.Sprintf("6.%d", i), spec))
 				if filepath.Ext(path) == ".xz" {

@@ -259,8 +259,10 @@ func TestAdd(t *testing.T) {
 	}
 	_, err = p.Add(filepath.Join(dir, "none"), "")
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	_, err = p.Add(dir, "")
-	assert.ErrorContains(t, err, Variable)
+	_, err = p.Add(t.TempDir(), "")
+	assert.ErrorContains(t, err, "there are no files of types")
+	_, err = p.Add(dir, "6.12")
+	assert.ErrorContains(t, err, "one name is not enough")
 	_, err = (&Path{}).Add(write("vmlinux", kernel), "6.12")
 	assert.ErrorIs(t, err, errNoHome)
 	left, err := filepath.Glob(filepath.Join(p.Own, "new-*"))

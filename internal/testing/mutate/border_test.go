@@ -100,7 +100,7 @@ func TestInline(t *testing.T) {
 	}
 	const right = "even even even <nil> EINVAL true true"
 	tried := map[string]bool{}
-	for seed := range uint64(8) { // mutants that overlap are in different samples
+	for seed := uint64(0); seed < 50 && len(tried) < len(want); seed++ { // mutants that overlap are in different samples
 		chosen := Sample(all, len(all), seed)
 		assert.Equal(t, chosen, Sample(all, len(all), seed), "a seed repeats")
 		overlay, err := Inline(root, work, chosen, nil)
