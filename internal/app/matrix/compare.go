@@ -224,7 +224,12 @@ func (o *outcome) valueDifferences(what string, typ btf.ID, a []byte, ref *outco
 		case hi-lo < len(a):
 			name += fmt.Sprintf(" byte %d", lo)
 		}
-		out = append(out, fmt.Sprintf("%s = %s, not %s", name, o.text(f.Type, a[lo:hi]), ref.text(f.Type, b[lo:hi])))
+		here, there := o.text(f.Type, a[lo:hi]), ref.text(f.Type, b[lo:hi])
+		if here == there { // a string is shown to its end
+			i := firstDifference(a[lo:hi], b[lo:hi])
+			here, there = fmt.Sprintf("%s with byte %d %#02x", here, i, a[lo+i]), fmt.Sprintf("%#02x", b[lo+i])
+		}
+		out = append(out, fmt.Sprintf("%s = %s, not %s", name, here, there))
 		at = hi
 	}
 	return out

@@ -56,6 +56,9 @@ func TestDifferences(t *testing.T) {
 		{"packet length", func(o *outcome) { o.packet = nil }, []string{"packet has 0 bytes, not 3"}},
 		{"no event", func(o *outcome) { o.events = nil }, []string{"sends 0 events, not 1"}},
 		{"event elsewhere", func(o *outcome) { o.events = []event{{"other", typ, data(nil)}} }, []string{"event to other, not to rb"}},
+		{"bytes behind the end of a string", func(o *outcome) {
+			o.events = []event{{"rb", typ, data(func(b []byte) { b[14] = 0x61 })}}
+		}, []string{`event rb.comm = "bash" with byte 6 0x61, not 0x00`}},
 		{"typed fields", func(o *outcome) {
 			o.events = []event{{"rb", typ, data(func(b []byte) {
 				b[4] = 5
