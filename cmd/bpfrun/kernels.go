@@ -54,8 +54,9 @@ func newKernelsCommand(a *app) *cobra.Command {
 		Short: "Store the types of kernels, so that --btf finds them by name",
 		Long: `Store the types of kernels in your cache directory, so that --btf finds them by name. FILE is raw BTF, vmlinux or vmlinuz, possibly
 compressed; a Debian or Ubuntu package with a kernel (linux-image-*, linux-binary-*, linux-image-*-dbg, linux-image-*-dbgsym); or an
-archive of such files, tar or one of kernels pack, which are all added. Of a directory, all such files below it are added. In BTFHub's
-layout (ubuntu/20.04/x86_64/5.4.0-1009-aws.btf.tar.xz) the directories become part of the name, whether FILE is one of those files, a
+archive of such files, tar or one of kernels pack, which are all added. Of a directory, all such files below it are added.
+
+In BTFHub's layout (ubuntu/20.04/x86_64/5.4.0-1009-aws.btf.tar.xz) the directories become part of the name, whether FILE is one of those files, a
 directory of them or an archive. Module types are not stored; pass them with --module-btf.`,
 		Example: "  bpfrun kernels add linux-image-6.12.107+deb13-amd64_6.12.107-1_amd64.deb\n  bpfrun kernels add vmlinux --as 6.12.107-amd64-mine",
 		Args:    atLeast(1),
