@@ -11,7 +11,7 @@ import (
 // [*Error].
 type Errors []*Error
 
-// mostErrors limits the number of mistakes reported for one file.
+// MostErrors limits the number of mistakes reported for one file.
 const MostErrors = 50
 
 // Error returns one line for each mistake.

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// conditions maps each comparison tag to the results of comparing the actual value with the given
+// Conditions maps each comparison tag to the results of comparing the actual value with the given
 // one that satisfy it.
 var Conditions = map[string]func(c int) bool{
 	"!ne": func(c int) bool { return c != 0 }, "!lt": func(c int) bool { return c < 0 }, "!le": func(c int) bool { return c <= 0 },

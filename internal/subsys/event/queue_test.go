@@ -133,3 +133,21 @@ func TestTheInstantLimitStartsAnew(t *testing.T) {
 	require.NoError(t, q.Err())
 	require.Equal(t, 3*maxInstant, q.Count())
 }
+
+// TestACloneHasItsOwnEvents: what happens to a queue does not happen to its clone.
+func TestACloneHasItsOwnEvents(t *testing.T) {
+	var out []string
+	q := New(100, 0)
+	for _, at := range []uint64{30, 10, 20} {
+		q.At(at, func() { out = append(out, fmt.Sprint(at)) })
+	}
+	c := q.Clone()
+	pass := Steps{Pass: func(_ context.Context, _, until uint64) (uint64, error) { return until, nil }}
+	q.At(5, func() { out = append(out, "5") })
+	q.Run(t.Context(), pass)
+	require.Equal(t, []string{"5", "10", "20", "30"}, out)
+	require.EqualValues(t, 0, c.Now())
+	out = nil
+	c.Run(t.Context(), pass)
+	require.Equal(t, []string{"10", "20", "30"}, out)
+}

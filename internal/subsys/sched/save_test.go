@@ -79,8 +79,8 @@ func TestSaveKnowsWhatLeadsElsewhere(t *testing.T) {
 	}{
 		{
 			Sim{},
-			[]string{"groups", "events", "tasks", "cpus", "dsqs", "global", "late", "counts", "inited", "result"},
-			[]string{"ops", "byName", "direct", "subject", "exit", "dumping", "err"},
+			[]string{"groups", "tasks", "cpus", "dsqs", "global", "late", "counts", "inited", "result"},
+			[]string{"ops", "byName", "direct", "subject", "exit", "dumping"},
 		},
 		{Task{}, nil, []string{"Spec", "mirror", "dsq"}},
 		{rq{}, []string{"above", "list", "deferred", "kicks"}, []string{"curr"}},
