@@ -93,7 +93,7 @@ func (k Kind) extra(vlen uint32) uint32 {
 	return uint32(fixed) + uint32(entry)*vlen
 }
 
-// Word says what a 32-bit word of a type's encoding holds.
+// Word is the meaning of a 32-bit word in a type's encoding.
 type Word uint8
 
 // Words of a type: numbers as they are, offsets of strings, ids of types.
