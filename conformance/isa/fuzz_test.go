@@ -2,7 +2,10 @@ package isa
 
 import (
 	"encoding/binary"
+	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 	"github.com/bpfrun/bpfrun/decode"
@@ -121,5 +124,26 @@ func TestMutatedPrograms(t *testing.T) {
 	t.Log(ran, "programs ran:", faults)
 	if ran < count/4 || faults["memory"] < count/20 {
 		t.Errorf("%d of %d programs ran, ends %v", ran, count, faults)
+	}
+}
+
+// TestRunsDoNotSeeStacksOfEarlierRuns: a program that writes to a frame's stack through a pointer
+// to something else leaves nothing there for the next one.
+func TestRunsDoNotSeeStacksOfEarlierRuns(t *testing.T) {
+	v := newFuzzVoices(t)
+	l, err := v.interp[0].Layout()
+	require.NoError(t, err)
+	for _, frame := range []int{0, 1} {
+		off := int64(l.Stacks[frame]) - int64(l.Value)
+		require.True(t, 0 < off && off < 1<<15, off)
+		value := "r9 = map_value(0, 0)\nr0 = 31\n"
+		for _, text := range []string{
+			value + fmt.Sprintf("*(u64 *)(r9 + %d) = r0\nexit", off),
+			value + fmt.Sprintf("r0 = *(u64 *)(r9 + %d)\n*(u64 *)(r9 + 0) = r0\nexit", off),
+		} {
+			insns, err := decode.Assemble(text)
+			require.NoError(t, err)
+			v.check(t, &Program{Insns: insns}, &Value{})
+		}
 	}
 }

@@ -71,6 +71,7 @@ type Interpreter struct {
 	handle *mem.Region // the region that map references point to
 	value  *mem.Region // the map's value
 	ctx    *mem.Region
+	stacks []*mem.Region // of all frames, once Layout was called
 	thread *vm.Thread
 	packet []byte
 	img    *vm.Image
@@ -266,6 +267,10 @@ func (it *Interpreter) Run(in *Value) Outcome {
 	value := it.mem.Bytes(it.value)
 	copy(value, in[:])
 	clear(it.mem.Bytes(it.ctx))
+	// Arithmetic on another pointer reaches the stacks of frames that this program does not enter.
+	for _, s := range it.stacks {
+		clear(it.mem.Bytes(s))
+	}
 	it.thread.Start(it.img, it.ctx.Base)
 	o := run(it.thread, it.Mode.Slice, it.Limit)
 	copy(o.Value[:], value)

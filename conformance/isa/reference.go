@@ -52,7 +52,9 @@ func (it *Interpreter) Layout() (Layout, error) {
 	if len(frames) != vm.MaxFrames {
 		return l, fmt.Errorf("isa: %d frames after endless recursion: %w", len(frames), it.thread.Fault())
 	}
+	it.stacks = it.stacks[:0]
 	for i, f := range frames {
+		it.stacks = append(it.stacks, f.Stack)
 		l.Stacks[len(frames)-1-i] = f.Stack.Base
 	}
 	return l, nil
