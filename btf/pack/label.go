@@ -5,8 +5,8 @@ import (
 )
 
 // labels tell the types of a kernel apart without ids, so that types of several kernels that refer
-// to types of the same labels are equal. They may be wrong: a reference to one of several types
-// with the same label says which it is.
+// to types of the same labels are equal. Labels may collide: where several types share one, a
+// reference also says which of them it means.
 type labels struct {
 	types *types
 	table *stringTable
