@@ -121,6 +121,10 @@ site:
 browser-test: site build
 	cd web/test && npm ci --silent && node --test playground.test.mjs
 
+# The extension in VS Code itself. Needs node 20, npm, chromium, ripgrep, and a C++ compiler for VS Code's native parts.
+editor-test: build
+	cd editors/vscode && npm ci --silent --ignore-scripts && cd editor && npm ci --silent --ignore-scripts && sh prepare.sh && npm test
+
 # The picture of the playground in README.md.
 picture: build
 	cd web/test && npm ci --silent && node picture.mjs
@@ -134,7 +138,7 @@ clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: site picture browser-test wasm-test btf-module btf-pahole btf-layout update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
+.PHONY: site picture browser-test editor-test wasm-test btf-module btf-pahole btf-layout update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
 # Generated programs: the interpreter compared with the reference evaluator, and with the running kernel (root, Linux).
 differential:

@@ -16,6 +16,11 @@ function settings() {
   return vscode.workspace.getConfiguration('bpfrun');
 }
 
+// executable is the command of the settings, for everything: runs, verdicts, tests and the debugger.
+function executable() {
+  return settings().get('path') || 'bpfrun';
+}
+
 function kernelArgs() {
   return (settings().get('btf') || []).flatMap((k) => ['--btf', k]);
 }
@@ -23,7 +28,7 @@ function kernelArgs() {
 // bpfrun runs the command and returns its exit code and output; it fails only where the command cannot be started.
 function bpfrun(args, cwd, token) {
   return new Promise((resolve, reject) => {
-    const child = execFile(settings().get('path') || 'bpfrun', args, { cwd, maxBuffer: maxOutput }, (err, stdout, stderr) => {
+    const child = execFile(executable(), args, { cwd, maxBuffer: maxOutput }, (err, stdout, stderr) => {
       if (err && typeof err.code !== 'number') reject(err);
       else resolve({ code: err ? err.code : 0, stdout, stderr });
     });
@@ -295,13 +300,14 @@ function activate(context) {
   const active = (uri) => uri || (vscode.window.activeTextEditor && vscode.window.activeTextEditor.document.uri);
   context.subscriptions.push(
     diagnostics.collection,
+    vscode.debug.registerDebugAdapterDescriptorFactory('bpfrun', { createDebugAdapterDescriptor: () => new vscode.DebugAdapterExecutable(executable(), ['dap']) }),
     vscode.languages.registerCodeLensProvider(languages, lenses),
     vscode.languages.registerInlayHintsProvider(languages, inlay),
     command('bpfrun.run', async (uri, program) => {
       const object = await needObject(active(uri));
       const folder = vscode.workspace.getWorkspaceFolder(active(uri));
       const args = ['run', object, ...(program ? ['-p', program] : []), ...kernelArgs()];
-      const run = new vscode.ShellExecution(settings().get('path') || 'bpfrun', args);
+      const run = new vscode.ShellExecution(executable(), args);
       await vscode.tasks.executeTask(new vscode.Task({ type: 'bpfrun', program }, folder || vscode.TaskScope.Workspace, program || path.basename(object), 'bpfrun', run));
     }),
     command('bpfrun.debug', async (uri, program) => {

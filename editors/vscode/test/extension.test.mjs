@@ -24,7 +24,7 @@ const uri = (fsPath) => ({ fsPath, toString: () => fsPath });
 
 // host is as much of VS Code as the extension uses; it records what it is given.
 function host() {
-  const seen = { errors: [], started: [], tasks: [], commands: new Map(), lenses: [], inlay: [], diagnostics: new Map(), profiles: [], status: [] };
+  const seen = { errors: [], started: [], tasks: [], commands: new Map(), lenses: [], inlay: [], diagnostics: new Map(), profiles: [], status: [], factories: {} };
   const folder = { uri: uri(work), name: 'work' };
   const settings = { path: process.env.BPFRUN || 'bpfrun', btf: ['embedded'], inlayHints: true };
   const collection = () => {
@@ -49,7 +49,8 @@ function host() {
     },
     commands: { registerCommand: (name, run) => seen.commands.set(name, run) },
     window: { showErrorMessage: (m) => seen.errors.push(m), setStatusBarMessage: (m) => seen.status.push(m) },
-    debug: { startDebugging: async (_f, c) => seen.started.push(c) },
+    DebugAdapterExecutable: bag('command', 'args'),
+    debug: { registerDebugAdapterDescriptorFactory: (type, factory) => { seen.factories[type] = factory; }, startDebugging: async (_f, c) => seen.started.push(c) },
     tasks: { executeTask: async (t) => seen.tasks.push(t) },
     tests: {
       createTestController: () => ({
@@ -97,6 +98,11 @@ test('run, debug and verify are above each program', async () => {
   await seen.commands.get(debug.command.command)(...debug.command.arguments);
   assert.equal(seen.started[0].prog, 'on_wakeup');
   assert.equal(seen.started[0].type, 'bpfrun');
+});
+
+test('the debugger is the command of the settings', () => {
+  const adapter = seen.factories.bpfrun.createDebugAdapterDescriptor();
+  assert.deepEqual([adapter.command, adapter.args], [process.env.BPFRUN || 'bpfrun', ['dap']]);
 });
 
 test('what the verifier refuses is a diagnostic at its line', async () => {
