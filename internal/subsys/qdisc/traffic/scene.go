@@ -1,78 +1,64 @@
-package scenario
+package traffic
 
 import (
 	"context"
 	"math"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
-	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/scene"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Qdisc is traffic for a queueing discipline.
-type Qdisc struct {
-	Node *grammar.Node
-	traffic.Spec
-	once sync.Once
-}
+// planned is traffic of a scenario file.
+type planned struct{ spec Spec }
 
-// decodeQdisc decodes a run's traffic.
-func (f *File) decodeQdisc(r *Run, run, n *grammar.Node) error {
-	var wrong grammar.Mistakes
-	for _, p := range run.Pairs {
-		if runForm.Has(p.Key.Text) && !slices.Contains(qdiscMembers, p.Key.Text) {
-			wrong.Add(p.Key.Errorf("a run with qdisc has no %s: the traffic calls the programs", p.Key.Text))
-		}
-	}
-	r.Qdisc = &Qdisc{Node: n, Spec: traffic.Spec{Config: qdisc.Config{
+// decode decodes a run's traffic.
+func decode(n *grammar.Node, f scene.File) (scene.Run, error) {
+	q := &planned{Spec{Config: qdisc.Config{
 		Rate: qdisc.DefaultRate, MTU: qdisc.DefaultMTU, Ring: qdisc.DefaultRing, Duration: time.Minute,
 	}}}
-	q := r.Qdisc
-	if wrong.Add(n.Fields(qdiscForm)); n.Kind != grammar.Mapping {
-		return wrong.Err()
+	var wrong grammar.Mistakes
+	if wrong.Add(n.Fields(runForm)); n.Kind != grammar.Mapping {
+		return q, wrong.Err()
 	}
 	if v := n.Get("ops"); v != nil {
 		var err error
-		q.Ops, err = v.NonEmpty("ops")
+		q.spec.Ops, err = v.NonEmpty("ops")
 		wrong.Add(err)
 	}
 	if v := n.Get("rate"); v != nil {
 		var err error
-		q.Rate, err = decodeRate(v, "rate")
+		q.spec.Rate, err = decodeRate(v, "rate")
 		wrong.Add(err)
 	}
 	if v := n.Get("duration"); v != nil {
 		var err error
-		q.Duration, err = v.Duration("duration")
+		q.spec.Duration, err = v.Duration("duration")
 		wrong.Add(err)
 	}
-	wrong.Add(n.Ints(grammar.IntOf("mtu", &q.MTU, qdisc.LeastMTU, qdisc.MostMTU), grammar.IntOf("ring", &q.Ring, 1, qdisc.MaxRing), grammar.IntOf("bulk", &q.Bulk, 1, math.MaxInt32)))
+	wrong.Add(n.Ints(grammar.IntOf("mtu", &q.spec.MTU, qdisc.LeastMTU, qdisc.MostMTU), grammar.IntOf("ring", &q.spec.Ring, 1, qdisc.MaxRing), grammar.IntOf("bulk", &q.spec.Bulk, 1, math.MaxInt32)))
 	flows, err := n.Get("flows").Members("flows")
 	wrong.Add(err)
 	for _, p := range flows {
-		wrong.Add(f.decodeFlow(q, p.Key.Text, p.Value))
+		wrong.Add(q.decodeFlow(p.Key.Text, p.Value, f))
 	}
 	if err := wrong.Err(); err != nil {
-		return err
+		return q, err
 	}
-	if err := qdisc.Check(q.Config); err != nil {
-		return n.Wrap("", err)
+	if err := qdisc.Check(q.spec.Config); err != nil {
+		return q, n.Wrap("", err)
 	}
-	return nil
+	return q, nil
 }
 
 // decodeFlow decodes a flow.
-func (f *File) decodeFlow(q *Qdisc, name string, n *grammar.Node) error {
-	if err := n.Fields(qdiscFlowForm); err != nil {
+func (q *planned) decodeFlow(name string, n *grammar.Node, f scene.File) error {
+	if err := n.Fields(flowForm); err != nil {
 		return err
 	}
 	x := qdisc.Flow{Name: name, Count: 1, Burst: 1, Sizes: []int{qdisc.DefaultMTU + qdisc.LinkHeader}}
@@ -95,8 +81,8 @@ func (f *File) decodeFlow(q *Qdisc, name string, n *grammar.Node) error {
 			return v.Errorf("packet: want an expression such as eth/ip/udp, hex digits or @FILE, got %s", v.Describe())
 		}
 		var err error
-		x.Frame, err = packet.Load(v.Text, filepath.Dir(f.Path))
-		if wrong.Add(packetError(v, "packet", err)) {
+		x.Frame, err = f.Packet("packet", v)
+		if wrong.Add(err) {
 			x.Sizes = []int{len(x.Frame)}
 		}
 	}
@@ -115,7 +101,7 @@ func (f *File) decodeFlow(q *Qdisc, name string, n *grammar.Node) error {
 			x.Interval = interval(&x, rate)
 		}
 	}
-	q.Flows = append(q.Flows, x)
+	q.spec.Flows = append(q.spec.Flows, x)
 	return wrong.Err()
 }
 
@@ -163,45 +149,20 @@ func decodeRate(n *grammar.Node, what string) (uint64, error) {
 	return uint64(v), nil
 }
 
-// choose finds the discipline in the object, once: it is the same for all kernels.
-func (q *Qdisc) choose(r *Run, obj *loader.Object) error {
-	ops, err := traffic.Kind().Choose(obj, q.Ops)
-	if err != nil {
-		return q.Node.Wrap("", err)
-	}
-	q.once.Do(func() {
-		r.Prog, r.ProgNode = traffic.Kind().Program(obj, ops), q.Node
-		if r.Name == "" {
-			r.Name = ops
-		}
-	})
-	return nil
+// Choose implements [scene.Run].
+func (q *planned) Choose(obj *loader.Object) (prog, name string, err error) {
+	ops, err := Kind().Choose(obj, q.spec.Ops)
+	return Kind().Program(obj, ops), ops, err
 }
 
-// queued lets the traffic of a run pass and compares what happened with the expectations. Events
-// and trace are those of the time before it.
-func (r *Runner) queued(ctx context.Context, run *Run, res *Result, start time.Time, events []machine.Event, trace []string) error {
-	out, err := traffic.Run(ctx, r.m, run.Qdisc.Spec)
+// Check implements [scene.Run]: traffic was checked when it was read.
+func (q *planned) Check(*scene.Setting) error { return nil }
+
+// Simulate implements [scene.Run].
+func (q *planned) Simulate(ctx context.Context, s *scene.Setting) (*scene.Outcome, error) {
+	out, err := Run(ctx, s.Machine, q.spec)
 	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return run.Qdisc.Node.Wrap("qdisc", err)
+		return nil, err
 	}
-	res.Simulation = out
-	res.Result = &machine.Result{Program: run.Prog, Status: out.Status, Insns: out.Insns, Trace: append(trace, out.Trace...), Helpers: map[string]int{}, Ran: out.Status == machine.StatusOK || out.Fault != nil}
-	if out.Fault != nil {
-		res.Fault = out.Fault.Fault
-	}
-	res.Err, res.Events = out.Err, append(events, res.Events...)
-	res.Skipped = res.Status == machine.StatusAbsent && run.Expect.Status == nil
-	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, why: res.Err}
-	if !res.Skipped {
-		j.traffic = newTrafficView(out)
-		if err := j.all(); err != nil {
-			return err
-		}
-	}
-	res.Expectations, res.Took = j.Found, time.Since(start)
-	return nil
+	return &scene.Outcome{Result: out.Of(s.Prog, out.Status == machine.StatusOK || out.Fault != nil), Simulation: out, Err: out.Err}, nil
 }
