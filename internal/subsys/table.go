@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
 	"github.com/bpfrun/bpfrun/internal/subsys/sockmap/stream"
+	"github.com/bpfrun/bpfrun/internal/subsys/tcpcc/connection"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -41,6 +42,7 @@ func Systems() []System {
 		{Kind: schedule.Kind(), What: schedule.What, MostCPUs: sched.MaxCPUs, Default: schedule.RunDefault, Scene: schedule.Scene(), Options: schedule.WithEnums},
 		{Kind: traffic.Kind(), What: traffic.What, Default: traffic.RunDefault, Scene: traffic.Scene()},
 		{What: stream.What, Scene: stream.Scene()},
+		{Programs: connection.Programs, What: connection.What, Default: connection.RunDefault, Scene: connection.Scene()},
 		{Programs: device.Programs, What: device.What, Default: device.RunDefault, Scene: device.Scene()},
 	}
 }

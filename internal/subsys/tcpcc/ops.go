@@ -159,6 +159,9 @@ type Config struct {
 	// Late are segments that arrive so much later when they are sent first: what the sender takes
 	// for a loss.
 	Late map[int]time.Duration
+	// TxStart means that the start of a transmission has an operation of its own (Linux 7.1), and is
+	// no event of cwnd_event.
+	TxStart bool
 	// Events limits the events of the simulation; 0 means the default.
 	Events int
 }

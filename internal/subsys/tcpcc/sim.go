@@ -151,7 +151,7 @@ func (s *Sim) call(op Op, args ...uint64) uint64 {
 
 // event is tcp_ca_event. Since Linux 7.1 the start of a transmission has an operation of its own.
 func (s *Sim) event(ev uint64) {
-	if ev == EventTxStart && s.ops.Has(OpTxStart) {
+	if ev == EventTxStart && s.cfg.TxStart {
 		s.call(OpTxStart)
 		return
 	}

@@ -165,7 +165,7 @@ func TestQueueOverflows(t *testing.T) {
 // recovery, and segments leave no faster than it says.
 func TestControlReplacesTheOthers(t *testing.T) {
 	r := &reno{has: append(slices.Clone(usual), OpCongControl, OpTxStart), rate: 100_000}
-	res := run(t, r, Config{Segments: 200, Drops: []int{50}})
+	res := run(t, r, Config{Segments: 200, Drops: []int{50}, TxStart: true})
 	assert.Zero(t, res.Calls[OpCongAvoid])
 	assert.Positive(t, res.Calls[OpCongControl])
 	assert.NotContains(t, r.log, "complete")

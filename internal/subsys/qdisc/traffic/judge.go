@@ -208,7 +208,7 @@ func (j *judge) flow(name, what string, n *grammar.Node) error {
 		return count(func(f *qdisc.FlowResult) float64 { return float64(f.SentBytes) })
 	case "rate":
 		parse := func(n *grammar.Node) (float64, error) {
-			v, err := decodeRate(n, "rate")
+			v, err := n.Rate("rate", qdisc.MaxRate)
 			return float64(v), err
 		}
 		show := func(v float64) string { return fmt.Sprintf("%.0f bit/s", v) }

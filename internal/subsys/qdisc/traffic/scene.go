@@ -3,8 +3,6 @@ package traffic
 import (
 	"context"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
@@ -33,7 +31,7 @@ func decode(n *grammar.Node, f scene.File) (scene.Run, error) {
 	}
 	if v := n.Get("rate"); v != nil {
 		var err error
-		q.spec.Rate, err = decodeRate(v, "rate")
+		q.spec.Rate, err = v.Rate("rate", qdisc.MaxRate)
 		wrong.Add(err)
 	}
 	if v := n.Get("duration"); v != nil {
@@ -93,7 +91,7 @@ func (q *planned) decodeFlow(name string, n *grammar.Node, f scene.File) error {
 		}
 	}
 	if v := n.Get("rate"); v != nil {
-		rate, err := decodeRate(v, "rate")
+		rate, err := v.Rate("rate", qdisc.MaxRate)
 		if n.Get("interval") != nil {
 			err = v.Errorf("rate and interval cannot be combined")
 		}
@@ -130,23 +128,6 @@ func decodeSizes(n *grammar.Node) ([]int, error) {
 		out = append(out, v)
 	}
 	return out, nil
-}
-
-// rateUnits are those of tc(8), in bits per second.
-var rateUnits = map[string]float64{"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-
-// rate decodes bits per second: 125000, 10mbit.
-func decodeRate(n *grammar.Node, what string) (uint64, error) {
-	digits := strings.TrimRight(n.Text, "abcdefghijklmnopqrstuvwxyz")
-	unit := 1.0
-	if u := n.Text[len(digits):]; u != "" {
-		unit = rateUnits[u]
-	}
-	v, err := strconv.ParseFloat(digits, 64)
-	if v *= unit; n.Kind != grammar.Scalar || err != nil || !(v >= 1) || v > qdisc.MaxRate {
-		return 0, n.Errorf("%s: want bits per second such as 125000, 100kbit, 10mbit or 1gbit, got %s", what, n.Describe())
-	}
-	return uint64(v), nil
 }
 
 // Choose implements [scene.Run].
