@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
-	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -22,13 +22,10 @@ type judge struct {
 	res        *machine.Result
 	validation *machine.Validation
 	verdicts   map[int32]int    // packets of a capture by return value
-	hid        *device.HID      // the device it ran on, or nil
 	chained    *machine.Chained // nil for runs of one program
 	each       []FunctionResult // nil for runs of one function
-	sched      *schedView
-	traffic    *trafficView
-	sockets    *socketRun
-	why        error // why a schedule did not run, or not to its end
+	simulated  drive.Simulation // nil for runs of no subsystem
+	why        error            // why it did not run, or not to its end
 }
 
 // mismatches adds the result of a comparison: one expectation that holds, or one for each
@@ -49,7 +46,7 @@ func (j *judge) all() error {
 		return nil
 	}
 	var wrong grammar.Mistakes
-	for _, step := range []func(*Expect) error{j.ret, j.chain, j.functions, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.schedule, j.queueing, j.moved, j.receiver, j.device, j.others, j.findings} {
+	for _, step := range []func(*Expect) error{j.ret, j.chain, j.functions, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context, j.simulation, j.receiver, j.others, j.findings} {
 		if err := step(e); !wrong.Add(err) && !j.Checking {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -104,9 +103,9 @@ func joinPath(path, name string) string {
 }
 
 func matches(n *grammar.Node, got any, path string) ([]mismatch, error) {
-	re, err := regexp.Compile(n.Text)
-	if err != nil || n.Kind != grammar.Scalar {
-		return nil, n.Errorf("!match: %s is not a regular expression", grammar.Brief(n.Text))
+	re, err := n.Pattern()
+	if err != nil {
+		return nil, err
 	}
 	text, ok := got.(string)
 	if !ok {

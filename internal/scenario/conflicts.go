@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 )
 
 // conflicts lists, for keys of a run, the keys that cannot be with them: both would make the same
@@ -13,17 +14,17 @@ import (
 // that make different parts, and those that change what others made (helpers, truncate, context
 // with packet), are not in it.
 var conflicts = sync.OnceValue(func() map[string][]string {
-	return map[string][]string{
-		"chain":     {"prog", "sched", "hid", "pcap", "truncate", "elements", "map"},
-		"functions": {"chain", "sched", "qdisc", "sockets", "hid", "pcap", "truncate", "elements", "map", "function", "usdt"},
+	out := map[string][]string{
+		"chain":     {"prog", "pcap", "truncate", "elements", "map"},
+		"functions": {"chain", "pcap", "truncate", "elements", "map", "function", "usdt"},
 		"pcap":      {"packet", "repeat"},
 		"truncate":  {"pcap"},
 		"ctx":       {"args"},
-		"hid": {
-			"packet", "pcap", "truncate", "ctx", "context", "args", "current", "cpu", "cookie", "usdt", "function", "elements", "map", "helpers", "repeat",
-			"settle", "unset_stack",
-		},
 	}
+	for _, form := range subsys.Scenes() {
+		out[form.Key()] = form.Without
+	}
+	return out
 })
 
 // noConflicts refuses the keys of a run that cannot be combined. Each error is at the key that is

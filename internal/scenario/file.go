@@ -117,12 +117,9 @@ type Run struct {
 	// architecture; "" means any.
 	Since uint32
 	Arch  string
-	// Sched is the schedule that runs instead of one program, or nil.
-	Sched *Sched
-	// Qdisc is the traffic that a queueing discipline gets instead, or nil.
-	Qdisc *Qdisc
-	// Sockets are bytes that move through sockmaps instead, or nil.
-	Sockets *Sockets
+	// Simulated is the simulation of a subsystem that runs instead of one program, or that the
+	// program runs in; nil for none.
+	Simulated *Simulated
 	// Race are programs that run at the same time instead, or nil.
 	Race    *Race
 	damaged bool // part of it could not be read
@@ -140,8 +137,6 @@ type Run struct {
 	// may be unset.
 	Elements *grammar.Node
 	Map      *grammar.Node
-	// HID is the HID device that the program runs on; nil for none.
-	HID *HIDSpec
 }
 
 // ExpectsNothing reports whether the run has no expectations, so that it checks only that the
@@ -158,12 +153,14 @@ type HelperAnswer struct {
 
 // Expect lists the expectations of a run. Nil nodes expect nothing.
 type Expect struct {
-	Ret, Fault, Status, Trace, Packet, Ctx         *grammar.Node
-	Output, Effects, Truncated, Others, Sched, HID *grammar.Node
-	Chain, Qdisc, Sends, Receiver, Findings        *grammar.Node
-	Maps, Globals, Ringbuf, Perf, Kernel, Helpers  []grammar.Pair
-	Sockets, Functions                             []grammar.Pair
-	Reads                                          []*grammar.Node
+	Ret, Fault, Status, Trace, Packet, Ctx        *grammar.Node
+	Output, Effects, Truncated, Others            *grammar.Node
+	Chain, Receiver, Findings                     *grammar.Node
+	Maps, Globals, Ringbuf, Perf, Kernel, Helpers []grammar.Pair
+	Functions                                     []grammar.Pair
+	// Simulated is what is expected of subsystems.
+	Simulated []grammar.Pair
+	Reads     []*grammar.Node
 }
 
 // readFile reads at most most+1 bytes of a file, since it may be an endless device.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -37,10 +38,8 @@ func (f *File) decodeRun(n *grammar.Node) (*Run, error) {
 		func() error { return n.Fields(runForm) },
 		func() error { return needsProg(n) },
 		func() error { return noConflicts(n) },
-		with("sched", func(v *grammar.Node) error { return r.decodeSched(n, v) }),
 		with("chain", func(v *grammar.Node) error { return r.decodeChain(v) }),
-		with("qdisc", func(v *grammar.Node) error { return f.decodeQdisc(r, n, v) }),
-		with("sockets", func(v *grammar.Node) error { return f.decodeSockets(r, n, v) }),
+		func() error { return f.decodeSimulated(r, n) },
 		with("functions", func(v *grammar.Node) error { return r.decodeFunctions(v) }),
 		with("prog", func(v *grammar.Node) (err error) { r.Prog, err = v.NonEmpty("prog"); r.Name = r.Prog; return err }),
 		with("name", func(v *grammar.Node) (err error) { r.Name, err = v.NonEmpty("name"); return err }),
@@ -63,22 +62,21 @@ func (f *File) decodeRun(n *grammar.Node) (*Run, error) {
 			r.Ctx, err = f.bytes("ctx", v)
 			return err
 		}),
-		with("hid", func(v *grammar.Node) (err error) { r.HID, err = f.decodeHID(v); return err }),
 		with("expect", r.Expect.decode),
 		r.noOverlap,
 	)
 	return r, err
 }
 
-// simulated reports whether the run is a simulation that calls the programs.
-func (r *Run) simulated() bool {
-	return r.Sched != nil || r.Qdisc != nil || r.Sockets != nil || r.Race != nil
-}
-
-// needsProg checks that a run has a program, a chain of them, a schedule, traffic, or sockets.
+// needsProg checks that a run has a program, a chain of them, or a simulation that calls programs.
 func needsProg(n *grammar.Node) error {
-	if n.Lost || n.Get("prog") != nil || n.Get("chain") != nil || n.Get("sched") != nil || n.Get("qdisc") != nil || n.Get("sockets") != nil || n.Fields(runForm) != nil {
+	if n.Lost || n.Get("prog") != nil || n.Get("chain") != nil || n.Fields(runForm) != nil {
 		return nil
+	}
+	for _, form := range subsys.Scenes() {
+		if form.Whole() && n.Get(form.Key()) != nil {
+			return nil
+		}
 	}
 	e := n.Errorf("%s needs %q", runForm.Name, "prog")
 	e.Missing = "prog"
@@ -187,8 +185,8 @@ func (e *Expect) decode(n *grammar.Node) error {
 		return n.Fields(expectForm)
 	}
 	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
-	e.Packet, e.Ctx, e.Sched, e.HID = n.Get("packet"), n.Get("ctx"), n.Get("sched"), n.Get("hid")
-	e.Qdisc, e.Sends, e.Receiver = n.Get("qdisc"), n.Get("sends"), n.Get("receiver")
+	e.Packet, e.Ctx, e.Receiver = n.Get("packet"), n.Get("ctx"), n.Get("receiver")
+	e.Simulated = expectedOfSubsystems(n)
 	e.Output, e.Effects, e.Truncated, e.Others, e.Chain = n.Get("output"), n.Get("effects"), n.Get("truncated"), n.Get("others"), n.Get("chain")
 	e.Findings = n.Get("findings")
 	var wrong grammar.Mistakes
@@ -197,7 +195,7 @@ func (e *Expect) decode(n *grammar.Node) error {
 		name string
 		to   *[]grammar.Pair
 	}{
-		{"maps", &e.Maps}, {"globals", &e.Globals}, {"ringbuf", &e.Ringbuf}, {"perf", &e.Perf}, {"kernel", &e.Kernel}, {"helpers", &e.Helpers}, {"sockets", &e.Sockets},
+		{"maps", &e.Maps}, {"globals", &e.Globals}, {"ringbuf", &e.Ringbuf}, {"perf", &e.Perf}, {"kernel", &e.Kernel}, {"helpers", &e.Helpers},
 		{"functions", &e.Functions},
 	} {
 		var err error

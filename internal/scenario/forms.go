@@ -58,13 +58,10 @@ var clockForm = &grammar.Form{Name: "clock", Doc: "The clocks at the start.", Me
 	{Name: "hz", Doc: "Timer ticks per second.", Shape: grammar.Integer},
 }}
 
-var runForm = &grammar.Form{Name: "run", Doc: "One run of a program.", Members: []grammar.Member{
+var runForm = &grammar.Form{Name: "run", Doc: "One run of a program.", Members: runMembers([]grammar.Member{
 	{Name: "name", Doc: "Name of the run (default: the program's name).", Shape: grammar.Text},
-	{Name: "prog", Doc: "The program. Required, except with chain, sched, qdisc and sockets.", Shape: grammar.Text},
+	{Name: "prog", Doc: "The program. Required, except with chain and with simulations that call the programs.", Shape: grammar.Text},
 	{Name: "chain", Doc: "Programs attached to one hook, in the order in which the kernel runs them (tc, tcx, netkit, cgroups, LSM, netfilter, probes): all get the same context, and run until one decides. Arguments, context and packet are those of the first. ret is what the last one that ran returned; all other expectations are about all of them. expect.chain has the verdict.", Shape: grammar.ListOf(grammar.Text)},
-	{Name: "sched", Doc: "The schedule to run instead of one program.", Shape: grammar.FormOf(schedForm)},
-	{Name: "qdisc", Doc: "The traffic for a queueing discipline, instead of one program.", Shape: grammar.FormOf(qdiscForm)},
-	{Name: "sockets", Doc: "Bytes that move through sockets of sockmaps and sockhashes, instead of one program.", Shape: grammar.FormOf(socketsForm)},
 	{Name: "each", Doc: "Parameters: the run is made once for each item of a list of mappings ([{port: 80, verdict: XDP_PASS}, ...]), or for all combinations of a mapping of lists ({port: [80, 443], proto: [tcp, udp]}). ${port} in any string or key of the run stands for the parameter's value; $${ is a literal ${. If the run's name uses no parameter, all of them are appended to it.", Shape: grammar.OneOf(grammar.ListOf(grammar.MapOf(grammar.Anything)), grammar.MapOf(grammar.ListOf(grammar.Anything)))},
 	{Name: "since", Doc: "The oldest kernel for this run; on older kernels it is skipped.", Shape: grammar.Release},
 	{Name: "arch", Doc: "The architecture for this run; on others it is skipped.", Shape: grammar.Text},
@@ -78,7 +75,6 @@ var runForm = &grammar.Form{Name: "run", Doc: "One run of a program.", Members: 
 	{Name: "elements", Doc: "What an iterator visits, instead of the existing objects: the arguments of each call by name. The final call without an element follows.", Shape: grammar.ListOf(grammar.MapOf(grammar.Anything))},
 	{Name: "map", Doc: "The map whose elements an iterator visits.", Shape: grammar.Text},
 	{Name: "helpers", Doc: "What helpers and kfuncs return: a value for every call, a list of values for successive calls, or {fail_at: N, errno: E} for call N only: {bpf_ringbuf_reserve: {fail_at: 1}} makes the first reservation fail, {bpf_map_update_elem: {fail_at: 2, errno: E2BIG}} the second update.", Shape: grammar.MapOf(grammar.OneOf(grammar.Integer, grammar.Text, grammar.ListOf(grammar.Integer), grammar.FormOf(overrideForm)))},
-	{Name: "hid", Doc: "A HID device that the program runs on, together with the object's other HID programs.", Shape: grammar.FormOf(hidForm)},
 	{Name: "packet", Doc: "The packet: an expression such as eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /', hex digits, @FILE with raw bytes, or @CAPTURE#N with packet N of a pcap or pcapng file.", Shape: grammar.Text},
 	{Name: "pcap", Doc: "A pcap or pcapng file: the program runs on each of its packets, with the captured time between them. ret then counts verdicts.", Shape: grammar.Text},
 	{Name: "truncate", Doc: "Before the full packet, also run the program on truncated copies of it, each from the same state: all for every length that the kernel passes, or a list of lengths. A fault at any length fails the run; expect.truncated counts verdicts, and everything else in expect applies to the full packet.", Shape: grammar.OneOf(grammar.Text, grammar.ListOf(grammar.Integer))},
@@ -89,7 +85,7 @@ var runForm = &grammar.Form{Name: "run", Doc: "One run of a program.", Members: 
 	{Name: "settle", Doc: "Simulated time that passes after the run, before expectations are checked.", Shape: grammar.Duration},
 	{Name: "repeat", Doc: "How often the program runs. Expectations apply to the last run, those about events to all runs.", Shape: grammar.Integer},
 	{Name: "expect", Doc: "The expected results.", Shape: grammar.FormOf(expectForm)},
-}}
+})}
 
 // defaultsForm has the members that several runs may share.
 var defaultsForm = &grammar.Form{Name: "defaults", Doc: "Defaults for members of runs.", Members: func() []grammar.Member {
@@ -109,7 +105,7 @@ var overrideForm = &grammar.Form{Name: "override", Doc: "What calls of a helper 
 	{Name: "ret", Doc: "The value it returns.", Shape: grammar.OneOf(grammar.Integer, grammar.Text)},
 }}
 
-var expectForm = &grammar.Form{Name: "expect", Doc: "The expected results of a run. Anything not listed is not checked, except that an unexpected fault always fails.", Members: []grammar.Member{
+var expectForm = &grammar.Form{Name: "expect", Doc: "The expected results of a run. Anything not listed is not checked, except that an unexpected fault always fails.", Members: expectMembers([]grammar.Member{
 	{Name: "ret", Doc: "Return value: a number, a verdict's name, an error (-EPERM). The low 32 bits are compared, or all 64 with u64:. For a pcap, the value for every packet, or {XDP_DROP: 3, XDP_PASS: 97}.", Shape: grammar.OneOf(grammar.Integer, grammar.Text, grammar.MapOf(grammar.Integer))},
 	{Name: "chain", Doc: "What the programs of a chain decided.", Shape: grammar.FormOf(expectChainForm)},
 	{Name: "functions", Doc: "What the program did for each of several functions, by name.", Shape: grammar.MapOf(grammar.FormOf(expectFunctionForm))},
@@ -120,23 +116,18 @@ var expectForm = &grammar.Form{Name: "expect", Doc: "The expected results of a r
 	{Name: "ringbuf", Doc: "Records of ring buffers by map: all of them in order, or their number. as: gives the record's type.", Shape: grammar.MapOf(grammar.Anything)},
 	{Name: "perf", Doc: "Records of perf buffers, as for ringbuf.", Shape: grammar.MapOf(grammar.Anything)},
 	{Name: "trace", Doc: "Lines of bpf_printk, all of them in order.", Shape: grammar.OneOf(grammar.Text, grammar.ListOf(grammar.Text))},
-	{Name: "hid", Doc: "What became of the HID device and its reports.", Shape: grammar.FormOf(hidExpectForm)},
 	{Name: "output", Doc: "What an iterator wrote, as user space reads it.", Shape: grammar.Text},
 	{Name: "effects", Doc: "Effects outside of maps, all of them in order: a kind (signal, redirect, rc-keydown) or a kind and its number.", Shape: grammar.ListOf(grammar.Text)},
 	{Name: "kernel", Doc: "Fields of kernel objects after the run, as OBJECT.path or nested.", Shape: grammar.MapOf(grammar.Anything)},
 	{Name: "reads", Doc: "Kernel fields that the run must have read, as TYPE.path; -> and . both follow pointers.", Shape: grammar.ListOf(grammar.Text)},
 	{Name: "helpers", Doc: "How often helpers were called.", Shape: grammar.MapOf(grammar.Integer)},
-	{Name: "sched", Doc: "What a schedule did.", Shape: grammar.FormOf(expectSchedForm)},
-	{Name: "qdisc", Doc: "What a queueing discipline did.", Shape: grammar.FormOf(expectQdiscForm)},
-	{Name: "sockets", Doc: "What became of the bytes, by the name of the socket.", Shape: grammar.MapOf(grammar.FormOf(expectSocketForm))},
-	{Name: "sends", Doc: "What sendmsg returned in the steps of sockets, in order: a number of bytes or an error (-EACCES).", Shape: grammar.ListOf(grammar.OneOf(grammar.Integer, grammar.Text))},
 	{Name: "receiver", Doc: "The socket that gets the packet of an sk_reuseport program, by name; null for none, because the program did not return SK_PASS. Those that share the port with the context's socket (context: {sk: $NAME}) are candidates. Without a selection (bpf_sk_select_reuseport) the hash of the flow decides.", Shape: grammar.Text},
 	{Name: "fault", Doc: "The kind of fault the run ends with; true for any, false for none.", Shape: grammar.OneOf(grammar.Text, grammar.ShapeOf(grammar.ShapeBool))},
 	{Name: "status", Doc: "The program's status: ok, absent, refused, not-simulated, fault.", Shape: grammar.Text},
 	{Name: "packet", Doc: "The packet after the run: fields by path (ip.ttl: 63, tcp.csum: right, vlan: null for no such layer, payload: text, len: 60), the whole packet as an expression or hex digits, or unchanged.", Shape: grammar.OneOf(grammar.Text, grammar.MapOf(grammar.Anything))},
 	{Name: "ctx", Doc: "The context after the run, as hex digits or members.", Shape: grammar.OneOf(grammar.Text, grammar.MapOf(grammar.Anything))},
 	{Name: "findings", Doc: "What the run finds without being asked: none, or the kinds of all findings, such as [packet].", Shape: grammar.OneOf(grammar.Text, grammar.ListOf(grammar.Text))},
-}}
+})}
 
 // tags lists the tags of values, for the documentation and for messages.
 var tags = []struct{ name, doc string }{

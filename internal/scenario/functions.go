@@ -198,7 +198,7 @@ func (j *judge) function(n *grammar.Node, what string, res *machine.Result) erro
 			return err
 		}
 		if !j.Checking {
-			j.Expect(v.Pos, what+".ret", uint32(want) == uint32(res.Ret), resultText(int(int32(uint32(want)))), resultText(int(int32(uint32(res.Ret)))))
+			j.Expect(v.Pos, what+".ret", uint32(want) == uint32(res.Ret), grammar.ResultText(int(int32(uint32(want)))), grammar.ResultText(int(int32(uint32(res.Ret)))))
 		}
 	}
 	if v := n.Get("calls"); v != nil {

@@ -33,7 +33,7 @@ func (r *Runner) prepare() error {
 		p, err := r.input0(run)
 		wrong.Add(err)
 		_, _, err = r.lengths(run)
-		if !wrong.Add(r.checkChain(run)) || !wrong.Add(r.checkPacket(run)) || !wrong.Add(r.checkHID(run)) || !wrong.Add(err) {
+		if !wrong.Add(r.checkChain(run)) || !wrong.Add(r.checkPacket(run)) || !wrong.Add(r.checkSimulated(run)) || !wrong.Add(err) {
 			continue
 		}
 		typed, err := r.arguments(run, p)
@@ -202,14 +202,8 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		p.cannot = err
 		return nil, nil
 	}
-	if run.Sched != nil {
-		return nil, r.checkSched(run)
-	}
-	if run.Qdisc != nil {
+	if run.Simulated != nil && run.Simulated.Form.Whole() {
 		return nil, nil
-	}
-	if run.Sockets != nil {
-		return nil, r.checkSockets(run)
 	}
 	if run.Race != nil {
 		return nil, r.checkRace(run)
@@ -294,7 +288,7 @@ func (r *Runner) hookOf(run *Run, p *prepared) (*hook, error) {
 		}
 	}
 	shared := run.Packet == nil && run.Ctx == nil && run.Context == nil && run.CtxFields == nil && run.USDT == nil && run.Function == nil && in.Hook == nil &&
-		run.Elements == nil && run.Map == nil && run.HID == nil && in.CPU == 0
+		run.Elements == nil && run.Map == nil && run.Simulated == nil && in.CPU == 0
 	known := r.hooks[key]
 	if shared && known != nil && known.covers(run.Args) {
 		return known, nil
@@ -444,7 +438,7 @@ func (r *Runner) argument(name string, n *grammar.Node, typed map[string]kernel.
 func (r *Runner) checkAll() error {
 	var wrong grammar.Mistakes
 	for run := range r.singles() {
-		if p := r.input[run]; p != nil && p.cannot == nil && !run.simulated() {
+		if p := r.input[run]; p != nil && p.cannot == nil && !run.whole() {
 			c, err := r.m.Inspect(run.Prog, p.in)
 			if err != nil {
 				wrong.Add(run.wrapArg(err))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys"
 )
 
 const referenceHead = `# Scenario files
@@ -41,9 +42,7 @@ Map keys are written as their type: a number, a string, a struct as one string (
 func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
-	for _, f := range []*grammar.Form{fileForm, kernelForm, clockForm, networkForm, netDeviceForm, routeForm, neighbourForm, runForm, tracedForm, overrideForm,
-		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm, hidForm, hidDeviceForm, hidEventForm, schedForm, schedTaskForm, qdiscForm, qdiscFlowForm, socketsForm, socketStepForm, raceForm, raceActorForm,
-		expectForm, expectChainForm, expectFunctionForm, hidExpectForm, expectSchedForm, expectTaskForm, expectFairForm, expectQdiscForm, expectFlowForm, expectFairFlowsForm, expectSocketForm} {
+	for _, f := range forms() {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n|key|value|meaning|\n|---|---|---|\n", f.Name, f.Doc)
 		for _, m := range f.Members {
 			name := m.Name
@@ -59,4 +58,18 @@ func Reference() []byte {
 		fmt.Fprintf(&b, "|%s|%s|\n", t.name, t.doc)
 	}
 	return b.Bytes()
+}
+
+// forms lists the forms of files, each once.
+func forms() (all []*grammar.Form) {
+	all = append(all, fileForm, kernelForm, clockForm, networkForm, netDeviceForm, routeForm, neighbourForm, runForm, tracedForm, overrideForm,
+		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm)
+	for _, s := range subsys.Scenes() {
+		all = append(all, s.Parts...)
+	}
+	all = append(all, raceForm, raceActorForm, expectForm, expectChainForm, expectFunctionForm)
+	for _, s := range subsys.Scenes() {
+		all = append(all, s.Judged...)
+	}
+	return all
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
-	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -181,15 +180,6 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			return nil, err
 		}
 	}
-	if run.Sched != nil {
-		return res, r.scheduled(ctx, run, res, start, events, trace)
-	}
-	if run.Qdisc != nil {
-		return res, r.queued(ctx, run, res, start, events, trace)
-	}
-	if run.Sockets != nil {
-		return res, r.moved(ctx, run, res, start, events, trace)
-	}
 	if run.Race != nil {
 		return res, r.raced(ctx, run, res, start)
 	}
@@ -197,7 +187,6 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var hid *device.HID
 	for i := range run.Repeat {
 		var err error
 		once := *p
@@ -205,10 +194,8 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			once.in.Settle = run.Settle // callbacks that fall due belong to the run
 		}
 		switch {
-		case run.HID != nil:
-			if res.Result, hid, err = r.runHID(ctx, run); hid != nil {
-				res.Simulation = hid
-			}
+		case run.Simulated != nil:
+			err = r.simulate(ctx, run, res)
 		case run.PcapNode != nil:
 			res.Result, res.Verdicts, err = r.replay(ctx, run, p)
 		case run.Chain != nil:
@@ -241,7 +228,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		res.Fault, res.Status = late, machine.StatusFault
 	}
 	if !res.Ran {
-		res.Err = r.m.ProgramError(res.Program)
+		if res.Err == nil {
+			res.Err = r.m.ProgramError(res.Program)
+		}
 		if res.Err == nil {
 			res.Err = p.cannot
 		}
@@ -251,7 +240,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		res.Err = r.m.ProgramError(res.Program)
 	}
 	res.Validation = r.m.Validate(res.Result)
-	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, hid: hid, chained: res.Chain, each: res.Functions}
+	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts, chained: res.Chain, each: res.Functions, simulated: res.Simulation, why: res.Err}
 	if !res.Skipped {
 		if err := j.all(); err != nil {
 			return nil, err

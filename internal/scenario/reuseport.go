@@ -137,6 +137,9 @@ func (j *judge) receiver(e *Expect) error {
 	return nil
 }
 
+// linkHeader is the length of an Ethernet header.
+const linkHeader = 14
+
 // beyondLink returns a packet without its Ethernet header.
 func beyondLink(p []byte) []byte { return p[min(linkHeader, len(p)):] }
 

@@ -76,13 +76,7 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	known := *f // do not check runs of unknown programs further
 	known.Runs = nil
 	for _, r := range f.Runs {
-		if r.Sched != nil && !wrong.Add(r.choose(obj)) || !wrong.Add(r.inChain(obj)) {
-			continue
-		}
-		if r.Qdisc != nil && !wrong.Add(r.Qdisc.choose(r, obj)) {
-			continue
-		}
-		if r.Sockets != nil && !wrong.Add(r.Sockets.choose(r, obj)) {
+		if r.Simulated != nil && !wrong.Add(r.Simulated.choose(r, obj)) || !wrong.Add(r.inChain(obj)) {
 			continue
 		}
 		if r.Race != nil && !wrong.Add(r.Race.choose(obj)) {
@@ -162,15 +156,7 @@ func (f *File) config(opt Options) machine.Config {
 		cfg.Mode = kernel.ModeDefault
 	}
 	cfg.Xattrs = f.Kernel.Xattrs
-	cfg.Simulates = nil
-	for _, r := range f.Runs {
-		if r.Sched != nil {
-			cfg.Simulates = append(cfg.Simulates, "sched")
-		}
-		if r.Qdisc != nil {
-			cfg.Simulates = append(cfg.Simulates, "qdisc")
-		}
-	}
+	cfg.Simulates = f.simulates()
 	if cfg.Boot != 0 { // otherwise the machine's value would override the file's
 		cfg.Clock.Boot, cfg.Boot = uint64(cfg.Boot), 0
 	}

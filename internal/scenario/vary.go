@@ -26,7 +26,7 @@ type Start struct {
 func (r *Runner) Start(run *Run) (Start, error) {
 	p := r.input[run]
 	switch {
-	case p == nil || run.simulated() || run.Chain != nil || run.Functions != nil || run.HID != nil || run.PcapNode != nil:
+	case p == nil || run.whole() || run.Chain != nil || run.Functions != nil || run.Simulated != nil || run.PcapNode != nil:
 		return Start{}, errNotOne
 	case p.cannot != nil:
 		return Start{}, p.cannot

@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
 	"github.com/bpfrun/bpfrun/internal/subsys/show"
 	"github.com/bpfrun/bpfrun/internal/subsys/sockmap/stream"
+	"github.com/bpfrun/bpfrun/internal/subsys/tcpcc/connection"
 )
 
 // Simulations are the documents of all subsystems, as part of a JSON document.
@@ -16,6 +17,8 @@ type Simulations struct {
 	Traffic []traffic.Traffic `json:"traffic,omitempty"`
 	// Sockets are what became of bytes that moved through sockmaps.
 	Sockets []stream.Sockets `json:"sockets,omitempty"`
+	// Connections are what congestion controls did with TCP connections.
+	Connections []connection.TCPConnection `json:"connections,omitempty"`
 	// HID are the HID devices whose programs ran.
 	HID []device.HIDDevice `json:"hid,omitempty"`
 }
@@ -29,6 +32,8 @@ func (s *Simulations) AddSimulation(doc show.Document) {
 		s.Traffic = append(s.Traffic, *d)
 	case *stream.Sockets:
 		s.Sockets = append(s.Sockets, *d)
+	case *connection.TCPConnection:
+		s.Connections = append(s.Connections, *d)
 	case *device.HIDDevice:
 		s.HID = append(s.HID, *d)
 	default:
@@ -46,6 +51,9 @@ func (s *Simulations) All() (docs []show.Document) {
 	}
 	for i := range s.Sockets {
 		docs = append(docs, &s.Sockets[i])
+	}
+	for i := range s.Connections {
+		docs = append(docs, &s.Connections[i])
 	}
 	for i := range s.HID {
 		docs = append(docs, &s.HID[i])

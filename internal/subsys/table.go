@@ -9,8 +9,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/scene"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys/sockmap/stream"
+	"github.com/bpfrun/bpfrun/internal/subsys/tcpcc/connection"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -24,8 +27,11 @@ type System struct {
 	What string
 	// MostCPUs limits the CPUs of machines; 0 means that it does not.
 	MostCPUs int
-	// Default runs the default simulation, for a name of Kind.
+	// Default runs the default simulation, for a name of Kind. It is nil if only scenario files say
+	// what happens.
 	Default func(ctx context.Context, m *machine.Machine, ops string) (drive.Simulation, error)
+	// Scene is how scenario files write runs of it.
+	Scene *scene.Form
 	// Options adds to options what user space sets before it loads an object; nil adds nothing.
 	Options func(*loader.Object, *loader.Target, loader.LoadOptions) loader.LoadOptions
 }
@@ -33,9 +39,11 @@ type System struct {
 // Systems returns the rows in the order in which default runs go through them.
 func Systems() []System {
 	return []System{
-		{Kind: schedule.Kind(), What: schedule.What, MostCPUs: sched.MaxCPUs, Default: schedule.RunDefault, Options: schedule.WithEnums},
-		{Kind: traffic.Kind(), What: traffic.What, Default: traffic.RunDefault},
-		{Programs: device.Programs, What: device.What, Default: device.RunDefault},
+		{Kind: schedule.Kind(), What: schedule.What, MostCPUs: sched.MaxCPUs, Default: schedule.RunDefault, Scene: schedule.Scene(), Options: schedule.WithEnums},
+		{Kind: traffic.Kind(), What: traffic.What, Default: traffic.RunDefault, Scene: traffic.Scene()},
+		{What: stream.What, Scene: stream.Scene()},
+		{Programs: connection.Programs, What: connection.What, Default: connection.RunDefault, Scene: connection.Scene()},
+		{Programs: device.Programs, What: device.What, Default: device.RunDefault, Scene: device.Scene()},
 	}
 }
 
@@ -48,6 +56,14 @@ func Simulates(obj *loader.Object) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// Scenes are how scenario files write runs of the subsystems.
+func Scenes() (forms []*scene.Form) {
+	for _, s := range Systems() {
+		forms = append(forms, s.Scene)
+	}
+	return forms
 }
 
 // AllKeys returns those of all subsystems whose programs cannot run alone.
@@ -81,6 +97,9 @@ func (s *System) Fits(m *machine.Machine) error {
 // CanRun reports whether one of those of the named programs that belong to a subsystem without
 // [System.Kind] can run; nil names all.
 func (s *System) CanRun(m *machine.Machine, names []string) bool {
+	if s.Programs == nil {
+		return false
+	}
 	return slices.ContainsFunc(s.Programs(m.Linked()), func(p string) bool {
 		_, ok := m.Entry(p)
 		return ok && (names == nil || slices.Contains(names, p))

@@ -196,7 +196,7 @@ func (f *Fuzzer) choose() error {
 			f.skip = append(f.skip, Skipped{run.Name, because(st, err)})
 			continue
 		}
-		if _, err := s.fast.Start(run); err != nil && run.HID == nil {
+		if _, err := s.fast.Start(run); err != nil && deviceOf(run) == nil {
 			f.skip = append(f.skip, Skipped{run.Name, err.Error()})
 			continue
 		}
@@ -232,7 +232,7 @@ func (f *Fuzzer) skipWithoutRuns(m *machine.Machine) {
 		return // the file chooses
 	}
 	var together []string // the device's programs, which its run calls
-	if slices.ContainsFunc(f.file.Runs, func(r *scenario.Run) bool { return r.HID != nil }) {
+	if slices.ContainsFunc(f.file.Runs, func(r *scenario.Run) bool { return deviceOf(r) != nil }) {
 		together = device.Programs(m.Linked())
 	}
 	for _, name := range m.Names() {

@@ -83,6 +83,15 @@ func eventNode(e *device.Event) *grammar.Node {
 	return n
 }
 
+// deviceOf is the HID device that a run has, nil for none.
+func deviceOf(run *scenario.Run) *device.Planned {
+	if run.Simulated == nil {
+		return nil
+	}
+	d, _ := run.Simulated.Run.(*device.Planned)
+	return d
+}
+
 // inputReports are reports of zeros, one of each id that a device sends.
 func inputReports(h *device.HID) (out [][]byte) {
 	if h == nil || h.Parsed == nil {
@@ -105,7 +114,7 @@ func inputReports(h *device.HID) (out [][]byte) {
 func (f *Fuzzer) deviceSpace(s *side, run *scenario.Run, sp *runSpace) {
 	m := s.whole.Machine()
 	was := m.Snapshot()
-	_, h, err := s.whole.RunDevice(context.Background(), run, nil, nil)
+	_, h, err := deviceOf(run).Run(context.Background(), s.whole.Setting(run), nil, nil)
 	m.Restore(was)
 	if err != nil || h == nil {
 		return
@@ -134,7 +143,7 @@ func (s *side) report(ctx context.Context, r *scenario.Runner, run *scenario.Run
 	if e.Ctx != nil {
 		reports = append(reports, e.Ctx)
 	}
-	res, h, err := r.RunDevice(ctx, run, reports, trace)
+	res, h, err := deviceOf(run).Run(ctx, r.Setting(run), reports, trace)
 	s.device = h
 	if err != nil && ctx.Err() == nil {
 		return nil, nil //nolint:nilerr // the kernel has no such device
@@ -145,7 +154,7 @@ func (s *side) report(ctx context.Context, r *scenario.Runner, run *scenario.Run
 // inReport finds an operand in the report that the device sent last.
 func (s *side) inReport(in *Input, w search.Wish) (spot, bool) {
 	e := &in.Events[len(in.Events)-1]
-	if s.runs[e.Run].HID == nil || s.device == nil {
+	if deviceOf(s.runs[e.Run]) == nil || s.device == nil {
 		return spot{}, false
 	}
 	data := []byte(e.Ctx)

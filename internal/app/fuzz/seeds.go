@@ -274,7 +274,7 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 	lp := s.program(run)
 	takes := progtype.Of(lp.Type).Takes
 	sp.helpers = answerable(s.fast.Machine().Calls(run.Prog))
-	if run.HID != nil {
+	if deviceOf(run) != nil {
 		f.deviceSpace(s, run, sp)
 		return sp
 	}

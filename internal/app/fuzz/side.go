@@ -395,7 +395,7 @@ func (s *side) after(e *Event) time.Duration {
 // event makes the run of an event. The result is nil if such an event does not exist on the kernel.
 func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace machine.Tracer) (*machine.Result, error) {
 	m, run := r.Machine(), s.runs[e.Run]
-	if run.HID != nil {
+	if deviceOf(run) != nil {
 		return s.report(ctx, r, run, e, trace)
 	}
 	start, err := r.Start(run)

@@ -107,7 +107,7 @@ func (d *draft) event(e *Event) *grammar.Node {
 		n.Put("packet", packetNode(from.Packet))
 	}
 	switch {
-	case e.Ctx != nil && from.HID != nil:
+	case e.Ctx != nil && deviceOf(from) != nil:
 		h := n.Child("hid")
 		if h.Get("events") == nil {
 			h.Put("events", &grammar.Node{Kind: grammar.Sequence})

@@ -3,9 +3,12 @@ package grammar
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Expectation is one checked expectation.
@@ -48,6 +51,33 @@ func (c *Checks) Flag(n *Node, what, full string, got func() bool) error {
 		c.Expect(n.Pos, full, want == got(), fmt.Sprint(want), fmt.Sprint(got()))
 	}
 	return err
+}
+
+// Text compares a text, or matches it with a regular expression (!match).
+func (c *Checks) Text(n *Node, what string, got func() string) error {
+	if n.Kind != Scalar {
+		return n.Errorf("%s: want a string, got %s", what, n.Describe())
+	}
+	if n.Tag != "!match" {
+		if !c.Checking {
+			c.Expect(n.Pos, what, n.Text == got(), n.Text, got())
+		}
+		return nil
+	}
+	re, err := n.Pattern()
+	if err == nil && !c.Checking {
+		c.Expect(n.Pos, what, re.MatchString(got()), "match "+n.Text, strconv.Quote(got()))
+	}
+	return err
+}
+
+// Pattern returns the regular expression that a node is.
+func (n *Node) Pattern() (*regexp.Regexp, error) {
+	re, err := regexp.Compile(n.Text)
+	if err != nil || n.Kind != Scalar {
+		return nil, n.Errorf("!match: %s is not a regular expression", Brief(n.Text))
+	}
+	return re, nil
 }
 
 // Length compares the length of a list that is expected completely.
@@ -101,4 +131,34 @@ func (c *Checks) Time(n *Node, what string, got func() float64) error {
 		return float64(d), err
 	}
 	return c.Quantity(n, what, parse, func(v float64) string { return time.Duration(v).String() }, got)
+}
+
+// Results compares a list of numbers and errors.
+func (c *Checks) Results(want []*Node, at *Node, what string, got []int) error {
+	var list []string
+	for _, item := range want {
+		v, err := item.Result(what)
+		if err != nil {
+			return err
+		}
+		list = append(list, ResultText(int(int64(v))))
+	}
+	if c.Checking {
+		return nil
+	}
+	var have []string
+	for _, v := range got {
+		have = append(have, ResultText(v))
+	}
+	w, g := strings.Join(list, ", "), strings.Join(have, ", ")
+	c.Expect(at.Pos, what, w == g, w, g)
+	return nil
+}
+
+// ResultText names a result: 5, -EACCES.
+func ResultText(v int) string {
+	if v < 0 && v > -4096 {
+		return "-" + uapi.Errno(-v).Name()
+	}
+	return fmt.Sprint(v)
 }

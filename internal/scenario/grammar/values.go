@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -222,4 +223,29 @@ func (n *Node) Ints(members ...IntMember) error {
 		}
 	}
 	return wrong.Err()
+}
+
+// rateUnit returns a unit of tc(8) in bits per second, 0 for others.
+func rateUnit(word string) float64 {
+	switch word {
+	case "", "bit":
+		return 1
+	case "kbit":
+		return 1e3
+	case "mbit":
+		return 1e6
+	case "gbit":
+		return 1e9
+	}
+	return 0
+}
+
+// Rate decodes bits per second: 125000, 10mbit.
+func (n *Node) Rate(what string, most uint64) (uint64, error) {
+	digits := strings.TrimRight(n.Text, "abcdefghijklmnopqrstuvwxyz")
+	v, err := strconv.ParseFloat(digits, 64)
+	if v *= rateUnit(n.Text[len(digits):]); n.Kind != Scalar || err != nil || !(v >= 1) || v > float64(most) {
+		return 0, n.Errorf("%s: want bits per second such as 125000, 100kbit, 10mbit or 1gbit, got %s", what, n.Describe())
+	}
+	return uint64(v), nil
 }

@@ -37,6 +37,15 @@ func (r *Outcome) collect(res *machine.Result) {
 	r.DroppedTrace += len(res.Trace) - room
 }
 
+// Of returns the result of the program that stands for all of them.
+func (r *Outcome) Of(prog string, ran bool) *machine.Result {
+	res := &machine.Result{Program: prog, Status: r.Status, Insns: r.Insns, Trace: r.Trace, Helpers: map[string]int{}, Ran: ran}
+	if r.Fault != nil {
+		res.Fault = r.Fault.Fault
+	}
+	return res
+}
+
 // Is returns an error that gives the result a status.
 func Is(s machine.Status, err error) error { return &statusError{s, err} }
 

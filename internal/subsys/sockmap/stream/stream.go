@@ -9,6 +9,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/subsys/sockmap"
 )
 
+// What names bytes that move.
+const What = "bytes between sockets"
+
 // Moved is what became of the bytes of sockets.
 type Moved struct {
 	Sockets []sockmap.Result

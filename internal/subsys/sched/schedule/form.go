@@ -1,22 +1,35 @@
-package scenario
+package schedule
 
 import (
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/scene"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 )
 
-// schedForm describes a schedule, schedTaskForm its tasks, and the others what is expected of them.
-var schedForm = &grammar.Form{Name: "sched", Doc: "A schedule: tasks with timelines that a sched_ext scheduler of the object puts on the CPUs (kernel.cpus says how many, kernel.clock.hz how many ticks per second). See sched.md.", Members: []grammar.Member{
+// Scene is how scenario files write schedules.
+func Scene() *scene.Form { return &form }
+
+var form = scene.Form{
+	Member: grammar.Member{Name: "sched", Doc: "The schedule to run instead of one program.", Shape: grammar.FormOf(runForm)},
+	Expect: []grammar.Member{{Name: "sched", Doc: "What a schedule did.", Shape: grammar.FormOf(expectForm)}},
+	Parts:  []*grammar.Form{runForm, taskForm}, Judged: []*grammar.Form{expectForm, expectTaskForm, expectFairForm},
+	Only: []string{"name", "each", "since", "arch", "sched", "after", "expect"}, Callers: "the schedule",
+	Missing: "the run has no schedule",
+	Decode:  decode,
+}
+
+// runForm describes a schedule, taskForm its tasks, and the others what is expected of them.
+var runForm = &grammar.Form{Name: "sched", Doc: "A schedule: tasks with timelines that a sched_ext scheduler of the object puts on the CPUs (kernel.cpus says how many, kernel.clock.hz how many ticks per second). See sched.md.", Members: []grammar.Member{
 	{Name: "ops", Doc: "The scheduler: the name of the struct sched_ext_ops. The default is the only one.", Shape: grammar.Text},
 	{Name: "duration", Doc: "Simulated time after which the scheduler is unregistered (default: 1s).", Shape: grammar.Duration},
 	{Name: "smt", Doc: "CPUs of a core (default: 1).", Shape: grammar.Integer},
 	{Name: "siblings", Doc: "How the CPUs of a core are numbered: adjacent (the default), or apart, as x86 firmware does: first one of each core, then the next one of each.", Shape: grammar.Text},
 	{Name: "llc", Doc: "CPUs that share a cache (default: all).", Shape: grammar.Integer},
 	{Name: "node", Doc: "CPUs of a node (default: all).", Shape: grammar.Integer},
-	{Name: "tasks", Doc: "The tasks by name.", Shape: grammar.MapOf(grammar.FormOf(schedTaskForm)), Required: true},
+	{Name: "tasks", Doc: "The tasks by name.", Shape: grammar.MapOf(grammar.FormOf(taskForm)), Required: true},
 }}
 
-var schedTaskForm = &grammar.Form{Name: "sched task", Doc: "A task of a schedule.", Members: []grammar.Member{
+var taskForm = &grammar.Form{Name: "sched task", Doc: "A task of a schedule.", Members: []grammar.Member{
 	{Name: "do", Doc: "What it does, in order: run 5ms, sleep 10ms, wait (until another task wakes it), wake TASK, wake TASK sync (the waker is about to sleep), yield, nice 5, cpus 0 2, cgroup /a (move there), cgroup-weight /a 200, cgroup-idle /a 1, cgroup-max /a 20ms 100ms (20ms in each 100ms; max for no limit), exit, exit 1ms (with so much left to do).", Shape: grammar.ListOf(grammar.Text), Required: true},
 	{Name: "times", Doc: "How often it does all of that before it exits (default: until the end).", Shape: grammar.Integer},
 	{Name: "count", Doc: "Number of such tasks: NAME0, NAME1, ... The default is one, called NAME.", Shape: grammar.Integer},
@@ -28,7 +41,7 @@ var schedTaskForm = &grammar.Form{Name: "sched task", Doc: "A task of a schedule
 	{Name: "start", Doc: "When it is created; the default is before the scheduler is loaded.", Shape: grammar.Duration},
 }}
 
-var expectSchedForm = &grammar.Form{Name: "expect sched", Doc: "What is expected of a schedule. A scheduler that ends with an error fails the run, unless exit expects that.", Members: []grammar.Member{
+var expectForm = &grammar.Form{Name: "expect sched", Doc: "What is expected of a schedule. A scheduler that ends with an error fails the run, unless exit expects that.", Members: []grammar.Member{
 	{Name: "exit", Doc: "Why the scheduler ends: unregistered (at the end of the duration), unregistered-bpf (scx_bpf_exit), error, error-bpf (scx_bpf_error), stall (the watchdog found a task that waited too long).", Shape: grammar.Text},
 	{Name: "message", Doc: "The exit's message; !match for a regular expression.", Shape: grammar.Text},
 	{Name: "code", Doc: "The exit's code.", Shape: grammar.Integer},
@@ -56,8 +69,5 @@ var expectFairForm = &grammar.Form{Name: "expect sched fair", Doc: "Tasks that g
 	{Name: "within", Doc: "How far one may be from its part, in percent of it.", Shape: grammar.Integer, Required: true},
 }}
 
-// schedMembers are the members that a run with a schedule may have.
-var schedMembers = []string{"name", "each", "since", "arch", "sched", "after", "expect"}
-
-// taskClasses are the classes of tasks by name.
-var taskClasses = map[string]sched.Class{"ext": sched.Ext, "above": sched.Above}
+// classes are the classes of tasks by name.
+var classes = map[string]sched.Class{"ext": sched.Ext, "above": sched.Above}

@@ -1,55 +1,66 @@
-package scenario
+package schedule
 
 import (
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
+	"github.com/bpfrun/bpfrun/internal/subsys/scene"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 )
 
-// schedule compares what a schedule did with the expectations.
-func (j *judge) schedule(e *Expect) error {
-	n := e.Sched
-	switch {
-	case j.run.Sched == nil && n != nil:
-		return n.Errorf("sched: the run has no schedule")
-	case j.run.Sched == nil:
-		return nil
-	}
-	if j.Checking {
-		j.sched = &schedView{groups: j.run.Sched.groups}
-	}
-	var wrong grammar.Mistakes
-	if !j.Checking {
+// judge compares what a schedule did with the expectations. Result is nil while only these are
+// checked.
+type judge struct {
+	*grammar.Checks
+	*planned
+	*Result
+	at    grammar.Pos
+	tasks map[string]*sched.Task
+}
+
+// Judge implements [scene.Run].
+func (s *planned) Judge(c *grammar.Checks, set *scene.Setting, expect scene.Expected, sim drive.Simulation) error {
+	j := &judge{Checks: c, planned: s, at: set.Node.Pos, tasks: map[string]*sched.Task{}}
+	n := expect("sched")
+	if out, ok := sim.(*Result); ok {
+		j.Result = out
+		for _, t := range out.Tasks {
+			j.tasks[t.Spec.Name] = t
+		}
 		j.exit(n)
 	}
 	if n == nil {
 		return nil
 	}
-	if err := n.Fields(expectSchedForm); err != nil {
+	return j.members(n)
+}
+
+// members checks what is expected under sched.
+func (j *judge) members(n *grammar.Node) error {
+	var wrong grammar.Mistakes
+	if err := n.Fields(expectForm); err != nil {
 		return err
 	}
 	if x := n.Get("exit"); x != nil && !slices.Contains(sched.ExitKinds(), x.Text) {
 		wrong.Add(x.Unknown("exit", x.Text, sched.ExitKinds()))
 	}
 	if m := n.Get("message"); m != nil {
-		ms, err := j.text(m, "message", j.sched.message())
-		if wrong.Add(err) && !j.Checking {
-			j.mismatches(m, "sched.message", ms)
-		}
+		wrong.Add(j.Text(m, "sched.message", func() string { return j.Exit.Message }))
 	}
 	if c := n.Get("code"); c != nil {
-		wrong.Add(j.Number(c, "sched.code", func() float64 { return float64(j.sched.exit.Code) }))
+		wrong.Add(j.Number(c, "sched.code", func() float64 { return float64(j.Exit.Code) }))
 	}
 	tasks, err := n.Get("tasks").Members("tasks")
 	wrong.Add(err)
 	for _, p := range tasks {
-		wrong.Add(j.tasks(p))
+		wrong.Add(j.group(p))
 	}
 	if f := n.Get("fair"); f != nil {
 		wrong.Add(j.fair(f))
@@ -60,32 +71,15 @@ func (j *judge) schedule(e *Expect) error {
 	calls, err := n.Get("calls").Members("calls")
 	wrong.Add(err)
 	for _, p := range calls {
-		wrong.Add(j.Number(p.Value, "sched.calls."+p.Key.Text, func() float64 { return float64(j.sched.calls[sched.Op(p.Key.Text)]) }))
+		wrong.Add(j.Number(p.Value, "sched.calls."+p.Key.Text, func() float64 { return float64(j.Result.Calls[sched.Op(p.Key.Text)]) }))
 	}
 	return wrong.Err()
-}
-
-// schedView is a schedule as expectations see it.
-type schedView struct {
-	groups   map[string][]string
-	exit     *sched.Exit
-	end      uint64
-	tasks    map[string]*sched.Task
-	segments []sched.Segment
-	calls    map[sched.Op]int
-}
-
-func (v *schedView) message() string {
-	if v.exit == nil {
-		return ""
-	}
-	return v.exit.Message
 }
 
 // exit fails the run for an error of the scheduler that is not expected, or another end than the
 // expected one.
 func (j *judge) exit(n *grammar.Node) {
-	got := j.sched.exit
+	got := j.Exit
 	var want *grammar.Node
 	if n != nil {
 		want = n.Get("exit")
@@ -94,7 +88,7 @@ func (j *judge) exit(n *grammar.Node) {
 	case want != nil:
 		j.Expect(want.Pos, "sched.exit", want.Text == got.Name(), want.Text, exitText(got))
 	case got.Failed():
-		j.Expect(j.run.Sched.Node.Pos, "sched.exit", false, "no error", exitText(got))
+		j.Expect(j.at, "sched.exit", false, "no error", exitText(got))
 	}
 }
 
@@ -106,23 +100,11 @@ func exitText(e *sched.Exit) string {
 	return text + " after " + time.Duration(e.At).String()
 }
 
-func (j *judge) text(n *grammar.Node, what, got string) ([]mismatch, error) {
-	switch {
-	case n.Kind != grammar.Scalar:
-		return nil, n.Errorf("%s: want a string, got %s", what, n.Describe())
-	case n.Tag == "!match":
-		return matches(n, got, "sched."+what)
-	case n.Text != got:
-		return []mismatch{{n.Pos, "sched." + what, n.Text, got}}, nil
-	}
-	return nil, nil
-}
-
-// tasks checks what is expected of the tasks of a name.
-func (j *judge) tasks(p grammar.Pair) error {
-	names := j.sched.groups[p.Key.Text]
+// group checks what is expected of the tasks of a name.
+func (j *judge) group(p grammar.Pair) error {
+	names := j.groups[p.Key.Text]
 	if names == nil {
-		return p.Key.Unknown("task", p.Key.Text, slices.Sorted(maps.Keys(j.sched.groups)))
+		return p.Key.Unknown("task", p.Key.Text, slices.Sorted(maps.Keys(j.groups)))
 	}
 	if err := p.Value.Fields(expectTaskForm); err != nil {
 		return err
@@ -138,7 +120,7 @@ func (j *judge) tasks(p grammar.Pair) error {
 
 func (j *judge) task(name, what string, n *grammar.Node) error {
 	full := "sched.tasks." + name + "." + what
-	t := j.sched.tasks[name]
+	t := j.tasks[name]
 	count := func(get func(*sched.Stats) int) func() float64 {
 		return func() float64 { return float64(get(&t.Stats)) }
 	}
@@ -153,7 +135,7 @@ func (j *judge) task(name, what string, n *grammar.Node) error {
 	case "max_latency":
 		return j.Time(n, full, span(func(s *sched.Stats) uint64 { return s.MaxLatency }))
 	case "share":
-		return j.Number(n, full, func() float64 { return math.Round(float64(t.Stats.Runtime)*1000/float64(max(j.sched.end, 1))) / 10 })
+		return j.Number(n, full, func() float64 { return math.Round(float64(t.Stats.Runtime)*1000/float64(max(j.Result.End, 1))) / 10 })
 	case "wakeups":
 		return j.Number(n, full, count(func(s *sched.Stats) int { return s.Wakeups }))
 	case "runs":
@@ -163,11 +145,7 @@ func (j *judge) task(name, what string, n *grammar.Node) error {
 	case "migrations":
 		return j.Number(n, full, count(func(s *sched.Stats) int { return s.Migrations }))
 	case "exited":
-		want, err := n.Bool("exited")
-		if err == nil && !j.Checking {
-			j.Expect(n.Pos, full, want == t.Stats.Exited, fmt.Sprint(want), fmt.Sprint(t.Stats.Exited))
-		}
-		return err
+		return j.Flag(n, "exited", full, func() bool { return t.Stats.Exited })
 	case "cpus":
 		want, err := decodeCPUs(n)
 		if err == nil && !j.Checking {
@@ -182,7 +160,7 @@ func (j *judge) task(name, what string, n *grammar.Node) error {
 func maskText(m sched.Mask) string {
 	var cpus []string
 	for ; m != 0; m &= m - 1 {
-		cpus = append(cpus, itoa(m.First()))
+		cpus = append(cpus, strconv.Itoa(m.First()))
 	}
 	return "[" + strings.Join(cpus, ", ") + "]"
 }
@@ -198,9 +176,9 @@ func (j *judge) fair(n *grammar.Node) error {
 	}
 	var names []string
 	for _, item := range n.Get("tasks").Items {
-		group := j.sched.groups[item.Text]
+		group := j.groups[item.Text]
 		if group == nil {
-			return item.Unknown("task", item.Text, slices.Sorted(maps.Keys(j.sched.groups)))
+			return item.Unknown("task", item.Text, slices.Sorted(maps.Keys(j.groups)))
 		}
 		names = append(names, group...)
 	}
@@ -212,11 +190,11 @@ func (j *judge) fair(n *grammar.Node) error {
 	}
 	var ran, weights float64
 	for _, name := range names {
-		t := j.sched.tasks[name]
+		t := j.tasks[name]
 		ran, weights = ran+float64(t.Stats.Runtime), weights+float64(t.Weight)
 	}
 	for _, name := range names {
-		t := j.sched.tasks[name]
+		t := j.tasks[name]
 		part := ran * float64(t.Weight) / weights
 		off := math.Abs(float64(t.Stats.Runtime) - part)
 		want := fmt.Sprintf("%v within %d%%", time.Duration(part).Round(time.Microsecond), within)
@@ -239,11 +217,16 @@ func (j *judge) begins(n *grammar.Node) error {
 			continue
 		}
 		got := "nothing"
-		if i < len(j.sched.segments) {
-			got = segment(j.sched.segments[i])
+		if i < len(j.Segments) {
+			got = segment(j.Segments[i])
 		}
 		want := strings.Join(words, " ")
 		j.Expect(item.Pos, fmt.Sprintf("sched.begins[%d]", i), got == want, want, got)
 	}
 	return nil
+}
+
+// segment shows a part of a schedule as files write it.
+func segment(s sched.Segment) string {
+	return fmt.Sprintf("%d %s %v %v", s.CPU, s.Task.Spec.Name, time.Duration(s.From), time.Duration(s.To))
 }

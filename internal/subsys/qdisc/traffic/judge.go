@@ -1,4 +1,4 @@
-package scenario
+package traffic
 
 import (
 	"fmt"
@@ -6,20 +6,29 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
-	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
+	"github.com/bpfrun/bpfrun/internal/subsys/scene"
 )
 
-// trafficView is traffic as expectations see it.
-type trafficView struct {
-	*traffic.Result
+// judge compares what a queueing discipline did with the expectations.
+type judge struct {
+	*grammar.Checks
+	at    grammar.Pos
+	known []string // names of flows
+	t     *view    // nil while only expectations are checked
+}
+
+// view is traffic as expectations see it.
+type view struct {
+	*Result
 	flows                         map[string]*qdisc.FlowResult
 	sent, dropped, purged, leaked int
 	lost                          []string
 }
 
-func newTrafficView(r *traffic.Result) *trafficView {
-	v := &trafficView{Result: r, flows: map[string]*qdisc.FlowResult{}}
+func newView(r *Result) *view {
+	v := &view{Result: r, flows: map[string]*qdisc.FlowResult{}}
 	for _, f := range r.Flows() {
 		v.flows[f.Flow.Name] = f
 		v.sent, v.dropped, v.purged, v.leaked = v.sent+f.Sent, v.dropped+f.Dropped, v.purged+f.Purged, v.leaked+f.Leaked
@@ -33,29 +42,28 @@ func newTrafficView(r *traffic.Result) *trafficView {
 }
 
 // flow returns what happened to a flow, of which perhaps no packet arrived.
-func (v *trafficView) flow(name string) *qdisc.FlowResult {
+func (v *view) flow(name string) *qdisc.FlowResult {
 	if f := v.flows[name]; f != nil {
 		return f
 	}
 	return &qdisc.FlowResult{}
 }
 
-// queueing compares what a queueing discipline did with the expectations.
-func (j *judge) queueing(e *Expect) error {
-	n := e.Qdisc
-	switch {
-	case j.run.Qdisc == nil && n != nil:
-		return n.Errorf("qdisc: the run has no traffic")
-	case j.run.Qdisc == nil:
-		return nil
+// Judge implements [scene.Run].
+func (q *planned) Judge(c *grammar.Checks, s *scene.Setting, expect scene.Expected, sim drive.Simulation) error {
+	j := &judge{Checks: c, at: s.Node.Pos}
+	for i := range q.spec.Flows {
+		j.known = append(j.known, q.spec.Flows[i].Name)
 	}
-	if !j.Checking {
+	n := expect("qdisc")
+	if out, ok := sim.(*Result); ok {
+		j.t = newView(out)
 		j.sound(n)
 	}
 	if n == nil {
 		return nil
 	}
-	if err := n.Fields(expectQdiscForm); err != nil {
+	if err := n.Fields(expectForm); err != nil {
 		return err
 	}
 	var wrong grammar.Mistakes
@@ -67,9 +75,9 @@ func (j *judge) queueing(e *Expect) error {
 
 // sound fails the run for what no discipline should do, unless it is expected.
 func (j *judge) sound(n *grammar.Node) {
-	t := j.traffic
+	t := j.t
 	has := func(key string) bool { return n != nil && n.Get(key) != nil }
-	at := j.run.Qdisc.Node.Pos
+	at := j.at
 	if t.leaked > 0 && !has("leaked") {
 		j.Expect(at, "qdisc.leaked", false, "0", fmt.Sprintf("%d, of which the first is %s", t.leaked, t.Leaked[0].Name()))
 	}
@@ -83,29 +91,29 @@ func (j *judge) sound(n *grammar.Node) {
 
 func (j *judge) queueMember(name string, n *grammar.Node) error {
 	what := "qdisc." + name
-	count := func(get func(*trafficView) int) error {
-		return j.Number(n, what, func() float64 { return float64(get(j.traffic)) })
+	count := func(get func(*view) int) error {
+		return j.Number(n, what, func() float64 { return float64(get(j.t)) })
 	}
 	field := func(f qdisc.Field) error {
-		return j.Number(n, what, func() float64 { return float64(j.traffic.Fields[f]) })
+		return j.Number(n, what, func() float64 { return float64(j.t.Fields[f]) })
 	}
 	switch name {
 	case "sent":
-		return count(func(t *trafficView) int { return t.sent })
+		return count(func(t *view) int { return t.sent })
 	case "dropped":
-		return count(func(t *trafficView) int { return t.dropped })
+		return count(func(t *view) int { return t.dropped })
 	case "purged":
-		return count(func(t *trafficView) int { return t.purged })
+		return count(func(t *view) int { return t.purged })
 	case "leaked":
-		return count(func(t *trafficView) int { return t.leaked })
+		return count(func(t *view) int { return t.leaked })
 	case "held":
-		return count(func(t *trafficView) int { return t.Held })
+		return count(func(t *view) int { return t.Held })
 	case "most_held":
-		return count(func(t *trafficView) int { return t.MostHeld })
+		return count(func(t *view) int { return t.MostHeld })
 	case "most_bytes":
-		return count(func(t *trafficView) int { return t.MostHeldBytes })
+		return count(func(t *view) int { return t.MostHeldBytes })
 	case "watchdogs":
-		return count(func(t *trafficView) int { return t.Watchdogs })
+		return count(func(t *view) int { return t.Watchdogs })
 	case "qlen":
 		return field(qdisc.FieldQlen)
 	case "backlog":
@@ -119,21 +127,17 @@ func (j *judge) queueMember(name string, n *grammar.Node) error {
 	case "packets":
 		return field(qdisc.FieldPackets)
 	case "stalled":
-		want, err := n.Bool("stalled")
-		if err == nil && !j.Checking {
-			j.Expect(n.Pos, what, want == j.traffic.Stalled, fmt.Sprint(want), fmt.Sprint(j.traffic.Stalled))
-		}
-		return err
+		return j.Flag(n, "stalled", what, func() bool { return j.t.Stalled })
 	case "order":
 		return j.names(n, what, false, func() []string {
 			var out []string
-			for _, p := range j.traffic.Left {
+			for _, p := range j.t.Left {
 				out = append(out, p.Name())
 			}
 			return out
 		})
 	case "lost":
-		return j.names(n, what, true, func() []string { return j.traffic.lost })
+		return j.names(n, what, true, func() []string { return j.t.lost })
 	case "fair":
 		return j.fairFlows(n)
 	}
@@ -154,7 +158,7 @@ func (j *judge) queueMap(name string, n *grammar.Node) error {
 				wrong.Add(p.Key.Unknown("operation", p.Key.Text, opNames()))
 				continue
 			}
-			wrong.Add(j.Number(p.Value, "qdisc.calls."+p.Key.Text, func() float64 { return float64(j.traffic.Calls[op]) }))
+			wrong.Add(j.Number(p.Value, "qdisc.calls."+p.Key.Text, func() float64 { return float64(j.t.Calls[op]) }))
 			continue
 		}
 		if err := j.knownFlow(p.Key); !wrong.Add(err) {
@@ -180,12 +184,8 @@ func opNames() []string {
 
 // knownFlow checks the name of a flow.
 func (j *judge) knownFlow(n *grammar.Node) error {
-	var names []string
-	for i := range j.run.Qdisc.Flows {
-		names = append(names, j.run.Qdisc.Flows[i].Name)
-	}
-	if !slices.Contains(names, n.Text) {
-		return n.Unknown("flow", n.Text, names)
+	if !slices.Contains(j.known, n.Text) {
+		return n.Unknown("flow", n.Text, j.known)
 	}
 	return nil
 }
@@ -194,10 +194,10 @@ func (j *judge) knownFlow(n *grammar.Node) error {
 func (j *judge) flow(name, what string, n *grammar.Node) error {
 	full := "qdisc.flows." + name + "." + what
 	wait := func(percent float64) error {
-		return j.Time(n, full, func() float64 { return float64(j.traffic.flow(name).Wait(percent)) })
+		return j.Time(n, full, func() float64 { return float64(j.t.flow(name).Wait(percent)) })
 	}
 	count := func(get func(*qdisc.FlowResult) float64) error {
-		return j.Number(n, full, func() float64 { return get(j.traffic.flow(name)) })
+		return j.Number(n, full, func() float64 { return get(j.t.flow(name)) })
 	}
 	switch what {
 	case "sent":
@@ -208,11 +208,11 @@ func (j *judge) flow(name, what string, n *grammar.Node) error {
 		return count(func(f *qdisc.FlowResult) float64 { return float64(f.SentBytes) })
 	case "rate":
 		parse := func(n *grammar.Node) (float64, error) {
-			v, err := decodeRate(n, "rate")
+			v, err := n.Rate("rate", qdisc.MaxRate)
 			return float64(v), err
 		}
 		show := func(v float64) string { return fmt.Sprintf("%.0f bit/s", v) }
-		return j.Quantity(n, full, parse, show, func() float64 { return j.traffic.flow(name).Throughput(j.traffic.End) })
+		return j.Quantity(n, full, parse, show, func() float64 { return j.t.flow(name).Throughput(j.t.End) })
 	case "max_wait":
 		return wait(100)
 	case "p50_wait":
@@ -220,7 +220,7 @@ func (j *judge) flow(name, what string, n *grammar.Node) error {
 	case "p99_wait":
 		return wait(99)
 	case "mean_wait":
-		return j.Time(n, full, func() float64 { return float64(j.traffic.flow(name).MeanWait()) })
+		return j.Time(n, full, func() float64 { return float64(j.t.flow(name).MeanWait()) })
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (j *judge) names(n *grammar.Node, what string, all bool, got func() []strin
 
 // fairFlows checks that flows sent as many bytes.
 func (j *judge) fairFlows(n *grammar.Node) error {
-	if err := n.Fields(expectFairFlowsForm); err != nil {
+	if err := n.Fields(expectFairForm); err != nil {
 		return err
 	}
 	within, err := n.Get("within").Int("within", 0, 100)
@@ -275,11 +275,11 @@ func (j *judge) fairFlows(n *grammar.Node) error {
 	}
 	var sum float64
 	for _, item := range items {
-		sum += float64(j.traffic.flow(item.Text).SentBytes)
+		sum += float64(j.t.flow(item.Text).SentBytes)
 	}
 	mean := sum / float64(len(items))
 	for _, item := range items {
-		got := float64(j.traffic.flow(item.Text).SentBytes)
+		got := float64(j.t.flow(item.Text).SentBytes)
 		want := fmt.Sprintf("%.0f bytes within %d%%", mean, within)
 		j.Expect(n.Pos, "qdisc.fair."+item.Text, math.Abs(got-mean)*100 <= mean*float64(within), want, fmt.Sprintf("%.0f bytes", got))
 	}

@@ -1,60 +1,50 @@
-package scenario
+package schedule
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/scene"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
-	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Sched is a schedule to run.
-type Sched struct {
-	Node *grammar.Node
-	Ops  string
-	// SMT, LLC and NUMA are the numbers of CPUs of a core, a cache and a node; 0 means the default.
-	SMT, LLC, NUMA int
-	// Apart means that the CPUs of a core do not have consecutive numbers.
-	Apart    bool
-	Duration time.Duration
-	Tasks    []sched.TaskSpec
+// planned is a schedule of a scenario file.
+type planned struct {
+	ops string
+	// smt, llc and numa are the numbers of CPUs of a core, a cache and a node; 0 means the default.
+	smt, llc, numa int
+	// apart means that the CPUs of a core do not have consecutive numbers.
+	apart    bool
+	duration time.Duration
+	tasks    []sched.TaskSpec
 	// groups are the names of tasks by the name in the file.
 	groups map[string][]string
-	once   sync.Once
 }
 
-// decodeSched decodes a run's schedule.
-func (r *Run) decodeSched(run, n *grammar.Node) error {
+// decode decodes a run's schedule.
+func decode(n *grammar.Node, _ scene.File) (scene.Run, error) {
+	s := &planned{duration: time.Second, groups: map[string][]string{}}
 	var wrong grammar.Mistakes
-	for _, p := range run.Pairs {
-		if runForm.Has(p.Key.Text) && !slices.Contains(schedMembers, p.Key.Text) {
-			wrong.Add(p.Key.Errorf("a run with sched has no %s: the schedule calls the programs", p.Key.Text))
-		}
-	}
-	r.Sched = &Sched{Node: n, Duration: time.Second, groups: map[string][]string{}}
-	s := r.Sched
-	if wrong.Add(n.Fields(schedForm)); n.Kind != grammar.Mapping {
-		return wrong.Err()
+	if wrong.Add(n.Fields(runForm)); n.Kind != grammar.Mapping {
+		return s, wrong.Err()
 	}
 	if v := n.Get("ops"); v != nil {
 		var err error
-		s.Ops, err = v.NonEmpty("ops")
+		s.ops, err = v.NonEmpty("ops")
 		wrong.Add(err)
 	}
 	if v := n.Get("duration"); v != nil {
 		var err error
-		s.Duration, err = v.Duration("duration")
+		s.duration, err = v.Duration("duration")
 		wrong.Add(err)
 	}
-	for name, to := range map[string]*int{"smt": &s.SMT, "llc": &s.LLC, "node": &s.NUMA} {
+	for name, to := range map[string]*int{"smt": &s.smt, "llc": &s.llc, "node": &s.numa} {
 		if v := n.Get(name); v != nil {
 			var err error
 			*to, err = v.Int(name, 1, sched.MaxCPUs)
@@ -62,7 +52,7 @@ func (r *Run) decodeSched(run, n *grammar.Node) error {
 		}
 	}
 	if v := n.Get("siblings"); v != nil {
-		if s.Apart = v.Text == "apart"; !s.Apart && v.Text != "adjacent" {
+		if s.apart = v.Text == "apart"; !s.apart && v.Text != "adjacent" {
 			wrong.Add(v.Unknown("siblings", v.Text, []string{"adjacent", "apart"}))
 		}
 	}
@@ -71,12 +61,12 @@ func (r *Run) decodeSched(run, n *grammar.Node) error {
 	for _, p := range tasks {
 		wrong.Add(s.decodeTask(p.Key.Text, p.Value))
 	}
-	return wrong.Err()
+	return s, wrong.Err()
 }
 
 // decodeTask decodes the tasks of one name.
-func (s *Sched) decodeTask(name string, n *grammar.Node) error {
-	if err := n.Fields(schedTaskForm); err != nil {
+func (s *planned) decodeTask(name string, n *grammar.Node) error {
+	if err := n.Fields(taskForm); err != nil {
 		return err
 	}
 	t := sched.TaskSpec{Name: name, Times: sched.Forever}
@@ -106,7 +96,7 @@ func (s *Sched) decodeTask(name string, n *grammar.Node) error {
 		wrong.Add(err)
 	}
 	if v := n.Get("class"); v != nil {
-		class, ok := taskClasses[v.Text]
+		class, ok := classes[v.Text]
 		if t.Class = class; !ok {
 			wrong.Add(v.Unknown("class", v.Text, []string{"above", "ext"}))
 		}
@@ -125,13 +115,13 @@ func (s *Sched) decodeTask(name string, n *grammar.Node) error {
 		wrong.Add(err)
 		t.Steps = append(t.Steps, step)
 	}
-	if len(s.Tasks)+max(count, 1) > sched.MaxTasks {
+	if len(s.tasks)+max(count, 1) > sched.MaxTasks {
 		wrong.Add(n.Errorf("task %s: a schedule has at most %d tasks", name, sched.MaxTasks))
 		return wrong.Err()
 	}
 	if count == 0 {
 		s.groups[name] = []string{name}
-		s.Tasks = append(s.Tasks, t)
+		s.tasks = append(s.tasks, t)
 		return wrong.Err()
 	}
 	for i := range count {
@@ -139,7 +129,7 @@ func (s *Sched) decodeTask(name string, n *grammar.Node) error {
 		one.Name = name + strconv.Itoa(i)
 		s.groups[name] = append(s.groups[name], one.Name)
 		s.groups[one.Name] = []string{one.Name}
-		s.Tasks = append(s.Tasks, one)
+		s.tasks = append(s.tasks, one)
 	}
 	return wrong.Err()
 }
@@ -235,86 +225,35 @@ func decodeStep(n *grammar.Node) (s sched.Step, err error) {
 	return s, err
 }
 
-// choose finds the scheduler in the object, once: it is the same for all kernels.
-func (r *Run) choose(obj *loader.Object) error {
-	ops, err := schedule.Kind().Choose(obj, r.Sched.Ops)
-	if err != nil {
-		return r.Sched.Node.Wrap("", err)
-	}
-	r.Sched.once.Do(func() {
-		r.Prog, r.ProgNode = schedule.Kind().Program(obj, ops), r.Sched.Node
-		if r.Name == "" {
-			r.Name = ops
-		}
-	})
-	return nil
+// Choose implements [scene.Run].
+func (s *planned) Choose(obj *loader.Object) (prog, name string, err error) {
+	ops, err := Kind().Choose(obj, s.ops)
+	return Kind().Program(obj, ops), ops, err
 }
 
 // spec returns the schedule for a machine.
-func (s *Sched) spec(m *machine.Machine) schedule.Spec {
+func (s *planned) spec(m *machine.Machine) Spec {
 	topology := sched.Topology
-	if s.Apart {
+	if s.apart {
 		topology = sched.Apart
 	}
-	return schedule.Spec{
-		Ops: s.Ops, Duration: s.Duration, Tasks: slices.Clone(s.Tasks), HZ: int(m.Kernel().Clock().HZ),
-		CPUs: topology(m.Kernel().CPUs(), s.SMT, s.LLC, s.NUMA),
+	return Spec{
+		Ops: s.ops, Duration: s.duration, Tasks: slices.Clone(s.tasks), HZ: int(m.Kernel().Clock().HZ),
+		CPUs: topology(m.Kernel().CPUs(), s.smt, s.llc, s.numa),
 	}
 }
 
-// schedule runs the schedule of a run. Its result is also that of the program that stands for the
-// scheduler.
-func (r *Runner) schedule(ctx context.Context, run *Run, res *Result) (*schedule.Result, error) {
-	out, err := schedule.Run(ctx, r.m, run.Sched.spec(r.m))
+// Check implements [scene.Run]: what is wrong with a schedule whatever the scheduler does.
+func (s *planned) Check(set *scene.Setting) error {
+	spec := s.spec(set.Machine)
+	return sched.Check(sched.Config{CPUs: spec.CPUs, HZ: spec.HZ, Duration: spec.Duration, Tasks: spec.Tasks})
+}
+
+// Simulate implements [scene.Run].
+func (s *planned) Simulate(ctx context.Context, set *scene.Setting) (*scene.Outcome, error) {
+	out, err := Run(ctx, set.Machine, s.spec(set.Machine))
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return nil, run.Sched.Node.Wrap("sched", err)
+		return nil, err
 	}
-	res.Simulation = out
-	res.Result = &machine.Result{Program: run.Prog, Status: out.Status, Insns: out.Insns, Trace: out.Trace, Helpers: map[string]int{}, Ran: out.Exit != nil && (out.Err == nil || out.Fault != nil)}
-	if out.Fault != nil {
-		res.Result.Fault = out.Fault.Fault
-	}
-	res.Err = out.Err
-	return out, nil
-}
-
-// scheduled runs the schedule of a run and compares what it did with the expectations. Events and
-// trace are those of the time before it.
-func (r *Runner) scheduled(ctx context.Context, run *Run, res *Result, start time.Time, events []machine.Event, trace []string) error {
-	out, err := r.schedule(ctx, run, res)
-	if err != nil {
-		return err
-	}
-	res.Events, res.Trace = append(events, res.Events...), append(trace, res.Trace...)
-	res.Skipped = res.Status == machine.StatusAbsent && run.Expect.Status == nil
-	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, why: res.Err}
-	if !res.Skipped {
-		j.sched = &schedView{groups: run.Sched.groups, exit: out.Exit, end: out.End, tasks: map[string]*sched.Task{}, segments: out.Segments, calls: out.Calls}
-		for _, t := range out.Tasks {
-			j.sched.tasks[t.Spec.Name] = t
-		}
-		if err := j.all(); err != nil {
-			return err
-		}
-	}
-	res.Expectations, res.Took = j.Found, time.Since(start)
-	return nil
-}
-
-// checkSched reports what is wrong with a schedule whatever the scheduler does.
-func (r *Runner) checkSched(run *Run) error {
-	s := run.Sched.spec(r.m)
-	err := sched.Check(sched.Config{CPUs: s.CPUs, HZ: s.HZ, Duration: s.Duration, Tasks: s.Tasks})
-	if err != nil {
-		return run.Sched.Node.Wrap("sched", err)
-	}
-	return nil
-}
-
-// segment shows a part of a schedule as files write it.
-func segment(s sched.Segment) string {
-	return fmt.Sprintf("%d %s %v %v", s.CPU, s.Task.Spec.Name, time.Duration(s.From), time.Duration(s.To))
+	return &scene.Outcome{Result: out.Of(set.Prog, out.Exit != nil && (out.Err == nil || out.Fault != nil)), Simulation: out, Err: out.Err}, nil
 }
