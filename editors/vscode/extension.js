@@ -194,7 +194,7 @@ class Tests {
         const item = this.controller.createTestItem(uri.fsPath, t.file, uri);
         this.about.set(item, { cwd, file: t.file, object: t.object });
         for (const r of t.runs) {
-          const child = this.controller.createTestItem(`${uri.fsPath}\0${r.name}`, r.name, uri);
+          const child = this.controller.createTestItem(`${uri.fsPath}#${r.name}`, r.name, uri);
           child.description = r.prog !== r.name ? r.prog : undefined;
           this.about.set(child, { cwd, file: t.file, object: t.object, run: r });
           item.children.add(child);

@@ -55,7 +55,7 @@ function host() {
     tests: {
       createTestController: () => ({
         items: collection(),
-        createTestItem: (id, label, u) => { const i = { id, label, uri: u, children: collection() }; const add = i.children.add; i.children.add = (c) => { c.parent = i; add(c); }; return i; },
+        createTestItem: (id, label, u) => { assert.ok(!id.includes('\0'), `VS Code refuses the id ${JSON.stringify(id)}`); const i = { id, label, uri: u, children: collection() }; const add = i.children.add; i.children.add = (c) => { c.parent = i; add(c); }; return i; },
         createRunProfile: (name, kind, run) => { const p = { name, kind, run }; seen.profiles.push(p); return p; },
         createTestRun: () => (seen.run = { results: new Map(), coverage: [], started() {}, passed(i) { this.results.set(i.label, 'passed'); }, failed(i, m) { this.results.set(i.label, m); }, skipped(i) { this.results.set(i.label, 'skipped'); }, errored(i, m) { this.results.set(i.label, m); }, addCoverage(c) { this.coverage.push(c); }, end() { this.ended = true; } }),
       }),
