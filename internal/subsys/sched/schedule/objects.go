@@ -70,11 +70,6 @@ func (d *driver) describe(o *kernel.Object, t *sched.Task) error {
 			return err
 		}
 	}
-	if _, b, err := o.Peek("cpus_mask"); err == nil {
-		if err := o.SetBytes("cpus_mask", make([]byte, len(b))); err != nil {
-			return err
-		}
-	}
 	if at, err := o.FieldAddr("cpus_mask"); err == nil && o.Has("cpus_ptr") {
 		if err := o.SetUint("cpus_ptr", at); err != nil {
 			return err
@@ -134,8 +129,12 @@ func (d *driver) Store(t *sched.Task, f sched.Field, v uint64) {
 			set(path, defaultPrio+v)
 		}
 	case sched.FieldAllowed:
-		set("cpus_mask.bits[0]", v)
-		set("nr_cpus_allowed", uint64(sched.Mask(v).Count()))
+		if o.Has("cpus_mask") {
+			if err := o.SetCPUSet("cpus_mask", t.Allowed); err != nil {
+				d.M.Kernel().Fail(err)
+			}
+		}
+		set("nr_cpus_allowed", uint64(t.Allowed.Count()))
 	case sched.FieldExiting:
 		set("flags", o.Num("flags")&^flagExiting|v*flagExiting)
 	}
@@ -220,7 +219,7 @@ func (d *driver) maskOf(m sched.Mask) (any, error) {
 	if o == nil {
 		return nil, nil
 	}
-	return o, o.SetUint("bits[0]", uint64(m))
+	return o, o.SetCPUSet("bits", m)
 }
 
 // structOf returns the object for arguments of a type, with the given fields where the kernel has
