@@ -212,6 +212,7 @@ const (
 	FieldNice
 	FieldAllowed // what is in Allowed
 	FieldExiting
+	FieldCgroup // what is in Cgroup
 	FieldImmed
 	FieldReenq // a Reenq
 )

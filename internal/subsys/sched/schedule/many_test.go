@@ -81,7 +81,7 @@ func crowd(n, cpus int) (tasks []sched.TaskSpec) {
 // TestManyTasksOfAScheduler: what a task costs does not grow with their number.
 func TestManyTasksOfAScheduler(t *testing.T) {
 	run := func(tasks, cpus int) float64 {
-		m := on(t, "schedvtime", kernel72, machine.Config{CPUs: cpus, Simulates: []string{"sched"}})
+		m := on(t, "schedfifo", kernel72, machine.Config{CPUs: cpus, Simulates: []string{"sched"}})
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		res, err := Run(t.Context(), m, Spec{CPUs: sched.Topology(cpus, 2, 16, 0), Duration: 200 * time.Millisecond, Tasks: crowd(tasks, cpus)})
