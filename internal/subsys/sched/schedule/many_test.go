@@ -78,7 +78,8 @@ func crowd(n, cpus int) (tasks []sched.TaskSpec) {
 	return tasks
 }
 
-// TestManyTasksOfAScheduler: what a task costs does not grow with their number.
+// TestManyTasksOfAScheduler: what a task costs does not grow with their number. The limit is 1.3
+// times what it was when this was written.
 func TestManyTasksOfAScheduler(t *testing.T) {
 	run := func(tasks, cpus int) float64 {
 		m := on(t, "schedfifo", kernel72, machine.Config{CPUs: cpus, Simulates: []string{"sched"}})
@@ -97,7 +98,8 @@ func TestManyTasksOfAScheduler(t *testing.T) {
 		return float64(after.Mallocs-before.Mallocs) / float64(tasks)
 	}
 	few, many := run(500, 64), run(10_000, 512)
-	assert.Less(t, many, 1.5*few)
+	assert.Less(t, many, 1.3*few)
+	assert.Less(t, many, 1.3*228)
 }
 
 func calls(res *Result) (n int) {
