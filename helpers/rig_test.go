@@ -85,11 +85,11 @@ func rigWith(t testing.TB, cfg kernel.Config) *rig {
 	m, err := mem.New(mem.Config{PointerSize: spec.PointerSize(), ByteOrder: spec.ByteOrder(), Size: 64 << 20})
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
-	cfg.Mem, cfg.Arch, cfg.Seed, cfg.CPUs = m, "x86", 1, 2
+	cfg.Mem, cfg.Arch, cfg.Seed = m, "x86", 1
 	k, err := kernel.New(cfg)
 	require.NoError(t, err)
 	r := &rig{t: t, mem: m, kernel: k, text: vm.NewText(0)}
-	r.maps = &maps.Env{Mem: m, CPUs: 2, Seed: 1, KernelVersion: version, KernelBTF: spec}
+	r.maps = &maps.Env{Mem: m, CPUs: k.CPUs(), Seed: 1, KernelVersion: version, KernelBTF: spec}
 	r.env = New(Config{Mem: m, Kernel: k, Arch: "x86", Version: version, MapAt: r.maps.ByAddr,
 		TailTarget: func(entry any) (*vm.Image, *vm.Action) { return entry.(*vm.Image), nil }})
 	r.maps.FreeField = r.env.FreeField

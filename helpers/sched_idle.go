@@ -2,7 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/cpuset"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -41,7 +41,7 @@ func schedIdleRows() []kfuncRow {
 // selectCPUDfl returns an idle CPU, or the previous one, and says which it is.
 func selectCPUDfl(c *Call, s *Schedule, t *sched.Task) (uint64, *vm.Action) {
 	prev := cpuArg(c.Args[1])
-	cpu := s.SelectDefault(t, prev, c.Args[2], ^sched.Mask(0), 0)
+	cpu := s.SelectDefault(t, prev, c.Args[2], cpuset.Below(cpuset.Most), 0)
 	f := c.guest.Write(c.Args[3], []byte{byte(boolRet(cpu >= 0))})
 	if cpu < 0 {
 		cpu = prev
@@ -54,7 +54,7 @@ func selectCPUAnd(c *Call, s *Schedule, t *sched.Task) (uint64, *vm.Action) {
 	if f != nil {
 		return 0, f
 	}
-	return intRet(s.SelectDefault(t, cpuArg(c.Args[1]), c.Args[2], sched.Mask(m.v), c.Args[4])), nil
+	return intRet(s.SelectDefault(t, cpuArg(c.Args[1]), c.Args[2], m.v, c.Args[4])), nil
 }
 
 // selectCPUArgs reads a struct scx_bpf_select_cpu_and_args.
@@ -68,7 +68,7 @@ func selectCPUArgs(c *Call, s *Schedule, t *sched.Task) (uint64, *vm.Action) {
 	if a.Fault != nil {
 		return 0, a.Fault
 	}
-	return intRet(s.SelectDefault(t, int(int32(prev)), wake, sched.Mask(m.v), flags)), nil
+	return intRet(s.SelectDefault(t, int(int32(prev)), wake, m.v, flags)), nil
 }
 
 // mask returns a kernel's cpumask with the given CPUs, as a reference. There is one for each name.
@@ -77,13 +77,11 @@ func (c *Call) mask(name string, cpus sched.Mask) (uint64, *vm.Action) {
 	if o == nil {
 		return 0, notSimulated("a cpumask: the kernel's BTF has no such type")
 	}
-	if err := setMask(o, cpus); err != nil {
+	if err := o.SetCPUSet("bits", cpus); err != nil {
 		return 0, notSimulated("a cpumask: " + err.Error())
 	}
 	return c.take(o, "cpumask")
 }
-
-func setMask(o *kernel.Object, cpus sched.Mask) error { return o.SetUint("bits[0]", uint64(cpus)) }
 
 // idleMask returns the idle CPUs as they are now. With idle CPUs tracked by node, one must be
 // named.
@@ -97,14 +95,14 @@ func idleMask(cores, byNode bool) schedImpl {
 		case byNode:
 			node = cpuArg(c.Args[0])
 			if s.ValidNode(node) != 0 || !s.IdleEnabled() {
-				return c.mask("cpu_none_mask", 0)
+				return c.mask("cpu_none_mask", sched.Mask{})
 			}
 			name += "_node"
 		case s.PerNode():
 			s.Denied("SCX_OPS_BUILTIN_IDLE_PER_NODE enabled")
-			return c.mask("cpu_none_mask", 0)
+			return c.mask("cpu_none_mask", sched.Mask{})
 		case !s.IdleEnabled():
-			return c.mask("cpu_none_mask", 0)
+			return c.mask("cpu_none_mask", sched.Mask{})
 		}
 		cpus, smt := s.IdleCPUs(node)
 		if cores {
@@ -115,7 +113,7 @@ func idleMask(cores, byNode bool) schedImpl {
 }
 
 func allMask(c *Call, s *Schedule) (uint64, *vm.Action) {
-	return c.mask("cpu_possible_mask", sched.Mask(c.allCPUs()))
+	return c.mask("cpu_possible_mask", c.allCPUs())
 }
 
 func putMask(c *Call, _ *Schedule) (uint64, *vm.Action) {
@@ -140,7 +138,7 @@ func pickIdle(c *Call, s *Schedule) (uint64, *vm.Action) {
 	case !s.IdleEnabled():
 		return errnoRet(uapi.EBUSY), nil
 	}
-	return intRet(s.PickIdle(sched.Mask(m.v), -1, c.Args[1])), nil
+	return intRet(s.PickIdle(m.v, -1, c.Args[1])), nil
 }
 
 func pickAny(c *Call, s *Schedule) (uint64, *vm.Action) {
@@ -152,7 +150,7 @@ func pickAny(c *Call, s *Schedule) (uint64, *vm.Action) {
 		s.Denied("per-node idle tracking is enabled")
 		return errnoRet(uapi.EBUSY), nil
 	}
-	return intRet(s.PickAny(sched.Mask(m.v), -1, c.Args[1])), nil
+	return intRet(s.PickAny(m.v, -1, c.Args[1])), nil
 }
 
 func pickNode(pick func(*sched.Sim, sched.Mask, int, uint64) int) schedImpl {
@@ -165,6 +163,6 @@ func pickNode(pick func(*sched.Sim, sched.Mask, int, uint64) int) schedImpl {
 		if errno := s.ValidNode(node); errno != 0 {
 			return errnoRet(errno), nil
 		}
-		return intRet(pick(s.Sim, sched.Mask(m.v), node, c.Args[2])), nil
+		return intRet(pick(s.Sim, m.v, node, c.Args[2])), nil
 	}
 }

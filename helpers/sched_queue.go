@@ -105,7 +105,7 @@ func iterDsqNew(c *Call, s *Schedule) (uint64, *vm.Action) {
 	for i := range uint64(6) {
 		it.Set(8*i, 8, 0)
 	}
-	delete(s.cursors, c.Args[0])
+	s.endVisit(c.Args[0])
 	switch {
 	case it.Fault != nil:
 		return 0, it.Fault
@@ -131,8 +131,16 @@ func iterDsqNext(c *Call, s *Schedule) (uint64, *vm.Action) {
 }
 
 func iterDsqDestroy(c *Call, s *Schedule) (uint64, *vm.Action) {
-	delete(s.cursors, c.Args[0])
+	s.endVisit(c.Args[0])
 	return 0, nil
+}
+
+// endVisit forgets the iterator at an address.
+func (s *Schedule) endVisit(addr uint64) {
+	if v := s.cursors[addr]; v != nil {
+		v.Close()
+		delete(s.cursors, addr)
+	}
 }
 
 // dsqMove moves a task from the queue that an iterator visits.

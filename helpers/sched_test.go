@@ -122,7 +122,7 @@ func TestQueuesOfASchedule(t *testing.T) {
 					p.is(0, "bpf_iter_scx_dsq_next", it)
 					return 0
 				}
-				res := p.simulate(0, 1)
+				res := p.simulate(0, sched.MaskOf(0))
 				require.Equal(t, "unregistered", res.Exit.Name(), res.Exit.Message)
 				assert.True(t, done)
 				assert.True(t, res.Tasks[0].Stats.Exited)
@@ -164,7 +164,7 @@ func TestQueuesByVtime(t *testing.T) {
 				_, _ = p.kfunc("scx_bpf_dsq_move_to_local", 6)
 				return 0
 			}
-			res := p.simulate(0, 1)
+			res := p.simulate(0, sched.MaskOf(0))
 			require.Equal(t, "unregistered", res.Exit.Name(), res.Exit.Message)
 			assert.Equal(t, 1, moved)
 			_, f := p.kfunc("scx_bpf_dispatch_vtime_from_dsq", it, 0, 6, 0)
@@ -183,7 +183,7 @@ func TestIdleCPUsOfASchedule(t *testing.T) {
 		m, f2 := p.env.maskAt(addr)
 		require.Nil(t, f2)
 		p.is(0, map[bool]string{true: "scx_bpf_put_cpumask", false: "scx_bpf_put_idle_cpumask"}[len(name) > 26], addr)
-		return m.v
+		return m.v[0]
 	}
 	p.do[sched.OpInit] = func([]any) uint64 {
 		assert.EqualValues(t, 3, mask("scx_bpf_get_idle_cpumask"))
@@ -213,7 +213,7 @@ func TestIdleCPUsOfASchedule(t *testing.T) {
 		p.is(1, "scx_bpf_dsq_insert", task, local, 0, 0)
 		return 0
 	}
-	res := p.simulate(0, 0)
+	res := p.simulate(0, sched.Mask{})
 	require.Equal(t, "unregistered", res.Exit.Name(), res.Exit.Message)
 
 	p.do = map[sched.Op]func([]any) uint64{sched.OpInit: func([]any) uint64 {
@@ -225,7 +225,7 @@ func TestIdleCPUsOfASchedule(t *testing.T) {
 		p.is(uint64(uint32(uapi.EINVAL.Neg())), "scx_bpf_pick_any_cpu_node", all, 7, 0)
 		return 0
 	}}
-	assert.Equal(t, "invalid node 7", p.simulate(sched.BuiltinIdlePerNode, 0).Exit.Message)
+	assert.Equal(t, "invalid node 7", p.simulate(sched.BuiltinIdlePerNode, sched.Mask{}).Exit.Message)
 }
 
 func TestTasksOfASchedule(t *testing.T) {
@@ -270,7 +270,7 @@ func TestTasksOfASchedule(t *testing.T) {
 		p.is(0, "scx_bpf_dsq_reenq", local, 1)
 		return 0
 	}
-	res := p.simulate(sched.TidToTask, 0)
+	res := p.simulate(sched.TidToTask, sched.Mask{})
 	require.Equal(t, "unregistered", res.Exit.Name(), res.Exit.Message)
 	assert.True(t, ran)
 }
@@ -303,7 +303,7 @@ func TestPlacesOfCids(t *testing.T) {
 		assert.Equal(t, unknown(24), of(p, 2, 24))
 		return 0
 	}
-	assert.Equal(t, "invalid cid 2", p.simulate(0, 0).Exit.Message)
+	assert.Equal(t, "invalid cid 2", p.simulate(0, sched.Mask{}).Exit.Message)
 	assert.True(t, asked)
 }
 
@@ -334,7 +334,7 @@ func TestEventStats(t *testing.T) {
 		}
 		return 0
 	}
-	p.simulate(0, 0)
+	p.simulate(0, sched.Mask{})
 	assert.True(t, asked)
 }
 
@@ -376,7 +376,7 @@ func TestSchedulersEnd(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p.do = map[sched.Op]func([]any) uint64{tt.op: tt.call}
-			e := p.simulate(0, 0).Exit
+			e := p.simulate(0, sched.Mask{}).Exit
 			assert.Equal(t, tt.exit, e.Name()+": "+e.Message)
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/cpuset"
 	"github.com/bpfrun/bpfrun/internal/kernel/clock"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/kernel/model"
@@ -17,7 +18,7 @@ import (
 
 // Defaults and limits of one kernel.
 const (
-	maxCPUs        = 1024
+	maxCPUs        = cpuset.Most
 	defaultCPUs    = 2
 	defaultVersion = 6<<16 | 12<<8
 )

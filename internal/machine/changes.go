@@ -93,12 +93,13 @@ func isZero(b []byte) bool {
 // bytes of values.
 const watched = 1 << 20
 
-// contents copies the elements of the object's maps, including those used by tail call targets.
-func (rec *recorder) contents() map[*boundMap][]element {
-	out := map[*boundMap][]element{}
-	if rec.cfg.Unwatched {
-		return out
+// contents copies the elements of the object's maps, including those used by tail call targets;
+// none if changes are not wanted.
+func (rec *recorder) contents(unwanted bool) map[*boundMap][]element {
+	if rec.cfg.Unwatched || unwanted {
+		return nil
 	}
+	out := map[*boundMap][]element{}
 	for b := range rec.reg.maps.All() {
 		if b.m == nil || uint64(b.m.Spec().MaxEntries)*uint64(b.m.Spec().ValueSize) > watched && isArray(b.def.Type) {
 			continue

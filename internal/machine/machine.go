@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/internal/cpuset"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/maps"
@@ -80,7 +81,7 @@ type Config struct {
 }
 
 // MaxCPUs is the largest number of simulated CPUs.
-const MaxCPUs = 1024
+const MaxCPUs = cpuset.Most
 
 const (
 	defaultCPUs     = 2

@@ -119,7 +119,7 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 		return nil, nil, err
 	}
 	m.forgetLast()
-	r.in.Packet, r.before = nil, m.contents()
+	r.in.Packet, r.before = nil, m.contents(false)
 	if res, err := r.renew(); res != nil || err != nil {
 		return nil, res, err
 	}

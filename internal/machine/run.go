@@ -58,6 +58,8 @@ type Input struct {
 	Settle time.Duration
 	// IgnoreUnset does not record reads of stack bytes that were never written.
 	IgnoreUnset bool
+	// NoChanges does not list what the run changes in maps, which takes longer the more they have.
+	NoChanges bool
 	// Holds are addresses of objects to which arguments hold a reference: the program must release
 	// it. Gives means that the program's result, if it is not 0, is a reference that it held.
 	Holds []uint64

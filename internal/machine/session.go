@@ -70,7 +70,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	m.thread.Track(m.tracksRun(p, in))
 	m.beginScratch(p)
 	m.beginLimits()
-	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in, unobserved: m.untracked}
+	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(in.NoChanges), res: res, overrides: in.Overrides, in: in, unobserved: m.untracked}
 	for _, addr := range in.Holds {
 		m.env.Run.Held.Take(held.Reference, addr, "argument")
 	}

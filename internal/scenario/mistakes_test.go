@@ -103,7 +103,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown helper", "runs: [{prog: on_exec, helpers: {bpf_ktime_get_nss: 1}}]\n", `s.yaml:1:34: unknown helper "bpf_ktime_get_nss" (nearest: bpf_ktime_get_ns`},
 		{"helper's error", "runs: [{prog: on_exec, helpers: {bpf_ktime_get_ns: {errno: EWHAT}}}]\n", "s.yaml:1:60: bpf_ktime_get_ns: want an error such as EFAULT"},
 		{"siblings elsewhere", "runs: [{sched: {siblings: far, tasks: {a: {do: [wait]}}}}]\n", `s.yaml:1:27: unknown siblings "far" (available: adjacent, apart)`},
-		{"too many tasks of a schedule", "runs: [{sched: {tasks: {a: {count: 4096, do: [wait]}, b: {do: [wait]}}}}]\n", "s.yaml:1:58: task b: a schedule has at most 4096 tasks"},
+		{"too many tasks of a schedule", "runs: [{sched: {tasks: {a: {count: 16384, do: [wait]}, b: {do: [wait]}}}}]\n", "s.yaml:1:59: task b: a schedule has at most 16384 tasks"},
 		{"duration", "runs: [{prog: on_exec, after: soon}]\n", "s.yaml:1:31: after: want a duration"},
 		{"missing packet file", "runs: [{prog: on_exec, packet: '@none.bin'}]\n", "s.yaml:1:32: packet: "},
 		{"unknown run", "runs: [{prog: on_exec}]\nsequence: [on_exit]\n", `s.yaml:2:12: unknown run "on_exit"`},

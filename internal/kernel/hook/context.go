@@ -141,6 +141,9 @@ type Context struct {
 	steps []step
 	meta  *object.Object
 	own   *net.Socket // created only for this context
+	// flow is the socket of the last packet, skb where fields of __sk_buff are in the view.
+	flow *net.Socket `snapshot:"fixed"`
+	skb  []int       `snapshot:"fixed"`
 	// header is the TCP header of a sockops program, optval the value of a socket option.
 	header, optval *mem.Region
 	keys           *mem.Region // the struct bpf_flow_keys that a dissector fills and a test run returns

@@ -250,33 +250,44 @@ func (h *Hooks) skbSock(c *Context, v *net.View, proto uint16) error {
 			return err
 		}
 		v.Socket = s
-		h.skbSockFields(v)
+		c.skbSockFields(v)
 		return nil
 	}
 	ip := v.Packet.Bytes()
 	if linkLayer(c.spec.ProgType) {
 		ip = ip[min(len(ip), net.EthHeader):]
 	}
-	s := h.FlowSocket(proto, ip)
-	v.Socket, c.own = s, s
-	h.skbSockFields(v)
+	s := h.FlowSocket(proto, ip, c.flow)
+	v.Socket, c.own, c.flow = s, s, s
+	c.skbSockFields(v)
 	return nil
 }
 
 // skbSockFields copies the socket's fields that __sk_buff shows.
-func (h *Hooks) skbSockFields(v *net.View) {
-	s := v.Socket
-	v.Put("family", s.Value(net.SockFamily))
-	v.Put("local_ip4", s.Value(net.SockSrcIP4))
-	v.Put("remote_ip4", s.Value(net.SockDstIP4))
-	v.Put("local_port", s.Value(net.SockSrcPort))
-	v.Put("remote_port", h.PortWord(s.Value(net.SockDstPort)))
-	for i := range net.Value(4) {
-		if s.Value(net.SockSrcIP6+i)|s.Value(net.SockDstIP6+i) == 0 {
-			continue // as the fields are
+func (c *Context) skbSockFields(v *net.View) {
+	if c.skb == nil { // found once: contexts are filled again for millions of packets
+		for i := range skbSocket {
+			c.skb = append(c.skb, v.Index(skbSocket[i].name))
 		}
-		n := string(rune('0' + i))
-		v.Put("local_ip6["+n+"]", s.Value(net.SockSrcIP6+i))
-		v.Put("remote_ip6["+n+"]", s.Value(net.SockDstIP6+i))
 	}
+	for i, at := range c.skb {
+		if at < 0 {
+			continue
+		}
+		x := v.Socket.Value(skbSocket[i].of)
+		if skbSocket[i].of == net.SockDstPort {
+			x = c.k.PortWord(x)
+		}
+		v.SetValue(&v.Fields[at], x)
+	}
+}
+
+// skbSocket are the fields of __sk_buff that are its socket's.
+var skbSocket = [...]struct {
+	name string
+	of   net.Value
+}{
+	{"family", net.SockFamily}, {"local_ip4", net.SockSrcIP4}, {"remote_ip4", net.SockDstIP4}, {"local_port", net.SockSrcPort}, {"remote_port", net.SockDstPort},
+	{"local_ip6[0]", net.SockSrcIP6}, {"local_ip6[1]", net.SockSrcIP6 + 1}, {"local_ip6[2]", net.SockSrcIP6 + 2}, {"local_ip6[3]", net.SockSrcIP6 + 3},
+	{"remote_ip6[0]", net.SockDstIP6}, {"remote_ip6[1]", net.SockDstIP6 + 1}, {"remote_ip6[2]", net.SockDstIP6 + 2}, {"remote_ip6[3]", net.SockDstIP6 + 3},
 }

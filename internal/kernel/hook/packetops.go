@@ -63,7 +63,7 @@ func (c *Context) Carry(s *net.Socket) {
 	}
 	c.view.Socket = s
 	c.view.Field("sk").Kind = net.SocketField
-	c.k.skbSockFields(c.view)
+	c.skbSockFields(c.view)
 }
 
 // Ingress reports whether the packet is incoming. Programs of the older attachment run as in a test

@@ -83,7 +83,7 @@ func (h *Hooks) streamContext(c *Context) error {
 		return err
 	}
 	v.Put("protocol", uint64(h.Order().Uint16([]byte{net.EtherIPv4 >> 8, net.EtherIPv4 & 0xff})))
-	h.skbSockFields(v)
+	c.skbSockFields(v)
 	return nil
 }
 

@@ -20,6 +20,11 @@ func (m *Model) adopt(parent, child *object.Object) {
 		return
 	}
 	object.Fill(parent).Append("children", child, "sibling")
+	m.ListProcess(child)
+}
+
+// ListProcess appends a process to the list of all.
+func (m *Model) ListProcess(child *object.Object) {
 	if idle := m.idleTask(); idle != nil && idle != child {
 		all := object.Fill(idle)
 		all.Append("tasks", m.InitTask(), "tasks")

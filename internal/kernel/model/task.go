@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/endian"
+	"github.com/bpfrun/bpfrun/internal/cpuset"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
@@ -205,11 +205,8 @@ func (m *Model) fillTask(b object.Builder) {
 func (m *Model) fillScheduling(b object.Builder) {
 	b.Num("nr_cpus_allowed", uint64(m.CPUs()))
 	if f, ok := b.Field("cpus_mask"); ok {
-		mask, word := make([]byte, f.Size), uint64(m.Mem().PointerSize())
-		for i := uint64(0); i < f.Size/word && i*word*8 < uint64(m.CPUs()); i++ {
-			bits := min(uint64(m.CPUs())-i*word*8, word*8)
-			endian.PutUint(m.Order(), mask[i*word:(i+1)*word], ^uint64(0)>>(64-bits))
-		}
+		mask, all := make([]byte, f.Size), cpuset.Below(m.CPUs())
+		all.Put(mask, m.Order(), m.Mem().PointerSize())
 		b.Bytes("cpus_mask", mask)
 		b.Num("cpus_ptr", b.Object.Base()+f.Off)
 	}

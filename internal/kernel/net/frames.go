@@ -145,9 +145,15 @@ func (r *Reuse) With(frame []byte, called bool) bool {
 }
 
 // FlowSocket creates the socket that a test run gives a packet: closed, without ports, with the
-// packet's addresses. ip is the packet starting with its network header, proto its protocol.
-func (h *Host) FlowSocket(proto uint16, ip []byte) *Socket {
-	s := h.newSocket("skb.sk")
+// packet's addresses. ip is the packet starting with its network header, proto its protocol. before
+// is the socket of the context's previous packet, or nil: it becomes the new one if nothing can
+// lead to it any more, as most programs never look at theirs.
+func (h *Host) FlowSocket(proto uint16, ip []byte, before *Socket) *Socket {
+	s := before
+	if s == nil || s.shown || s.obj != nil || s.key != 0 || s.age != h.snapshots {
+		s = new(Socket)
+	}
+	*s = Socket{k: h, role: "skb.sk", age: h.snapshots}
 	s.vals[SockState], s.vals[sockRxQueue] = TCPClose, 0xffffffff
 	s.vals[sockCookie] = 1 + h.Hash("skb.sk", "cookie")%(1<<16)
 	switch {

@@ -15,13 +15,14 @@ type Host struct {
 	// stored under its key.
 	OnSocketFree func(key uint64) `snapshot:"fixed"`
 
-	network  Network
-	packets  []*Packet                         // of live contexts
-	sockets  []*Socket                         // that programs have addresses of, or that are open
-	defaults undo.Map[string, *Socket]         // default sockets of contexts, by role
-	conns    undo.Map[connKey, *object.Object] // tracked connections, by the tuples of both directions
-	freed    []*object.Object                  // connections of programs that ended
-	flows    []*object.Object                  // of the flow table
+	snapshots int `snapshot:"fixed"` // how many were taken
+	network   Network
+	packets   []*Packet                         // of live contexts
+	sockets   []*Socket                         // that programs have addresses of, or that are open
+	defaults  undo.Map[string, *Socket]         // default sockets of contexts, by role
+	conns     undo.Map[connKey, *object.Object] // tracked connections, by the tuples of both directions
+	freed     []*object.Object                  // connections of programs that ended
+	flows     []*object.Object                  // of the flow table
 }
 
 // New returns a host with the default interfaces.
@@ -43,6 +44,7 @@ type Snapshot struct {
 
 // Snapshot records packets and sockets. The bytes of packets are in memory's snapshot.
 func (h *Host) Snapshot() *Snapshot {
+	h.snapshots++
 	s := &Snapshot{
 		network: h.network, packets: slices.Clone(h.packets), sockets: slices.Clone(h.sockets), defaults: h.defaults.Snapshot(), conns: h.conns.Snapshot(),
 		freed: slices.Clone(h.freed), flows: slices.Clone(h.flows),

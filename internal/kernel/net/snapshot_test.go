@@ -36,7 +36,7 @@ func TestHostRestoresEveryField(t *testing.T) {
 			_, err := h.newPacket("packet", make([]byte, 64), 0, 0, sharedRoom, false)
 			require.NoError(t, err)
 		}, Get: func() any { return len(h.packets) }},
-		"sockets":  {Set: func(n int) { h.newSocket(strconv.Itoa(n)).Addr() }, Get: func() any { return len(h.sockets) }},
+		"sockets":  {Set: func(n int) { (&Socket{k: h, role: strconv.Itoa(n)}).Addr() }, Get: func() any { return len(h.sockets) }},
 		"defaults": snaptest.UndoMap(&h.defaults, strconv.Itoa, &Socket{}),
 		"conns":    snaptest.UndoMap(&h.conns, func(n int) connKey { return connKey{zone: uint16(n)} }, &object.Object{}),
 		"flows":    snaptest.Slice(&h.flows, func(int) *object.Object { return &object.Object{} }),
@@ -62,7 +62,7 @@ func TestPacketsRestoreEveryField(t *testing.T) {
 
 func TestSocketsRestoreEveryField(t *testing.T) {
 	h := newHost(t)
-	s := h.newSocket("socket")
+	s := &Socket{k: h, role: "socket"}
 	require.NotZero(t, s.Addr())
 	snaptest.Check(t, s, map[string]snaptest.Field{
 		"obj": snaptest.Pointer(&s.obj), "made": snaptest.Bool(&s.made),
@@ -70,14 +70,14 @@ func TestSocketsRestoreEveryField(t *testing.T) {
 		"was":  {Set: func(n int) { s.was[0] = uint64(n) }, Get: func() any { return s.was }},
 		"opts": snaptest.Map(&s.opts, func(n int) SockOption { return SockOption{Level: int32(n)} }, []byte{1}),
 		"syn":  snaptest.Value(&s.syn, func(n int) []byte { return []byte{byte(n)} }),
-		"open": snaptest.Bool(&s.open), "key": snaptest.Number(&s.key),
+		"open": snaptest.Bool(&s.open), "key": snaptest.Number(&s.key), "shown": snaptest.Bool(&s.shown),
 		"common": snaptest.Pointer(&s.common), "full": snaptest.Pointer(&s.full), "tcp": snaptest.Pointer(&s.tcp),
 	}, snapshot(h))
 }
 
 func TestSocketsOfLaterAreForgotten(t *testing.T) {
 	h := newHost(t)
-	s := h.newSocket("later") // a context has it, but no program an address of it
+	s := &Socket{k: h, role: "later"} // a context has it, but no program an address of it
 	restore := snapshot(h)()
 	s.SetOption(SockOption{Level: 1}, []byte{1})
 	s.obj, s.made = new(object.Object), true

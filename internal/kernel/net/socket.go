@@ -29,6 +29,9 @@ type Socket struct {
 	syn  []byte // the SYN's headers, when TCP_SAVE_SYN kept them
 	open bool   // lookups find it
 	key  uint64 // 0 until it is needed
+
+	shown bool // a program has had its address
+	age   int  `snapshot:"fixed"` // snapshots of the host before it was made
 	// common, full and tcp are the addresses of a sock_common, a socket and a TCP socket.
 	common, full, tcp *mem.Region
 }
@@ -50,9 +53,6 @@ func (h *Host) socketOf(o *object.Object) *Socket {
 	s.read()
 	return s
 }
-
-// newSocket creates a socket without a struct sock, which lives as long as a context.
-func (h *Host) newSocket(role string) *Socket { return &Socket{k: h, role: role} }
 
 // DefaultSocket returns the default socket for a role. All contexts with that role share it.
 func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
@@ -213,7 +213,7 @@ func (s *Socket) view(at **mem.Region, layout *progtype.Context, fields []Field,
 		s.k.Fail(fmt.Errorf("kernel: socket: %w", err))
 		return 0
 	}
-	*at = r
+	*at, s.shown = r, true
 	if !slices.Contains(s.k.sockets, s) {
 		s.was = s.vals
 		s.k.sockets = append(s.k.sockets, s)

@@ -30,7 +30,7 @@ var ErrNoMemory = errors.New("simulated kernel memory exhausted")
 
 // Limits of one space.
 const (
-	maxObjects    = 1 << 16
+	maxObjects    = 1 << 18
 	maxObjectSize = 8 << 20
 	maxTypedSize  = 1 << 20 // bytes in a typed object, whose fields are set one by one; the largest in real kernels is a third of it
 	MaxDepth      = 32      // pointers followed from a root object

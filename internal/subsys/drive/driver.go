@@ -82,7 +82,7 @@ func (d *Driver) Simulate(state any, reached func(now uint64), run func() error)
 // Run runs an operation's program at a point of simulated time.
 func (d *Driver) Run(op string, now uint64, in machine.Input) (*machine.Result, error) {
 	d.Reach(now)
-	in.IgnoreUnset = true
+	in.IgnoreUnset, in.NoChanges = true, true // operations are many, and nothing shows their changes
 	res, err := d.M.Run(d.ctx, d.progs[op], in)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/cpuset"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -31,7 +32,7 @@ func TestWhichTaskSelectCPUIsFor(t *testing.T) {
 				return int64(p.s.cpus[1].id)
 			}
 			of := p.s.tasks[tt.of]
-			got = p.s.SelectDefault(of, of.CPU, 0, ^Mask(0), 0)
+			got = p.s.SelectDefault(of, of.CPU, 0, cpuset.Below(MaxCPUs), 0)
 			if usual != nil {
 				return usual(a)
 			}
@@ -58,7 +59,7 @@ func TestTheOnlyCPUOfATask(t *testing.T) {
 		flags uint64
 		want  int
 	}{
-		{0, ^Mask(0), 0, 3}, {3, ^Mask(0), 0, 3}, {0, 7, 0, busy}, {0, 8, 0, 3}, {0, ^Mask(0), PickIdleInNode, busy}, {2, ^Mask(0), PickIdleInNode, 3},
+		{0, cpuset.Below(MaxCPUs), 0, 3}, {3, cpuset.Below(MaxCPUs), 0, 3}, {0, MaskOf(0, 1, 2), 0, busy}, {0, MaskOf(3), 0, 3}, {0, cpuset.Below(MaxCPUs), PickIdleInNode, busy}, {2, cpuset.Below(MaxCPUs), PickIdleInNode, 3},
 	} {
 		p := newPolicy()
 		got := 0

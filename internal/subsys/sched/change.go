@@ -42,6 +42,7 @@ func (s *Sim) apply(c *rq, t *Task, step *Step) {
 	case DoMove:
 		from := t.Cgroup
 		t.Cgroup = step.To
+		t.mirror.Store(t, FieldCgroup, 0)
 		s.call(c, OpCgroupMove, t, Cgroup(from), Cgroup(t.Cgroup))
 	}
 }

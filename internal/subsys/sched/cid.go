@@ -23,17 +23,17 @@ func (s *Sim) numberCids() {
 	n := len(s.cpus)
 	c := cids{make([]int, 0, n), make([]int, n), make([]CidPlace, 0, n)}
 	var at CidPlace
-	for left := s.cfg.all(); left != 0; at.NodeIndex++ {
+	for left := s.spans.all; !left.Empty(); at.NodeIndex++ {
 		at.Node = len(c.toCPU)
-		node := left & s.span(left.First(), nodeOf)
-		for left &^= node; node != 0; at.LLCIndex++ {
+		node := left.And(*s.spans.node(left.First()))
+		for left = left.Minus(node); !node.Empty(); at.LLCIndex++ {
 			at.LLC = len(c.toCPU)
-			llc := node & s.span(node.First(), llcOf)
-			for node &^= llc; llc != 0; at.CoreIndex++ {
+			llc := node.And(*s.spans.llc[node.First()])
+			for node = node.Minus(llc); !llc.Empty(); at.CoreIndex++ {
 				at.Core = len(c.toCPU)
-				core := llc & s.span(llc.First(), coreOf)
-				for llc &^= core; core != 0; core &= core - 1 {
-					cpu := core.First()
+				core := llc.And(*s.spans.core[llc.First()])
+				llc = llc.Minus(core)
+				for cpu := range core.All {
 					c.ofCPU[cpu] = len(c.toCPU)
 					c.toCPU, c.topo = append(c.toCPU, cpu), append(c.topo, at)
 				}
@@ -55,7 +55,7 @@ func (s *Sim) OverrideCids(ofCPU []int32) {
 			s.errorf("cid %d assigned to multiple cpus", cid)
 			return
 		}
-		seen |= MaskOf(int(cid))
+		seen.Add(int(cid))
 		s.cids.ofCPU[cpu], s.cids.toCPU[cid] = int(cid), cpu
 	}
 	for i := range s.cids.topo {
@@ -117,8 +117,8 @@ func (s *Sim) cpuRet(v int) int {
 
 // CidMask returns the cids of CPUs (scx_cpumask_to_cmask).
 func (s *Sim) CidMask(cpus Mask) (m Mask) {
-	for ; cpus != 0; cpus &= cpus - 1 {
-		m |= 1 << s.cids.ofCPU[cpus.First()]
+	for cpu := range cpus.All {
+		m.Add(s.cids.ofCPU[cpu])
 	}
 	return m
 }

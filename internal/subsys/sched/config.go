@@ -2,38 +2,20 @@ package sched
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 	"time"
+
+	"github.com/bpfrun/bpfrun/internal/cpuset"
 )
 
 // Mask is a set of CPUs.
-type Mask uint64
+type Mask = cpuset.Set
 
 // MaxCPUs is the largest number of CPUs of a simulation.
-const MaxCPUs = 64
+const MaxCPUs = cpuset.Most
 
 // MaskOf returns the set of the given CPUs.
-func MaskOf(cpus ...int) (m Mask) {
-	for _, c := range cpus {
-		m |= 1 << c
-	}
-	return m
-}
-
-// Has reports whether the set has a CPU.
-func (m Mask) Has(cpu int) bool { return cpu >= 0 && cpu < MaxCPUs && m&(1<<cpu) != 0 }
-
-// First returns the lowest CPU of the set, or -1.
-func (m Mask) First() int {
-	if m == 0 {
-		return -1
-	}
-	return bits.TrailingZeros64(uint64(m))
-}
-
-// Count returns the number of CPUs in the set.
-func (m Mask) Count() int { return bits.OnesCount64(uint64(m)) }
+func MaskOf(cpus ...int) Mask { return cpuset.Of(cpus...) }
 
 // CPU is the place of a CPU in the topology: CPUs with the same Core are SMT siblings, those with
 // the same LLC share a cache, those with the same Node its memory.
@@ -157,7 +139,7 @@ const (
 // Limits of a simulation.
 const (
 	MaxDuration = 10 * time.Minute // of simulated time
-	MaxTasks    = 4096
+	MaxTasks    = 1 << 14
 	MaxSteps    = 10_000 // of a timeline
 	maxCgroups  = 4096
 	maxPath     = 4096 // PATH_MAX
@@ -219,8 +201,9 @@ func (c *Config) check() error {
 		}
 		names[t.Name] = true
 	}
+	all := c.all()
 	for i := range c.Tasks {
-		if err := c.Tasks[i].check(names, c.all()); err != nil {
+		if err := c.Tasks[i].check(names, &all); err != nil {
 			return err
 		}
 	}
@@ -258,4 +241,4 @@ func addCgroup(to map[string]bool, p string) {
 	}
 }
 
-func (c *Config) all() Mask { return Mask(^uint64(0) >> (64 - len(c.CPUs))) }
+func (c *Config) all() Mask { return cpuset.Below(len(c.CPUs)) }

@@ -1,7 +1,5 @@
 package sched
 
-import "slices"
-
 // Numbers of dispatch queues (enum scx_dsq_id_flags).
 const (
 	dsqBuiltin uint64 = 1 << 63
@@ -14,12 +12,13 @@ const (
 
 // DSQ is a dispatch queue.
 type DSQ struct {
-	ID    uint64
-	cpu   *rq // of a local queue
-	tasks []*Task
-	priq  bool // ordered by vtime, as long as it has tasks
-	seq   uint64
-	dead  bool
+	ID      uint64
+	cpu     *rq // of a local queue
+	tasks   list
+	order   priq // of those that were inserted by vtime
+	seq     uint64
+	dead    bool
+	cursors []*Cursor // that visit it
 }
 
 // before reports whether a vtime is earlier, as time_before64 compares.
@@ -37,31 +36,31 @@ func (s *Sim) dispatchEnqueue(c *rq, q *DSQ, t *Task, flags uint64) {
 	}
 	switch {
 	case flags&enqPriq != 0:
-		if !q.priq && len(q.tasks) > 0 {
+		if q.order.root == nil && q.tasks.n > 0 {
 			s.errorf("DSQ ID 0x%016x already had FIFO-enqueued tasks", q.ID)
 		}
-		q.priq = true
-		v := t.Vtime()
-		i := slices.IndexFunc(q.tasks, func(o *Task) bool { return before(v, o.Vtime()) })
-		if i < 0 {
-			i = len(q.tasks)
-		}
-		q.tasks = slices.Insert(q.tasks, i, t)
+		q.tasks.add(t, q.order.add(t))
+		t.sorted = true
 	default:
-		if q.priq && len(q.tasks) > 0 {
+		if q.order.root != nil {
 			s.errorf("DSQ ID 0x%016x already had PRIQ-enqueued tasks", q.ID)
 		}
-		if flags&(s.cfg.Values.EnqHead|EnqPreempt) != 0 {
-			q.tasks = slices.Insert(q.tasks, 0, t)
-		} else {
-			q.tasks = append(q.tasks, t)
-		}
+		s.insert(q, t, flags)
 	}
 	q.seq++
 	t.dsq, t.dsqSeq = q, q.seq
 	s.counted(q, t, flags)
 	s.queuedOn(c, q, t, flags)
 	t.ops = opsNone
+}
+
+// insert puts a task at the end of a queue or, by its flags, at its head.
+func (s *Sim) insert(q *DSQ, t *Task, flags uint64) {
+	if flags&(s.cfg.Values.EnqHead|EnqPreempt) != 0 {
+		q.tasks.add(t, q.tasks.first)
+	} else {
+		q.tasks.add(t, nil)
+	}
 }
 
 // queuedOn is the end of an insertion: whose the task is now, and whether a CPU has to look at it
@@ -101,29 +100,31 @@ func (s *Sim) leaveCustody(c *rq, t *Task, flags uint64) {
 	s.call(c, OpDequeue, t, flags)
 }
 
-// unlink removes a task from its queue (task_unlink_from_dsq).
-func (q *DSQ) unlink(t *Task) {
-	if i := slices.Index(q.tasks, t); i >= 0 {
-		q.tasks = slices.Delete(q.tasks, i, i+1)
-		if t.immed && q.cpu != nil {
-			q.cpu.immed--
-		}
+// unlink removes a task from the queue that it is in (task_unlink_from_dsq, dispatch_dequeue).
+func (t *Task) unlink() {
+	q := t.dsq
+	for _, v := range q.cursors {
+		v.passes(t)
 	}
-	if len(q.tasks) == 0 {
-		q.priq = false
+	q.tasks.remove(t)
+	if t.sorted {
+		q.order.remove(t)
+		t.sorted = false
 	}
+	if t.immed && q.cpu != nil {
+		q.cpu.immed--
+	}
+	t.dsq = nil
 }
 
 // dispatchDequeue is dispatch_dequeue.
 func (s *Sim) dispatchDequeue(t *Task) {
 	if t.deferred {
-		c := s.cpus[t.CPU]
-		c.deferred = slices.DeleteFunc(c.deferred, func(o *Task) bool { return o == t })
+		s.cpus[t.CPU].deferred.remove(t)
 		t.deferred = false
 	}
 	if t.dsq != nil {
-		t.dsq.unlink(t)
-		t.dsq = nil
+		t.unlink()
 	}
 }
 

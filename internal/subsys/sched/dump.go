@@ -49,12 +49,12 @@ func (s *Sim) dump() {
 
 // dumpCPU is scx_dump_cpu.
 func (s *Sim) dumpCPU(c *rq, args DumpArgs) {
-	idle := len(c.list) == 0 && c.curr == nil
+	idle := c.list.n == 0 && c.curr == nil
 	s.describe(c, "  ", OpDumpCPU, args, s.cpuArg(c.id), idle)
 	if c.curr != nil && c.curr.Class == Ext {
 		s.describe(c, "    ", OpDumpTask, args, c.curr)
 	}
-	for _, t := range c.list {
+	for t := c.list.first; t != nil; t = c.list.after(t) {
 		s.describe(c, "    ", OpDumpTask, args, t)
 	}
 }

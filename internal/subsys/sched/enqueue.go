@@ -64,7 +64,7 @@ func (s *Sim) directDispatch(t *Task, flags uint64) {
 	if q.cpu != nil && q.cpu != c {
 		// The other CPU's run queue cannot be locked here: it follows when this one is released.
 		t.ops, t.deferred = opsNone, true
-		c.deferred = append(c.deferred, t)
+		c.deferred.add(t, nil)
 		s.events.After(0, func() { s.runDeferred(c) })
 		return
 	}
@@ -75,9 +75,9 @@ func (s *Sim) directDispatch(t *Task, flags uint64) {
 
 // runDeferred is process_ddsp_deferred_locals.
 func (s *Sim) runDeferred(c *rq) {
-	for len(c.deferred) > 0 && s.events.Err() == nil {
-		t := c.deferred[0]
-		c.deferred = c.deferred[1:]
+	for c.deferred.n > 0 && s.events.Err() == nil {
+		t := c.deferred.first
+		c.deferred.remove(t)
 		t.deferred = false
 		id, flags := t.ddsp, t.ddspFlags
 		t.clearDirect()

@@ -18,28 +18,14 @@ func (i *idle) reset(s *Sim) {
 	f := s.cfg.Flags
 	i.enabled = !s.ops.Has(OpUpdateIdle) || f&KeepBuiltinIdle != 0
 	i.perNode = f&BuiltinIdlePerNode != 0
-	i.cpus, i.smt = s.cfg.all(), s.cfg.all()
+	i.cpus, i.smt = s.spans.all, s.spans.all
 	mismatch := false
 	for cpu := range s.cfg.CPUs {
-		i.hasSMT = i.hasSMT || s.span(cpu, coreOf).Count() > 1
-		mismatch = mismatch || s.span(cpu, llcOf) != s.span(cpu, nodeOf)
+		i.hasSMT = i.hasSMT || s.spans.core[cpu].Count() > 1
+		mismatch = mismatch || *s.spans.llc[cpu] != *s.spans.node(cpu)
 	}
-	i.byLLC = s.span(0, llcOf).Count() < len(s.cfg.CPUs)
-	i.byNode = !i.perNode && s.span(0, nodeOf).Count() < len(s.cfg.CPUs) && mismatch
-}
-
-func coreOf(c CPU) int { return c.Core }
-func llcOf(c CPU) int  { return c.LLC }
-func nodeOf(c CPU) int { return c.Node }
-
-// span returns the CPUs that share a level of the topology with one.
-func (s *Sim) span(cpu int, level func(CPU) int) (m Mask) {
-	for o, c := range s.cfg.CPUs {
-		if level(c) == level(s.cfg.CPUs[cpu]) {
-			m |= 1 << o
-		}
-	}
-	return m
+	i.byLLC = s.spans.llc[0].Count() < len(s.cfg.CPUs)
+	i.byNode = !i.perNode && s.spans.node(0).Count() < len(s.cfg.CPUs) && mismatch
 }
 
 // update is update_builtin_idle.
@@ -47,15 +33,15 @@ func (i *idle) update(s *Sim, cpu int, on bool) {
 	if !i.enabled {
 		return
 	}
-	core := s.span(cpu, coreOf)
+	core := s.spans.core[cpu]
 	if !on {
-		i.cpus &^= 1 << cpu
-		i.smt &^= core
+		i.cpus.Remove(cpu)
+		i.smt = i.smt.Minus(*core)
 		return
 	}
-	i.cpus |= 1 << cpu
-	if core&^i.cpus == 0 {
-		i.smt |= core
+	i.cpus.Add(cpu)
+	if core.Minus(i.cpus).Empty() {
+		i.smt = i.smt.Or(*core)
 	}
 }
 
@@ -68,10 +54,10 @@ func (s *Sim) updateIdle(c *rq, on bool) {
 // take is scx_idle_test_and_clear_cpu.
 func (i *idle) take(s *Sim, cpu int) bool {
 	if i.hasSMT {
-		i.smt &^= s.span(cpu, coreOf)
+		i.smt = i.smt.Minus(*s.spans.core[cpu])
 	}
 	was := i.cpus.Has(cpu)
-	i.cpus &^= 1 << cpu
+	i.cpus.Remove(cpu)
 	return was
 }
 
@@ -81,12 +67,14 @@ func (i *idle) pickIn(s *Sim, allowed Mask, flags uint64) int {
 	for {
 		cpu := -1
 		if i.hasSMT {
-			if cpu = (i.smt & allowed).First(); cpu < 0 && flags&PickIdleCore != 0 {
+			cores := i.smt.And(allowed)
+			if cpu = cores.First(); cpu < 0 && flags&PickIdleCore != 0 {
 				return busy
 			}
 		}
 		if cpu < 0 {
-			cpu = (i.cpus & allowed).First()
+			cpus := i.cpus.And(allowed)
+			cpu = cpus.First()
 		}
 		if cpu < 0 {
 			return busy
@@ -104,7 +92,7 @@ func (i *idle) pick(s *Sim, allowed Mask, node int, flags uint64) int {
 	if !i.perNode || node < 0 {
 		return i.pickIn(s, allowed, flags)
 	}
-	for n := range s.nodes { // all other nodes are at the same distance
+	for n := range s.Nodes() { // all other nodes are at the same distance
 		at := node
 		if n > 0 {
 			if flags&PickIdleInNode != 0 {
@@ -114,20 +102,11 @@ func (i *idle) pick(s *Sim, allowed Mask, node int, flags uint64) int {
 				at = n
 			}
 		}
-		if cpu := i.pickIn(s, allowed&s.nodeMask(at), flags); cpu >= 0 {
+		if cpu := i.pickIn(s, allowed.And(*s.spans.nodes[at]), flags); cpu >= 0 {
 			return cpu
 		}
 	}
 	return busy
-}
-
-func (s *Sim) nodeMask(node int) (m Mask) {
-	for cpu, c := range s.cfg.CPUs {
-		if c.Node == node {
-			m |= 1 << cpu
-		}
-	}
-	return m
 }
 
 // startNode is scx_cpu_node_if_enabled.
@@ -142,8 +121,8 @@ func (s *Sim) startNode(cpu int) int {
 // returns -EBUSY.
 func (s *Sim) selectDefault(t *Task, prev int, wake uint64, among Mask, flags uint64) int {
 	i := &s.idle
-	allowed := t.Allowed & among
-	if allowed == 0 {
+	allowed := t.Allowed.And(among)
+	if allowed.Empty() {
 		return busy
 	}
 	node := s.startNode(prev)
@@ -171,9 +150,9 @@ func (s *Sim) selectDefault(t *Task, prev int, wake uint64, among Mask, flags ui
 		return prev
 	}
 	if i.hasSMT {
-		sibling := s.span(prev, coreOf) & allowed &^ (1 << prev)
-		for ; sibling != 0; sibling &= sibling - 1 {
-			if cpu := sibling.First(); i.take(s, cpu) {
+		siblings := s.spans.core[prev].And(allowed)
+		for cpu := range siblings.All {
+			if cpu != prev && i.take(s, cpu) {
 				return cpu
 			}
 		}
@@ -190,14 +169,14 @@ func (s *Sim) selectDefault(t *Task, prev int, wake uint64, among Mask, flags ui
 // previous CPU, then those of its node.
 func (s *Sim) nearest(prev int, allowed Mask, node int) (out []Mask) {
 	if s.idle.byLLC {
-		out = append(out, s.span(prev, llcOf)&allowed)
+		out = append(out, s.spans.llc[prev].And(allowed))
 	}
 	if s.idle.byNode {
-		out = append(out, s.span(prev, nodeOf)&allowed)
+		out = append(out, s.spans.node(prev).And(allowed))
 	}
 	if node >= 0 {
 		for i := range out {
-			out[i] &= s.nodeMask(node)
+			out[i] = out[i].And(*s.spans.nodes[node])
 		}
 	}
 	return out
@@ -212,11 +191,11 @@ func (s *Sim) selectSync(prev int, prevOK bool, allowed Mask, node int, flags ui
 	idle := i.cpus
 	own := s.startNode(here)
 	if own >= 0 {
-		idle &= s.nodeMask(own)
+		idle = idle.And(*s.spans.nodes[own])
 	}
 	c := s.cpus[here]
 	exiting := c.curr != nil && c.curr.Exiting
-	if exiting || len(c.local.tasks) > 0 || flags&PickIdleInNode != 0 && own != node || idle == 0 || !allowed.Has(here) {
+	if exiting || c.local.tasks.n > 0 || flags&PickIdleInNode != 0 && own != node || idle.Empty() || !allowed.Has(here) {
 		return busy
 	}
 	i.take(s, here)

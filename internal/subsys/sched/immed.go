@@ -59,7 +59,7 @@ func (s *Sim) counted(q *DSQ, t *Task, flags uint64) {
 		return
 	}
 	c.immed++
-	if len(q.tasks) > 1 || !s.open(c, flags) {
+	if q.tasks.n > 1 || !s.open(c, flags) {
 		s.reenqueueLater(c, 0)
 	}
 }

@@ -21,7 +21,7 @@ func (s *Sim) Locked() int {
 
 // CPUs returns the number of CPUs, Nodes that of nodes, and Place where a CPU is.
 func (s *Sim) CPUs() int         { return len(s.cpus) }
-func (s *Sim) Nodes() int        { return s.nodes }
+func (s *Sim) Nodes() int        { return len(s.spans.nodes) }
 func (s *Sim) Place(cpu int) CPU { return s.cfg.CPUs[cpu] }
 
 // ValidCPU ends the scheduler if there is no such CPU.
@@ -128,7 +128,7 @@ func (s *Sim) MoveToLocal(id, flags uint64) bool {
 func (s *Sim) CreateDSQ(id uint64, node int) uapi.Errno {
 	const most = 1 << 16
 	switch {
-	case node >= s.nodes || node < -1 || id&dsqBuiltin != 0:
+	case node >= s.Nodes() || node < -1 || id&dsqBuiltin != 0:
 		return uapi.EINVAL
 	case s.dsqs[id] != nil:
 		return uapi.EEXIST
@@ -145,8 +145,8 @@ func (s *Sim) DestroyDSQ(id uint64) {
 	if q == nil {
 		return
 	}
-	if len(q.tasks) > 0 {
-		s.errorf("attempting to destroy in-use dsq 0x%016x (nr=%d)", id, len(q.tasks))
+	if q.tasks.n > 0 {
+		s.errorf("attempting to destroy in-use dsq 0x%016x (nr=%d)", id, q.tasks.n)
 		return
 	}
 	q.dead = true
@@ -157,13 +157,13 @@ func (s *Sim) DestroyDSQ(id uint64) {
 func (s *Sim) Queued(id uint64) int {
 	switch {
 	case id == DSQLocal:
-		return len(s.cpus[s.in.cpuOfQueue()].local.tasks)
+		return s.cpus[s.in.cpuOfQueue()].local.tasks.n
 	case id&DSQLocalOn == DSQLocalOn:
 		if cpu := s.cpuRet(int(int32(id & dsqCPUMask))); s.validCPU(cpu, "") {
-			return len(s.cpus[cpu].local.tasks)
+			return s.cpus[cpu].local.tasks.n
 		}
 	case s.dsqs[id] != nil:
-		return len(s.dsqs[id].tasks)
+		return s.dsqs[id].tasks.n
 	}
 	return int(uapi.ENOENT.Neg())
 }
@@ -183,64 +183,16 @@ func (s *Sim) Peek(id uint64) *Task {
 		s.errorf("peek disallowed on builtin DSQ 0x%x", id)
 	case q == nil:
 		s.errorf("peek on non-existent DSQ 0x%x", id)
-	case len(q.tasks) > 0:
-		return q.tasks[0]
+	default:
+		return q.tasks.first
 	}
 	return nil
-}
-
-// Cursor visits the tasks that were in a queue when it was made (struct bpf_iter_scx_dsq_kern).
-type Cursor struct {
-	q    *DSQ
-	list []*Task
-	seqs []uint64
-	at   int
-	// Slice and Vtime replace those of the next task that is moved, if set.
-	Slice, Vtime *uint64
-}
-
-// Visit returns a cursor for a queue, backwards with reverse, or nil if there is no such queue.
-func (s *Sim) Visit(id uint64, reverse bool) *Cursor {
-	q := s.dsqs[id]
-	if q == nil {
-		return nil
-	}
-	return visit(q, reverse)
-}
-
-func visit(q *DSQ, reverse bool) *Cursor {
-	v := &Cursor{q: q, list: slices.Clone(q.tasks)}
-	if reverse {
-		slices.Reverse(v.list)
-	}
-	for _, t := range v.list {
-		v.seqs = append(v.seqs, t.dsqSeq)
-	}
-	return v
-}
-
-// Next returns the next task that has been in the queue all the time, or nil.
-func (v *Cursor) Next() *Task {
-	for v.at < len(v.list) {
-		v.at++
-		if t := v.list[v.at-1]; t.dsq == v.q && t.dsqSeq == v.seqs[v.at-1] {
-			return t
-		}
-	}
-	return nil
-}
-
-// has reports whether a task is among those to visit and still in the queue.
-func (v *Cursor) has(t *Task) bool {
-	i := slices.Index(v.list, t)
-	return i >= 0 && t.dsq == v.q && t.dsqSeq == v.seqs[i]
 }
 
 // Move is scx_bpf_dsq_move: it moves a task from the queue that a cursor visits to another one.
 func (s *Sim) Move(v *Cursor, t *Task, id, flags uint64, priq bool) bool {
 	slice, vtime := v.Slice, v.Vtime
 	v.Slice, v.Vtime = nil, nil
-	q := v.q
 	if t == nil || !v.has(t) || s.exit != nil || !s.vet(id, &flags) {
 		return false
 	}
@@ -262,8 +214,7 @@ func (s *Sim) Move(v *Cursor, t *Task, id, flags uint64, priq bool) bool {
 	if to.cpu != nil && to.cpu != src && !s.canRun(t, to.cpu, true) {
 		to = s.globalOf(t.CPU)
 	}
-	q.unlink(t)
-	t.dsq = nil
+	t.unlink()
 	switch {
 	case to.cpu == nil:
 		s.dispatchEnqueue(src, to, t, flags)
@@ -290,14 +241,22 @@ func (s *Sim) Kick(cpu int, flags uint64) {
 	}
 	c, k := s.cpus[s.in.cpu], kick{cpu, flags & (KickIdle | KickPreempt | KickWait)}
 	if !slices.Contains(c.kicks, k) {
-		c.kicks = append(c.kicks, k)
+		s.kick(c, k)
 	}
+}
+
+// kick makes a CPU kick another one after the event.
+func (s *Sim) kick(c *rq, k kick) {
+	c.kicks = append(c.kicks, k)
+	s.kicked.Add(c.id)
 }
 
 // flushKicks does what operations of the last event asked for. A kick that waits needs nothing
 // else: all CPUs reschedule before time goes on.
 func (s *Sim) flushKicks() {
-	for _, c := range s.cpus {
+	for cpu := s.kicked.First(); cpu >= 0; cpu = s.kicked.First() {
+		c := s.cpus[cpu]
+		s.kicked.Remove(cpu)
 		for _, k := range c.kicks {
 			to := s.cpus[k.cpu]
 			switch {
@@ -378,7 +337,7 @@ func (s *Sim) ValidNode(node int) uapi.Errno {
 		return uapi.EOPNOTSUPP
 	case node == -1:
 		return uapi.ENOENT
-	case node < 0 || node >= s.nodes:
+	case node < 0 || node >= s.Nodes():
 		s.errorf("invalid node %d", node)
 		return uapi.EINVAL
 	}
@@ -388,11 +347,11 @@ func (s *Sim) ValidNode(node int) uapi.Errno {
 // IdleCPUs returns the CPUs that count as idle, and those whose whole core does; of a node, or -1
 // for all.
 func (s *Sim) IdleCPUs(node int) (cpus, cores Mask) {
-	all := s.cfg.all()
+	all := &s.spans.all
 	if node >= 0 {
-		all = s.nodeMask(node)
+		all = s.spans.nodes[node]
 	}
-	cpus, cores = s.idle.cpus&all, s.idle.smt&all
+	cpus, cores = s.idle.cpus.And(*all), s.idle.smt.And(*all)
 	if !s.idle.hasSMT {
 		cores = cpus
 	}
@@ -405,7 +364,7 @@ func (s *Sim) TakeIdle(cpu int) bool { return s.idle.take(s, cpu) }
 // PickIdle is scx_bpf_pick_idle_cpu; PickAny takes any CPU if none is idle. A node of -1 means all
 // of them.
 func (s *Sim) PickIdle(allowed Mask, node int, flags uint64) int {
-	return s.idle.pick(s, allowed&s.cfg.all(), node, flags)
+	return s.idle.pick(s, allowed.And(s.spans.all), node, flags)
 }
 
 // PickAny is scx_bpf_pick_any_cpu.
@@ -415,8 +374,8 @@ func (s *Sim) PickAny(allowed Mask, node int, flags uint64) int {
 			return cpu
 		}
 	}
-	if allowed &= s.cfg.all(); node >= 0 && flags&PickIdleInNode != 0 {
-		allowed &= s.nodeMask(node)
+	if allowed = allowed.And(s.spans.all); node >= 0 && flags&PickIdleInNode != 0 {
+		allowed = allowed.And(*s.spans.nodes[node])
 	}
 	if cpu := allowed.First(); cpu >= 0 {
 		return cpu

@@ -240,7 +240,7 @@ func (s *Sim) watchInterval() uint64 { return max(s.timeout()/2, 1) * s.tick }
 func (s *Sim) watchdog() {
 	s.events.After(s.watchInterval(), s.watchdog)
 	for _, c := range s.cpus {
-		for _, t := range c.list {
+		for t := c.list.first; t != nil; t = c.list.after(t) {
 			waited := s.Now()/s.tick - t.runnableAt/s.tick
 			if waited > s.timeout() {
 				ms := waited * s.tick / 1_000_000

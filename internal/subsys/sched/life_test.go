@@ -186,7 +186,7 @@ func TestHostileSchedulers(t *testing.T) {
 			}
 			p.quiet = []Op{OpInit, OpEnqueue, OpDispatch, OpRunning, OpInitTask}
 			s, err := New(Config{CPUs: Topology(2, 0, 0, 0), Duration: 100 * ms, Events: 200_000, Tasks: []TaskSpec{
-				{Name: "a", Allowed: 1, Times: Forever, Steps: []Step{{Kind: DoRun, For: ms}, {Kind: DoSleep, For: ms}}}, hog("b"), hog("c"),
+				{Name: "a", Allowed: MaskOf(0), Times: Forever, Steps: []Step{{Kind: DoRun, For: ms}, {Kind: DoSleep, For: ms}}}, hog("b"), hog("c"),
 			}}, p)
 			require.NoError(t, err)
 			p.s = s

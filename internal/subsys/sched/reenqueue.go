@@ -22,7 +22,7 @@ type reenqueues struct {
 // Reenqueue is scx_bpf_reenqueue_local before it could be called anywhere: the tasks in the CPU's
 // queue go back to the scheduler. It returns how many these are.
 func (s *Sim) Reenqueue(cpu int) int {
-	list := slices.Clone(s.cpus[cpu].local.tasks)
+	list := s.cpus[cpu].local.tasks.tasks()
 	s.late = append(s.late, func() { s.reenqueue(s.cpus[cpu], list, reenqAny) })
 	return len(list)
 }
@@ -84,7 +84,7 @@ func (s *Sim) reenqueueLocal(c *rq) {
 			s.errorf("SCX_ENQ_REENQ on SCX_DSQ_LOCAL repeated %d times", n)
 			return
 		}
-		s.reenqueue(c, slices.Clone(c.local.tasks), flags)
+		s.reenqueue(c, c.local.tasks.tasks(), flags)
 	}
 }
 
@@ -103,6 +103,7 @@ func (s *Sim) reenqueueUsers(c *rq) {
 			s.dispatchDequeue(t)
 			s.giveBack(s.cpus[t.CPU], t, ReenqKfunc)
 		}
+		v.Close()
 	}
 }
 

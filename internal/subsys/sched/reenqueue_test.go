@@ -111,7 +111,7 @@ func TestEventsAreCounted(t *testing.T) {
 	}{
 		{"loaded and unloaded", CountBypass, 2, Config{Tasks: []TaskSpec{hog("a")}}, nil},
 		{"a CPU where the task may not run", CountSelectFallback, 3, // at first and after two sleeps
-			Config{CPUs: Topology(3, 0, 0, 0), Tasks: []TaskSpec{{Name: "a", Allowed: 0b101, Steps: []Step{{Kind: DoRun, For: ms}, {Kind: DoSleep, For: ms}}, Times: 2}}},
+			Config{CPUs: Topology(3, 0, 0, 0), Tasks: []TaskSpec{{Name: "a", Allowed: MaskOf(0, 2), Steps: []Step{{Kind: DoRun, For: ms}, {Kind: DoSleep, For: ms}}, Times: 2}}},
 			func(p *policy) { p.do[OpSelectCPU] = func([]any) int64 { return 1 } }},
 		{"nothing else to run", CountKeepLast, 2, Config{Tasks: []TaskSpec{hog("a")}, Duration: 44 * ms}, nil}, // at 8 ms, and 20 ms later
 		{"so it gets a new slice", CountRefill, 2, Config{Tasks: []TaskSpec{hog("a")}, Duration: 44 * ms}, nil},

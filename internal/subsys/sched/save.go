@@ -37,9 +37,12 @@ func (s *Sim) Save() (restore func()) {
 	for i, c := range s.cpus {
 		cpus[i] = c.copied()
 	}
-	queues := map[*DSQ]DSQ{}
+	queues, cursors := map[*DSQ]DSQ{}, map[*Cursor]Cursor{}
 	for _, q := range slices.Concat(s.global, slices.Collect(maps.Values(s.dsqs))) {
 		queues[q] = q.copied()
+		for _, v := range q.cursors {
+			cursors[v] = *v
+		}
 	}
 	groups := map[*group]group{}
 	for _, g := range s.groups {
@@ -57,6 +60,9 @@ func (s *Sim) Save() (restore func()) {
 		for q := range queues {
 			was := queues[q]
 			*q = was.copied()
+		}
+		for v, was := range cursors {
+			*v = was
 		}
 		for g, was := range groups {
 			*g = was
@@ -84,14 +90,14 @@ func (t *Task) copied() Task {
 func (c *rq) copied() rq {
 	d := *c
 	d.local = c.local.copied()
-	d.above, d.list, d.deferred = slices.Clone(c.above), slices.Clone(c.list), slices.Clone(c.deferred)
+	d.above = slices.Clone(c.above)
 	d.kicks, d.reenq.users = slices.Clone(c.kicks), slices.Clone(c.reenq.users)
 	return d
 }
 
 func (q *DSQ) copied() DSQ {
 	c := *q
-	c.tasks = slices.Clone(q.tasks)
+	c.cursors = slices.Clone(q.cursors)
 	return c
 }
 

@@ -12,7 +12,8 @@ import (
 // trying tries functions of the scheduler in each operation, twice, and takes them back.
 type trying struct {
 	*policy
-	t *testing.T
+	t    *testing.T
+	open *Cursor // of the first queue, for as long as the schedule lasts
 }
 
 func (p *trying) Call(cpu int, op Op, args []any) (int64, error) {
@@ -21,7 +22,14 @@ func (p *trying) Call(cpu int, op Op, args []any) (int64, error) {
 	for t, f := range p.fields {
 		fields[t] = maps.Clone(f)
 	}
+	if p.open == nil {
+		p.open = s.Visit(0, true)
+	}
 	was, back := s.Operation(), s.Save()
+	at := Cursor{}
+	if p.open != nil {
+		at = *p.open
+	}
 	for range 2 {
 		for i, t := range s.tasks {
 			s.Kick(i%len(s.cpus), 0)
@@ -31,6 +39,13 @@ func (p *trying) Call(cpu int, op Op, args []any) (int64, error) {
 			t.Stats.ByCPU[9]++
 		}
 		s.SetOperation(Operation{in: place{OpTick, 0, s.cpus[0]}, waker: 0, direct: s.tasks[0]})
+		if v := s.Visit(0, false); v != nil {
+			v.Next()
+			v.Next()
+		}
+		if p.open != nil {
+			p.open.Next()
+		}
 		s.MoveToLocal(1, 0)
 		s.CreateDSQ(99, -1)
 		s.DestroyDSQ(1)
@@ -46,6 +61,9 @@ func (p *trying) Call(cpu int, op Op, args []any) (int64, error) {
 			p.fields[t] = maps.Clone(f)
 		}
 		assert.Equal(p.t, was, s.Operation())
+		if p.open != nil {
+			assert.Equal(p.t, at, *p.open)
+		}
 	}
 	return p.policy.Call(cpu, op, args)
 }
@@ -54,10 +72,10 @@ func (p *trying) Call(cpu int, op Op, args []any) (int64, error) {
 func TestSaveBringsBackWhatOperationsChange(t *testing.T) {
 	cfg := Config{CPUs: Topology(2, 0, 0, 0), HZ: 250, Duration: 60 * ms, Tasks: several(5)}
 	plain := fifo(4 * ms)
-	plain.do[OpSelectCPU] = func(a []any) int64 { return int64(plain.s.SelectDefault(a[0].(*Task), a[1].(int), 0, 0, 0)) }
+	plain.do[OpSelectCPU] = func(a []any) int64 { return int64(plain.s.SelectDefault(a[0].(*Task), a[1].(int), 0, Mask{}, 0)) }
 	want := plain.run(t, cfg)
-	p := &trying{fifo(4 * ms), t}
-	p.do[OpSelectCPU] = func(a []any) int64 { return int64(p.s.SelectDefault(a[0].(*Task), a[1].(int), 0, 0, 0)) }
+	p := &trying{fifo(4 * ms), t, nil}
+	p.do[OpSelectCPU] = func(a []any) int64 { return int64(p.s.SelectDefault(a[0].(*Task), a[1].(int), 0, Mask{}, 0)) }
 	s, err := New(cfg, p)
 	assert.NoError(t, err)
 	p.s = s
@@ -83,8 +101,14 @@ func TestSaveKnowsWhatLeadsElsewhere(t *testing.T) {
 			[]string{"ops", "byName", "direct", "subject", "exit", "dumping"},
 		},
 		{Task{}, nil, []string{"Spec", "mirror", "dsq"}},
-		{rq{}, []string{"above", "list", "deferred", "kicks"}, []string{"curr"}},
-		{DSQ{}, []string{"tasks"}, []string{"cpu"}},
+		{links{}, nil, []string{"prev", "next"}},
+		{list{}, nil, []string{"first", "last"}},
+		{branch{}, nil, []string{"up", "left", "right"}},
+		{priq{}, nil, []string{"root"}},
+		{spans{}, nil, []string{"core", "llc", "nodes", "nodeOf"}},
+		{rq{}, []string{"above", "kicks"}, []string{"curr"}},
+		{DSQ{}, []string{"cursors"}, []string{"cpu"}},
+		{Cursor{}, nil, []string{"q", "at", "Slice", "Vtime"}},
 		{reenqueues{}, []string{"users"}, nil},
 		{buffer{}, []string{"list"}, []string{"rq"}},
 		{cids{}, []string{"toCPU", "ofCPU", "topo"}, nil},

@@ -50,6 +50,8 @@ func (p *policy) Call(cpu int, op Op, args []any) (int64, error) {
 				}
 			case *Exit:
 				text += " " + a.Name()
+			case Mask:
+				text += fmt.Sprintf(" %d", a[0])
 			case InitArgs, ExitArgs, CgroupArgs:
 			default:
 				text += fmt.Sprintf(" %v", a)
@@ -114,7 +116,7 @@ func TestOrderOfOperations(t *testing.T) {
 		p.do[op] = none
 	}
 	p.run(t, Config{CPUs: Topology(2, 0, 0, 0), Duration: 20 * ms, Tasks: []TaskSpec{
-		{Name: "a", Nice: -5, Allowed: 1, Steps: []Step{{Kind: DoRun, For: ms}, {Kind: DoSleep, For: 5 * ms}}, Times: 2},
+		{Name: "a", Nice: -5, Allowed: MaskOf(0), Steps: []Step{{Kind: DoRun, For: ms}, {Kind: DoSleep, For: 5 * ms}}, Times: 2},
 		{Name: "b", Start: 10 * ms, Steps: []Step{{Kind: DoRun, For: ms}}},
 	}})
 	assert.Equal(t, []string{

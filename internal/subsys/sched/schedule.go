@@ -1,7 +1,5 @@
 package sched
 
-import "slices"
-
 // account is update_curr_scx: it charges the running task for the time since it was last charged.
 func (s *Sim) account(c *rq) {
 	t := c.curr
@@ -50,7 +48,7 @@ func (s *Sim) schedule(c *rq) {
 		c.curr, c.vacant = nil, false
 		c.gen++
 		s.updateIdle(c, true)
-		if len(c.local.tasks) > 0 {
+		if c.local.tasks.n > 0 {
 			s.resched(c)
 		}
 		return
@@ -78,11 +76,8 @@ func (s *Sim) pick(c *rq, prev *Task) *Task {
 		}
 		return prev
 	}
-	if len(c.local.tasks) == 0 {
-		return nil
-	}
-	t := c.local.tasks[0]
-	if t.Slice() == 0 {
+	t := c.local.tasks.first
+	if t != nil && t.Slice() == 0 {
 		s.refill(t)
 	}
 	return t
@@ -100,7 +95,7 @@ func (s *Sim) balance(c *rq, prev *Task) (keep bool) {
 	c.balancing = true
 	defer func() {
 		// A dispatch accepts tasks that run at once without knowing what else it brings.
-		if len(c.local.tasks) > 1 && c.immed > 0 {
+		if c.local.tasks.n > 1 && c.immed > 0 {
 			s.reenqueueLater(c, 0)
 		}
 		c.balancing = false
@@ -115,7 +110,7 @@ func (s *Sim) balance(c *rq, prev *Task) (keep bool) {
 	if prev != nil && prev.queued && prev.Slice() > 0 {
 		return true
 	}
-	if len(c.local.tasks) > 0 {
+	if c.local.tasks.n > 0 {
 		return false
 	}
 	found, keep := s.dispatch(c, prev)
@@ -148,13 +143,13 @@ func (s *Sim) dispatch(c *rq, prev *Task) (found, keep bool) {
 			return false, false
 		case prev != nil && prev.queued && prev.Slice() > 0:
 			return false, true
-		case len(c.local.tasks) > 0 || s.consume(c, s.globalOf(c.id), 0):
+		case c.local.tasks.n > 0 || s.consume(c, s.globalOf(c.id), 0):
 			return true, false
 		case s.buffer.moved == 0:
 			return false, false
 		}
 	}
-	c.kicks = append(c.kicks, kick{c.id, 0})
+	s.kick(c, kick{c.id, 0})
 	return false, false
 }
 
@@ -164,16 +159,14 @@ func (s *Sim) consume(c *rq, q *DSQ, flags uint64) bool {
 	if s.exit != nil {
 		return false
 	}
-	for _, t := range slices.Clone(q.tasks) {
+	for t := q.tasks.first; t != nil; t = q.tasks.after(t) {
 		if t.CPU == c.id {
-			q.unlink(t)
-			t.dsq = nil
+			t.unlink()
 			s.toLocal(c, t, flags)
 			return true
 		}
 		if s.canRun(t, c, false) {
-			q.unlink(t)
-			t.dsq = nil
+			t.unlink()
 			s.migrate(t, c, flags)
 			return true
 		}
@@ -184,11 +177,7 @@ func (s *Sim) consume(c *rq, q *DSQ, flags uint64) bool {
 // toLocal is move_local_task_to_local_dsq.
 func (s *Sim) toLocal(c *rq, t *Task, flags uint64) {
 	q := &c.local
-	if flags&(s.cfg.Values.EnqHead|EnqPreempt) != 0 {
-		q.tasks = slices.Insert(q.tasks, 0, t)
-	} else {
-		q.tasks = append(q.tasks, t)
-	}
+	s.insert(q, t, flags)
 	t.dsq = q
 	s.counted(q, t, flags)
 	s.queuedOn(c, q, t, flags)
@@ -313,14 +302,14 @@ func (s *Sim) setRunnable(c *rq, t *Task) {
 	}
 	if !t.onList {
 		t.onList = true
-		c.list = append(c.list, t)
+		c.list.add(t, nil)
 	}
 }
 
 func (s *Sim) clearRunnable(c *rq, t *Task, reset bool) {
 	if t.onList {
 		t.onList = false
-		c.list = slices.DeleteFunc(c.list, func(o *Task) bool { return o == t })
+		c.list.remove(t)
 	}
 	if reset {
 		t.resetRunnable = true

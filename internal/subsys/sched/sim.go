@@ -23,7 +23,8 @@ type Sim struct {
 	global []*DSQ // by node
 	idle   idle
 	cids   cids
-	nodes  int
+	spans  spans
+	kicked Mask // CPUs with kicks
 
 	in        place // the operation that is running
 	waker     int   // the CPU that runs a wakeup, or -1
@@ -49,8 +50,8 @@ type rq struct {
 	curr      *Task // nil when idle
 	local     DSQ
 	above     []*Task // of the class above
-	list      []*Task // tasks of the scheduler that wait to run (runnable_list)
-	deferred  []*Task // on their way to other CPUs' queues
+	list      list    // tasks of the scheduler that wait to run (runnable_list)
+	deferred  list    // on their way to other CPUs' queues
 	balancing bool
 	next      rank // of what runs, or has woken up and will
 	immed     int  // tasks in local that run at once or go back
@@ -87,13 +88,13 @@ func New(cfg Config, ops Ops) (*Sim, error) {
 	}
 	s := &Sim{cfg: cfg, ops: ops, tick: uint64(time.Second) / uint64(cfg.HZ), events: event.New(uint64(cfg.Duration), cfg.Events), byName: map[string]*Task{}, dsqs: map[uint64]*DSQ{}, waker: -1, counts: map[Counter]uint64{}}
 	s.result = &Result{Calls: map[Op]int{}}
-	for i, cpu := range cfg.CPUs {
-		c := &rq{id: i}
+	for i := range cfg.CPUs {
+		c := &rq{id: i, list: list{kind: inRunnable}, deferred: list{kind: inDeferred}}
 		c.local = DSQ{ID: DSQLocal, cpu: c}
 		s.cpus = append(s.cpus, c)
-		s.nodes = max(s.nodes, cpu.Node+1)
 	}
-	for range s.nodes {
+	s.spans = spansOf(cfg.CPUs)
+	for range s.spans.nodes {
 		s.global = append(s.global, &DSQ{ID: DSQGlobal})
 	}
 	for i := range cfg.Tasks {
@@ -131,10 +132,10 @@ func (s *Sim) Run(ctx context.Context) (*Result, error) {
 }
 
 func (s *Sim) allowed(m Mask) Mask {
-	if m &= s.cfg.all(); m != 0 {
+	if m = m.And(s.spans.all); !m.Empty() {
 		return m
 	}
-	return s.cfg.all()
+	return s.spans.all
 }
 
 // start creates the first events.

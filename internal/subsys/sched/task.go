@@ -15,7 +15,7 @@ const (
 type TaskSpec struct {
 	Name    string
 	Nice    int  // -20 to 19
-	Allowed Mask // 0 = all CPUs
+	Allowed Mask // empty = all CPUs
 	Cgroup  string
 	Class   Class
 	// Start is when the task is created; those at 0 exist before the scheduler is enabled.
@@ -66,13 +66,13 @@ type Step struct {
 }
 
 // check returns an error for a task that cannot be simulated.
-func (t *TaskSpec) check(names map[string]bool, all Mask) error {
+func (t *TaskSpec) check(names map[string]bool, all *Mask) error {
 	switch {
 	case t.Name == "":
 		return bad("a task has no name")
 	case t.Nice < -20 || t.Nice > 19:
 		return bad("task %s: nice %d, want -20 to 19", t.Name, t.Nice)
-	case t.Allowed != 0 && t.Allowed&all == 0:
+	case !t.Allowed.Empty() && t.Allowed.And(*all).Empty():
 		return bad("task %s: none of its CPUs exists", t.Name)
 	case !all.Has(t.CPU):
 		return bad("task %s: there is no CPU %d", t.Name, t.CPU)
@@ -95,7 +95,7 @@ func (t *TaskSpec) check(names map[string]bool, all Mask) error {
 	return nil
 }
 
-func (t *TaskSpec) checkStep(s *Step, names map[string]bool, all Mask) error {
+func (t *TaskSpec) checkStep(s *Step, names map[string]bool, all *Mask) error {
 	switch {
 	case s.For < 0:
 		return bad("task %s: a step of %v", t.Name, s.For)
@@ -103,7 +103,7 @@ func (t *TaskSpec) checkStep(s *Step, names map[string]bool, all Mask) error {
 		return bad("task %s wakes %s, which does not exist", t.Name, s.Task)
 	case s.Kind == DoNice && (s.Nice < -20 || s.Nice > 19):
 		return bad("task %s: nice %d, want -20 to 19", t.Name, s.Nice)
-	case s.Kind == DoAffinity && s.CPUs&all == 0:
+	case s.Kind == DoAffinity && s.CPUs.And(*all).Empty():
 		return bad("task %s: none of its CPUs exists", t.Name)
 	case s.Kind.groupStep():
 		return t.checkGroup(s)
@@ -165,6 +165,9 @@ type Task struct {
 	custody   bool
 	sticky    int
 	dsq       *DSQ
+	links     [listKinds]links
+	tree      branch
+	sorted    bool // in the tree of dsq
 	dsqSeq    uint64
 	deferred  bool
 	ddsp      uint64 // the queue that select_cpu or enqueue chose, 0 if none
@@ -207,8 +210,9 @@ const (
 	FieldCPU
 	FieldOnCPU
 	FieldNice
-	FieldAllowed
+	FieldAllowed // what is in Allowed
 	FieldExiting
+	FieldCgroup // what is in Cgroup
 	FieldImmed
 	FieldReenq // a Reenq
 )
@@ -273,7 +277,7 @@ func (t *Task) setNice(nice int) {
 
 func (t *Task) setAllowed(m Mask) {
 	t.Allowed = m
-	t.mirror.Store(t, FieldAllowed, uint64(m))
+	t.mirror.Store(t, FieldAllowed, 0)
 }
 
 func number(b bool) uint64 {

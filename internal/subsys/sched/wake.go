@@ -96,7 +96,7 @@ func (s *Sim) selectCPU(t *Task, by int, flags uint64) (cpu int, enq uint64) {
 	prev := t.CPU
 	if !s.ops.Has(OpSelectCPU) {
 		s.in = place{OpSelectCPU, by, nil}
-		cpu := s.selectDefault(t, prev, flags, s.cfg.all(), 0)
+		cpu := s.selectDefault(t, prev, flags, s.spans.all, 0)
 		s.in = place{}
 		if cpu < 0 {
 			return prev, enq

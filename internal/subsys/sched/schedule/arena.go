@@ -11,21 +11,22 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// Sizes of what the kernel puts into the arena of a scheduler that knows CPUs by cid: pages are
-// allocated four at a time (SCX_ARENA_GROW_PAGES); a struct scx_cmask for up to 64 CPUs is base,
-// nr_cids, alloc_words and two words of bits, of which the second is spare.
+// Sizes of what the kernel puts into the arena of a scheduler that knows CPUs by cid: it takes four
+// pages at a time (SCX_ARENA_GROW_PAGES), and allocates from these; a struct scx_cmask is base,
+// nr_cids, alloc_words and words of bits, one more than the CPUs need, as its base may be in the
+// middle of a word.
 const (
 	arenaPages = 4
+	arenaPage  = 4096
 	cmaskBits  = 16
-	cmaskWords = 2
-	cmaskSize  = cmaskBits + 8*cmaskWords
 )
 
 // cmasks is where the kernel keeps a struct scx_cmask for each CPU, in the scheduler's arena
 // (set_cmask_scratch).
 type cmasks struct {
 	arena bpfmaps.Arena
-	at    uint64 // user address of the first; 0 before ops.init has returned
+	at    []uint64 // user addresses, by CPU; none before ops.init has returned
+	words int      // of bits
 }
 
 // findArena finds the arena of a scheduler that knows CPUs by cid: its programs use exactly one
@@ -53,14 +54,21 @@ func (d *driver) Prepare() uapi.Errno {
 	if c.arena == nil {
 		return 0
 	}
-	if c.at = c.arena.AllocPages(0, arenaPages); c.at == 0 {
-		return uapi.ENOMEM
-	}
-	b := make([]byte, cmaskSize)
+	c.words = (d.state.CPUs()+63)/64 + 1
+	b := make([]byte, cmaskBits+8*c.words)
 	order := d.M.Memory().ByteOrder()
 	order.PutUint32(b[4:], uint32(d.state.CPUs()))
-	order.PutUint32(b[8:], cmaskWords)
+	order.PutUint32(b[8:], uint32(c.words))
+	chunk, left := uint64(0), 0
 	for cpu := range d.state.CPUs() {
+		if left < len(b) {
+			if chunk = c.arena.AllocPages(0, arenaPages); chunk == 0 {
+				return uapi.ENOMEM
+			}
+			left = arenaPages * arenaPage
+		}
+		c.at = append(c.at, chunk)
+		chunk, left = chunk+uint64(len(b)), left-len(b)
 		if err := c.arena.Poke(c.offset(cpu), b); err != nil {
 			d.M.Kernel().Fail(err)
 		}
@@ -69,20 +77,23 @@ func (d *driver) Prepare() uapi.Errno {
 }
 
 // offset returns where the struct scx_cmask of a CPU is in the arena.
-func (c *cmasks) offset(cpu int) uint64 { return c.at - c.arena.UserBase() + uint64(cpu)*cmaskSize }
+func (c *cmasks) offset(cpu int) uint64 { return c.at[cpu] - c.arena.UserBase() }
 
 // cmask writes CPUs into the struct scx_cmask of the CPU that calls ops.set_cmask and returns its
 // address as the arena's programs know it, the lower 32 bits (scx_call_op_set_cpumask). What the
 // scheduler has written to base and nr_cids counts, and nothing happens if it has freed the page.
 func (d *driver) cmask(cpu int, cpus sched.Mask) uint64 {
 	c, order := &d.cmasks, d.M.Memory().ByteOrder()
+	if cpu >= len(c.at) {
+		return 0
+	}
 	off := c.offset(cpu)
-	b := make([]byte, cmaskSize)
+	b := make([]byte, cmaskBits+8*c.words)
 	if c.arena.Peek(off, b) == nil {
 		base, n := uint64(order.Uint32(b)), uint64(order.Uint32(b[4:]))
-		var words [cmaskWords]uint64
-		for m := d.state.CidMask(cpus); m != 0; m &= m - 1 {
-			if cid := uint64(m.First()); cid >= base && cid < base+n {
+		words, cids := make([]uint64, c.words), d.state.CidMask(cpus)
+		for i := range cids.All {
+			if cid := uint64(i); cid >= base && cid < base+n {
 				words[cid/64-base/64] |= 1 << (cid % 64)
 			}
 		}
@@ -90,10 +101,10 @@ func (d *driver) cmask(cpu int, cpus sched.Mask) uint64 {
 		if n > 0 {
 			used = (base+n-1)/64 - base/64 + 1
 		}
-		for i := range min(used, cmaskWords) {
+		for i := range min(used, uint64(c.words)) {
 			order.PutUint64(b[cmaskBits+8*i:], words[i])
 		}
 		_ = c.arena.Poke(off+cmaskBits, b[cmaskBits:]) // the page is there, as it could be read
 	}
-	return uint64(uint32(c.at)) + uint64(cpu)*cmaskSize
+	return uint64(uint32(c.at[cpu]))
 }

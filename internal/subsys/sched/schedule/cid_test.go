@@ -139,7 +139,7 @@ func TestNoRoomInTheArena(t *testing.T) {
 // write what it likes there.
 func TestACmaskThatIsGone(t *testing.T) {
 	for name, spoil := range map[string]func(m *machine.Machine, d *driver){
-		"freed": func(_ *machine.Machine, d *driver) { d.cmasks.arena.FreePages(d.cmasks.at, arenaPages) },
+		"freed": func(_ *machine.Machine, d *driver) { d.cmasks.arena.FreePages(d.cmasks.at[0], arenaPages) },
 		"huge": func(_ *machine.Machine, d *driver) {
 			_ = d.cmasks.arena.Poke(d.cmasks.offset(0), []byte{0, 0, 0, 0, 255, 255, 255, 255})
 		},
@@ -162,7 +162,7 @@ func TestACmaskThatIsGone(t *testing.T) {
 			_, err = d.run(t.Context(), sim)
 			require.NoError(t, err)
 			spoil(m, d)
-			assert.Equal(t, uint64(uint32(d.cmasks.at)), d.cmask(0, 3))
+			assert.Equal(t, uint64(uint32(d.cmasks.at[0])), d.cmask(0, sched.MaskOf(0, 1)))
 		})
 	}
 }

@@ -26,7 +26,8 @@ type driver struct {
 	cmasks cmasks
 	bits   map[string]uint64 // of p->scx.flags, by enumerator
 	state  *helpers.Schedule
-	tasks  []*task // by number
+	tasks  []*task                   // by number
+	sets   map[string]*kernel.Object // css_sets by the path of the cgroup
 	args   map[string]*kernel.Object
 	calls  func(*Call) error // of Spec
 }

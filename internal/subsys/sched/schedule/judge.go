@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -150,19 +149,11 @@ func (j *judge) task(name, what string, n *grammar.Node) error {
 		want, err := decodeCPUs(n)
 		if err == nil && !j.Checking {
 			got := sched.MaskOf(slices.Collect(maps.Keys(t.Stats.ByCPU))...)
-			j.Expect(n.Pos, full, got == want, maskText(want), maskText(got))
+			j.Expect(n.Pos, full, got == want, want.String(), got.String())
 		}
 		return err
 	}
 	return nil
-}
-
-func maskText(m sched.Mask) string {
-	var cpus []string
-	for ; m != 0; m &= m - 1 {
-		cpus = append(cpus, strconv.Itoa(m.First()))
-	}
-	return "[" + strings.Join(cpus, ", ") + "]"
 }
 
 // fair checks that tasks ran in proportion to their weights.

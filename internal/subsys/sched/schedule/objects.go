@@ -26,12 +26,22 @@ func (d *driver) furnish(sim *sched.Sim) error {
 	k := d.M.Kernel()
 	d.state.Objects, d.state.Tasks, d.state.Cgroups = map[*sched.Task]*kernel.Object{}, map[uint64]*sched.Task{}, map[string]*kernel.Object{}
 	d.state.Idle = k.Named("init_task", "task_struct")
+	d.sets = map[string]*kernel.Object{}
 	for _, path := range sim.Cgroups() {
 		o, err := k.NewCgroup("cgroup "+path, path, 0)
 		if err != nil {
 			return fmt.Errorf("a cgroup: %w", err)
 		}
 		d.state.Cgroups[path] = o
+		// The tasks of a cgroup share what leads to it. What else they have is made when a program
+		// reads it: there may be thousands of them.
+		if set, err := k.NewObjectNamed("css_set "+path, "css_set"); err == nil && set.Has("dfl_cgrp") {
+			set.MarkBuiltin()
+			if err := set.SetPtr("dfl_cgrp", o); err != nil {
+				return fmt.Errorf("a cgroup: %w", err)
+			}
+			d.sets[path] = set
+		}
 	}
 	for _, t := range sim.Tasks() {
 		o, err := k.NewTask("task " + t.Spec.Name)
@@ -41,6 +51,7 @@ func (d *driver) furnish(sim *sched.Sim) error {
 		if err != nil {
 			return fmt.Errorf("task %s: %w", t.Spec.Name, err)
 		}
+		k.ListProcess(o)
 		d.tasks = append(d.tasks, &task{o})
 		d.state.Objects[t], d.state.Tasks[o.Addr()] = o, t
 	}
@@ -70,18 +81,18 @@ func (d *driver) describe(o *kernel.Object, t *sched.Task) error {
 			return err
 		}
 	}
-	if _, b, err := o.Peek("cpus_mask"); err == nil {
-		if err := o.SetBytes("cpus_mask", make([]byte, len(b))); err != nil {
-			return err
-		}
-	}
 	if at, err := o.FieldAddr("cpus_mask"); err == nil && o.Has("cpus_ptr") {
 		if err := o.SetUint("cpus_ptr", at); err != nil {
 			return err
 		}
 	}
-	if g := d.state.Cgroups[sched.Path(t.Spec.Cgroup)]; g != nil && o.Has("cgroups.dfl_cgrp") {
-		return o.SetPtr("cgroups.dfl_cgrp", g)
+	return d.setCgroup(o, t)
+}
+
+// setCgroup makes a task lead to the cgroup that it is in.
+func (d *driver) setCgroup(o *kernel.Object, t *sched.Task) error {
+	if set := d.sets[sched.Path(t.Cgroup)]; set != nil && o.Has("cgroups") {
+		return o.SetPtr("cgroups", set)
 	}
 	return nil
 }
@@ -134,8 +145,16 @@ func (d *driver) Store(t *sched.Task, f sched.Field, v uint64) {
 			set(path, defaultPrio+v)
 		}
 	case sched.FieldAllowed:
-		set("cpus_mask.bits[0]", v)
-		set("nr_cpus_allowed", uint64(sched.Mask(v).Count()))
+		if o.Has("cpus_mask") {
+			if err := o.SetCPUSet("cpus_mask", t.Allowed); err != nil {
+				d.M.Kernel().Fail(err)
+			}
+		}
+		set("nr_cpus_allowed", uint64(t.Allowed.Count()))
+	case sched.FieldCgroup:
+		if err := d.setCgroup(o, t); err != nil {
+			d.M.Kernel().Fail(err)
+		}
 	case sched.FieldExiting:
 		set("flags", o.Num("flags")&^flagExiting|v*flagExiting)
 	}
@@ -220,7 +239,7 @@ func (d *driver) maskOf(m sched.Mask) (any, error) {
 	if o == nil {
 		return nil, nil
 	}
-	return o, o.SetUint("bits[0]", uint64(m))
+	return o, o.SetCPUSet("bits", m)
 }
 
 // structOf returns the object for arguments of a type, with the given fields where the kernel has

@@ -137,14 +137,14 @@ func (s *planned) decodeTask(name string, n *grammar.Node) error {
 // cpus decodes a list of CPUs.
 func decodeCPUs(n *grammar.Node) (m sched.Mask, err error) {
 	if n.Kind != grammar.Sequence {
-		return 0, n.Errorf("cpus: want a list of CPUs, got %s", n.Describe())
+		return m, n.Errorf("cpus: want a list of CPUs, got %s", n.Describe())
 	}
 	for _, item := range n.Items {
 		cpu, err := item.Int("cpus", 0, sched.MaxCPUs-1)
 		if err != nil {
-			return 0, err
+			return m, err
 		}
-		m |= sched.MaskOf(cpu)
+		m.Add(cpu)
 	}
 	return m, nil
 }
@@ -214,7 +214,7 @@ func decodeStep(n *grammar.Node) (s sched.Step, err error) {
 			if e != nil {
 				return s, e
 			}
-			s.CPUs |= sched.MaskOf(cpu)
+			s.CPUs.Add(cpu)
 		}
 	default:
 		return s, n.Unknown("step", words[0], []string{"run", "sleep", "wait", "wake", "yield", "nice", "cpus", "cgroup", "cgroup-weight", "cgroup-idle", "cgroup-max", "exit"})

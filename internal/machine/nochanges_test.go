@@ -1,0 +1,28 @@
+package machine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/machine"
+)
+
+// TestChangesThatNobodyWants: a run without them does the same, and does not look at maps.
+func TestChangesThatNobodyWants(t *testing.T) {
+	linked := load(t, "../../examples/openat/openat.bpf.o", target(t, embedded.Name))
+	m := compose(t, linked, machine.Config{})
+	res, err := m.Run(t.Context(), "enter", machine.Input{NoChanges: true})
+	require.NoError(t, err)
+	require.True(t, res.Ran)
+	assert.Empty(t, res.Changes)
+	pending, ok := m.MapByName("pending")
+	require.True(t, ok)
+	assert.Len(t, pending.Entries(), 1)
+
+	res, err = m.Run(t.Context(), "leave", machine.Input{})
+	require.NoError(t, err)
+	assert.Len(t, res.Changes, 1, "the entry that the first run made")
+}
