@@ -108,10 +108,10 @@ var paths = [tcpcc.Fields]string{
 // Paths in struct tcp_sock, and values of the kernel's.
 const (
 	pathSock     = "inet_conn.icsk_inet.sk."
-	pathPacing    = pathSock + "sk_pacing_rate"
-	pathPaced     = pathSock + "sk_pacing_status"
-	pathMost      = pathSock + "sk_max_pacing_rate"
-	pathTCPState  = pathSock + "__sk_common.skc_state"
+	pathPacing   = pathSock + "sk_pacing_rate"
+	pathPaced    = pathSock + "sk_pacing_status"
+	pathMost     = pathSock + "sk_max_pacing_rate"
+	pathTCPState = pathSock + "__sk_common.skc_state"
 	established  = 1
 	noPacing     = 1<<32 - 1 // or more: sk_pacing_rate without a limit
 )
