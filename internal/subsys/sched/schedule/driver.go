@@ -28,7 +28,7 @@ type driver struct {
 	state  *helpers.Schedule
 	tasks  []*task // by number
 	args   map[string]*kernel.Object
-	calls  func(*Call) error // of Spec
+	calls  drive.Calls // of Spec
 }
 
 // AbsentError means that the kernel has no sched_ext, or none with schedulers of this type.
