@@ -11,64 +11,57 @@ import (
 	"github.com/bpfrun/bpfrun/internal/find/race"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys"
-	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
-	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// whole is a scheduler or a queueing discipline of an object: operations that a simulation calls.
+// whole is what an object has of a subsystem: operations that a simulation calls.
 type whole struct {
-	name string // "the schedule of simple_ops"
-	run  func(context.Context, *machine.Machine, *race.Overlaps) (machine.Status, map[string]string, error)
+	name, ops string // "the schedule of simple_ops"
+	calls     func(context.Context, *machine.Machine, string, drive.Calls) (*drive.Outcome, error)
 }
 
 // wholes lists those of an object.
 func wholes(obj *loader.Object) []whole {
 	var out []whole
-	for _, ops := range schedule.Kind().Names(obj) {
-		out = append(out, whole{"the schedule of " + ops, func(ctx context.Context, m *machine.Machine, o *race.Overlaps) (machine.Status, map[string]string, error) {
-			spec := schedule.Default(m.Kernel().CPUs())
-			spec.Ops, spec.HZ = ops, int(m.Kernel().Clock().HZ)
-			spec.Calls = func(c *schedule.Call) error {
-				return o.Called(ctx, race.Operation{Name: string(c.Op), Program: c.Program, Input: c.Input, About: c.About, World: c.World})
+	for _, s := range subsys.Systems() {
+		for _, ops := range s.Meets(obj) {
+			name := "the " + s.What
+			if ops != "" {
+				name += " of " + ops
 			}
-			res, err := schedule.Run(ctx, m, spec)
-			if res == nil {
-				return machine.StatusOK, nil, err
-			}
-			return res.Status, res.Progs, res.Err
-		}})
-	}
-	for _, ops := range traffic.Kind().Names(obj) {
-		out = append(out, whole{"the traffic of " + ops, func(ctx context.Context, m *machine.Machine, o *race.Overlaps) (machine.Status, map[string]string, error) {
-			spec := traffic.Default()
-			spec.Ops = ops
-			spec.Calls = func(c *traffic.Call) error {
-				here := race.Operation{Name: string(c.Op), Program: c.Program, Input: c.Input, World: c.World}
-				for _, e := range c.Elsewhere {
-					other := race.Operation{Name: string(e.Op) + " of another queue", Program: e.Program, Input: e.Input, World: c.World}
-					other.Input.CPU = min(1, m.Kernel().CPUs()-1)
-					if err := o.Together(ctx, here, other); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			res, err := traffic.Run(ctx, m, spec)
-			if res == nil {
-				return machine.StatusOK, nil, err
-			}
-			return res.Status, res.Progs, res.Err
-		}})
+			out = append(out, whole{name, ops, s.Calls})
+		}
 	}
 	return out
+}
+
+// meet lets an operation that is about to be called meet others.
+func meet(ctx context.Context, o *race.Overlaps, c *drive.Call) error {
+	here := operation(c)
+	if c.Elsewhere == nil {
+		return o.Called(ctx, here)
+	}
+	for i := range c.Elsewhere {
+		if err := o.Together(ctx, here, operation(&c.Elsewhere[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func operation(c *drive.Call) race.Operation {
+	op := race.Operation{Name: c.Name, Program: c.Program, Input: c.Input, About: c.About}
+	if c.World != nil {
+		op.World = c.World
+	}
+	return op
 }
 
 // overlapOrders are the orders of one pair of operations at most: there are many pairs.
 const overlapOrders = 400
 
-// simulate lets the operations of schedulers and queueing disciplines meet, as their simulations
-// call them.
+// simulate lets the operations of subsystems meet, as their simulations call them.
 func (c *raceCommand) simulate(ctx context.Context, linked *loader.Linked, cfg machine.Config, doc *report.RaceDocument, memory race.Memory, began time.Time) error {
 	list := wholes(linked.Object)
 	if len(list) == 0 || c.sim.cpus == 1 {
@@ -94,7 +87,14 @@ func (c *raceCommand) simulate(ctx context.Context, linked *loader.Linked, cfg m
 			}
 			return each, each.Most > 0 && (!c.clocked() || time.Now().Before(until))
 		})
-		status, progs, err := w.run(ctx, m, o)
+		status, progs := machine.StatusOK, map[string]string(nil)
+		res, err := w.calls(ctx, m, w.ops, func(c *drive.Call) error { return meet(ctx, o, c) })
+		if res != nil {
+			status, progs = res.Status, res.Progs
+		}
+		if err == nil && res != nil {
+			err = res.Err
+		}
 		m.Close()
 		for i := range o.Meetings {
 			o.Meetings[i].Simulation = w.name

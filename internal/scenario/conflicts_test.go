@@ -12,7 +12,7 @@ import (
 
 // sampleKeys are valid values for the keys that make a run's input.
 var sampleKeys = map[string]string{
-	"prog": "p", "chain": "[p, q]", "sched": "{}", "qdisc": "{}", "sockets": "{}", "current": "$t", "cpu": "1", "args": "{a: 1}", "function": "f",
+	"prog": "p", "chain": "[p, q]", "sched": "{}", "qdisc": "{}", "sockets": "{}", "tcp": "{}", "current": "$t", "cpu": "1", "args": "{a: 1}", "function": "f",
 	"functions": "all", "cookie": "1", "usdt": "8@%rdi", "elements": "[]", "map": "m", "helpers": "{bpf_get_prandom_u32: 1}", "hid": "{}", "packet": "eth/ip/udp",
 	"pcap": "x.pcap", "truncate": "all", "ctx": `"00"`, "context": "{ingress: true}", "unset_stack": "ignore", "after": "1s", "settle": "1s", "repeat": "2",
 }

@@ -3,6 +3,7 @@ package subsys
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
@@ -12,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/subsys/scene"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched/schedule"
+	"github.com/bpfrun/bpfrun/internal/subsys/show"
 	"github.com/bpfrun/bpfrun/internal/subsys/sockmap/stream"
 	"github.com/bpfrun/bpfrun/internal/subsys/tcpcc/connection"
 	"github.com/bpfrun/bpfrun/loader"
@@ -32,6 +34,12 @@ type System struct {
 	Default func(ctx context.Context, m *machine.Machine, ops string) (drive.Simulation, error)
 	// Scene is how scenario files write runs of it.
 	Scene *scene.Form
+	// Calls runs the default simulation, and tells of operations that others may meet on other CPUs;
+	// nil for none.
+	Calls func(ctx context.Context, m *machine.Machine, ops string, calls drive.Calls) (*drive.Outcome, error)
+	// Trace writes those of a list of documents that are its own as a file for chrome://tracing and
+	// Perfetto, and reports how many there were; nil for none.
+	Trace func(w io.Writer, docs []show.Document) (int, error)
 	// Options adds to options what user space sets before it loads an object; nil adds nothing.
 	Options func(*loader.Object, *loader.Target, loader.LoadOptions) loader.LoadOptions
 }
@@ -39,8 +47,8 @@ type System struct {
 // Systems returns the rows in the order in which default runs go through them.
 func Systems() []System {
 	return []System{
-		{Kind: schedule.Kind(), What: schedule.What, MostCPUs: sched.MaxCPUs, Default: schedule.RunDefault, Scene: schedule.Scene(), Options: schedule.WithEnums},
-		{Kind: traffic.Kind(), What: traffic.What, Default: traffic.RunDefault, Scene: traffic.Scene()},
+		{Kind: schedule.Kind(), What: schedule.What, MostCPUs: sched.MaxCPUs, Default: schedule.RunDefault, Scene: schedule.Scene(), Calls: schedule.RunCalls, Trace: schedule.WriteTrace, Options: schedule.WithEnums},
+		{Kind: traffic.Kind(), What: traffic.What, Default: traffic.RunDefault, Scene: traffic.Scene(), Calls: traffic.RunCalls},
 		{What: stream.What, Scene: stream.Scene()},
 		{Programs: connection.Programs, What: connection.What, Default: connection.RunDefault, Scene: connection.Scene()},
 		{Programs: device.Programs, What: device.What, Default: device.RunDefault, Scene: device.Scene()},
@@ -84,6 +92,14 @@ func Options(obj *loader.Object, target *loader.Target, o loader.LoadOptions) lo
 		}
 	}
 	return o
+}
+
+// Meets lists what an object has whose operations others may meet, as the names for Calls.
+func (s *System) Meets(obj *loader.Object) []string {
+	if s.Calls == nil || s.Kind == nil {
+		return nil
+	}
+	return s.Kind.Names(obj)
 }
 
 // Fits returns an error if a machine has too many CPUs.

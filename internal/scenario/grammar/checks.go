@@ -121,7 +121,7 @@ func (c *Checks) Number(n *Node, what string, got func() float64) error {
 		v, err := n.Int(what, math.MinInt64, math.MaxInt64)
 		return float64(v), err
 	}
-	return c.Quantity(n, what, parse, func(v float64) string { return fmt.Sprintf("%g", v) }, got)
+	return c.Quantity(n, what, parse, func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }, got)
 }
 
 // Time compares a duration, in nanoseconds.

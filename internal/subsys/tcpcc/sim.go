@@ -224,13 +224,14 @@ func (s *Sim) setState(to State) {
 // send is tcp_write_xmit after tcp_xmit_retransmit_queue: what is lost goes first, then new
 // segments, as the window allows.
 func (s *Sim) send() {
+	next := 0 // nothing before it is lost and was not sent again
 	for s.events.Err() == nil {
 		flying := s.inFlight()
 		if flying >= s.cwnd() || s.waitsForPace() {
 			break
 		}
-		if i := s.firstLost(); i >= 0 {
-			s.transmit(s.una+i, s.out[i], true)
+		if next = s.nextLost(next); next < len(s.out) {
+			s.transmit(s.una+next, s.out[next], true)
 			continue
 		}
 		if s.cfg.Segments > 0 && s.next == s.cfg.Segments || len(s.out) == receiveWindow {
@@ -258,16 +259,17 @@ func (s *Sim) send() {
 	s.store(FieldCwndLimited, limited)
 }
 
-func (s *Sim) firstLost() int {
+// nextLost returns the next segment that is lost and was not sent again, len(out) if there is none.
+func (s *Sim) nextLost(from int) int {
 	if s.lost == s.again {
-		return -1
+		return len(s.out)
 	}
-	for i, x := range s.out {
-		if x.lost && !x.retransmitting && !x.sacked {
+	for i := from; i < len(s.out); i++ {
+		if x := s.out[i]; x.lost && !x.retransmitting && !x.sacked {
 			return i
 		}
 	}
-	return -1
+	return len(s.out)
 }
 
 // waitsForPace reports whether pacing holds the next segment back, and comes back when it does not.

@@ -4,29 +4,9 @@ import (
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 )
-
-// Call is an operation that is about to be called. The kernel calls those of one discipline one
-// after the other, as it holds the lock of its queue; those of another device's or another
-// queue's discipline of the same kind run meanwhile.
-type Call struct {
-	Op      qdisc.Op
-	Program string
-	Input   machine.Input
-	// World is what operations act on besides the machine.
-	World *World
-	// Elsewhere are operations that another queue's discipline may be in at the same time.
-	Elsewhere []Elsewhere
-}
-
-// Elsewhere is an operation of another queue's discipline: on a struct Qdisc and with a packet of
-// its own.
-type Elsewhere struct {
-	Op      qdisc.Op
-	Program string
-	Input   machine.Input
-}
 
 // World is the state of traffic.
 type World struct{ *helpers.Traffic }
@@ -56,8 +36,8 @@ func (d *driver) before(op qdisc.Op, in machine.Input) error {
 		d.other = &other{sch, free}
 	}
 	in.IgnoreUnset = true
-	c := &Call{Op: op, Program: d.Progs()[string(op)], Input: in, World: &World{d.state}}
-	c.Elsewhere = append(c.Elsewhere, Elsewhere{qdisc.OpDequeue, d.Progs()[string(qdisc.OpDequeue)], machine.Input{Values: []any{d.other.sch}, Gives: true, IgnoreUnset: true}})
+	c := &drive.Call{Name: string(op), Program: d.Progs()[string(op)], Input: in, World: &World{d.state}}
+	c.Elsewhere = append(c.Elsewhere, d.elsewhere(qdisc.OpDequeue, machine.Input{Values: []any{d.other.sch}, Gives: true}))
 	if op != qdisc.OpEnqueue {
 		return d.calls(c)
 	}
@@ -68,9 +48,16 @@ func (d *driver) before(op qdisc.Op, in machine.Input) error {
 		return nil //nolint:nilerr // no memory for another packet: dequeue alone
 	}
 	d.state.Packets[twin.Addr()] = d.sim.Twin(d.state.Packets[o.Addr()])
-	c.Elsewhere = append(c.Elsewhere, Elsewhere{op, c.Program, machine.Input{Values: []any{twin, d.other.sch, d.other.free}, Holds: []uint64{twin.Addr()}, IgnoreUnset: true}})
+	c.Elsewhere = append(c.Elsewhere, d.elsewhere(op, machine.Input{Values: []any{twin, d.other.sch, d.other.free}, Holds: []uint64{twin.Addr()}}))
 	err = d.calls(c)
 	delete(d.state.Packets, twin.Addr())
 	d.M.Restore(was)
 	return err
+}
+
+// elsewhere is an operation of another queue's discipline, on the second CPU: on a struct Qdisc and
+// with a packet of its own.
+func (d *driver) elsewhere(op qdisc.Op, in machine.Input) drive.Call {
+	in.CPU, in.IgnoreUnset = min(1, d.M.Kernel().CPUs()-1), true
+	return drive.Call{Name: string(op) + " of another queue", Program: d.Progs()[string(op)], Input: in, World: &World{d.state}}
 }

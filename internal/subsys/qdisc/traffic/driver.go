@@ -25,8 +25,8 @@ type driver struct {
 	sch, free, extack, dev *kernel.Object
 	skbs                   map[*qdisc.Packet]*skb
 
-	calls func(*Call) error // of Spec
-	other *other            // made for it
+	calls drive.Calls // of Spec
+	other *other      // made for it
 }
 
 // skb is the kernel's memory of a packet.

@@ -22,10 +22,8 @@ type Spec struct {
 	// Config has the device, its link and the flows. Base and ResetTwice are those of the machine
 	// and its release.
 	qdisc.Config
-	// Calls, if not nil, is told of operations on packets before they are called. It may run
-	// programs if it leaves machine and simulation as they were; an error of it ends the traffic
-	// and is that of [Run].
-	Calls func(*Call) error
+	// Calls, if not nil, is told of operations on packets. An error of it is that of [Run].
+	Calls drive.Calls
 }
 
 // Result is what a discipline did. One that lost or leaked packets has the status
@@ -120,8 +118,21 @@ func (r *Result) Parts(m *machine.Machine) map[string]drive.Part {
 
 // RunDefault lets the default traffic pass.
 func RunDefault(ctx context.Context, m *machine.Machine, ops string) (drive.Simulation, error) {
+	return runDefault(ctx, m, ops, nil)
+}
+
+// RunCalls is the same, and tells of the operations.
+func RunCalls(ctx context.Context, m *machine.Machine, ops string, calls drive.Calls) (*drive.Outcome, error) {
+	res, err := runDefault(ctx, m, ops, calls)
+	if res == nil {
+		return nil, err
+	}
+	return &res.Outcome, err
+}
+
+func runDefault(ctx context.Context, m *machine.Machine, ops string, calls drive.Calls) (*Result, error) {
 	spec := Default()
-	spec.Ops = ops
+	spec.Ops, spec.Calls = ops, calls
 	return Run(ctx, m, spec)
 }
 

@@ -6,19 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 )
-
-// Call is an operation that is about to be called.
-type Call struct {
-	Op      sched.Op
-	Program string
-	Input   machine.Input
-	// About are the tasks and cgroups that it is about, by address.
-	About []uint64
-	// World is what operations act on besides the machine.
-	World *World
-}
 
 // World is the state of a schedule.
 type World struct{ *helpers.Schedule }
@@ -60,9 +50,9 @@ func (d *driver) before(op sched.Op, args []any, in machine.Input) error {
 		return nil
 	}
 	in.IgnoreUnset = true
-	c := &Call{Op: op, Program: d.Progs()[d.program(op)], Input: in, World: &World{d.state}}
+	c := &drive.Call{Name: string(op), Program: d.Progs()[d.program(op)], Input: in, World: &World{d.state}}
 	if name, ok := d.names[op]; ok {
-		c.Op = sched.Op(name)
+		c.Name = name
 	}
 	for i, a := range args {
 		o, _ := in.Values[i].(*kernel.Object)

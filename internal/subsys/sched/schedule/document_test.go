@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
+	"github.com/bpfrun/bpfrun/internal/subsys/show"
 )
 
 func aSchedule() *Result {
@@ -27,13 +28,20 @@ func aSchedule() *Result {
 func TestScheduleAsTrace(t *testing.T) {
 	doc := aSchedule().Document("", nil).(*Schedule)
 	var b bytes.Buffer
-	require.NoError(t, WriteTrace(&b, []*Schedule{doc}))
+	n, err := WriteTrace(&b, []show.Document{doc})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
 	var file struct {
 		Events []traceEvent `json:"traceEvents"`
 	}
 	require.NoError(t, json.NewDecoder(strings.NewReader(b.String())).Decode(&file))
 	require.Len(t, file.Events, 4)
 	assert.Equal(t, traceEvent{Name: "a", Kind: "X", At: 1, For: 4000, PID: 1, TID: 1}, file.Events[3])
+	b.Reset()
+	n, err = WriteTrace(&b, nil)
+	require.NoError(t, err)
+	assert.Zero(t, n)
+	assert.Empty(t, b.String(), "a file without schedules is none")
 }
 
 func TestExitCodesOfSchedules(t *testing.T) {

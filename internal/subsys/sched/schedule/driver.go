@@ -29,7 +29,7 @@ type driver struct {
 	tasks  []*task                   // by number
 	sets   map[string]*kernel.Object // css_sets by the path of the cgroup
 	args   map[string]*kernel.Object
-	calls  func(*Call) error // of Spec
+	calls  drive.Calls // of Spec
 }
 
 // AbsentError means that the kernel has no sched_ext, or none with schedulers of this type.

@@ -25,10 +25,8 @@ type Spec struct {
 	Tasks    []sched.TaskSpec
 	// Events limits the events of the simulation; 0 means the default.
 	Events int
-	// Calls, if not nil, is told of operations before they are called. It may run programs if it
-	// leaves machine and simulation as they were; an error of it ends the schedule and is that of
-	// [Run].
-	Calls func(*Call) error
+	// Calls, if not nil, is told of operations. An error of it is that of [Run].
+	Calls drive.Calls
 }
 
 // Result is what a schedule did. A scheduler that ended with an error has the status
@@ -121,8 +119,21 @@ func (r *Result) Parts(m *machine.Machine) map[string]drive.Part {
 
 // RunDefault runs the schedule that is the default for a machine.
 func RunDefault(ctx context.Context, m *machine.Machine, ops string) (drive.Simulation, error) {
+	return runDefault(ctx, m, ops, nil)
+}
+
+// RunCalls is the same, and tells of the operations.
+func RunCalls(ctx context.Context, m *machine.Machine, ops string, calls drive.Calls) (*drive.Outcome, error) {
+	res, err := runDefault(ctx, m, ops, calls)
+	if res == nil {
+		return nil, err
+	}
+	return &res.Outcome, err
+}
+
+func runDefault(ctx context.Context, m *machine.Machine, ops string, calls drive.Calls) (*Result, error) {
 	spec := Default(m.Kernel().CPUs())
-	spec.Ops, spec.HZ = ops, int(m.Kernel().Clock().HZ)
+	spec.Ops, spec.HZ, spec.Calls = ops, int(m.Kernel().Clock().HZ), calls
 	return Run(ctx, m, spec)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/bpfrun/bpfrun/internal/subsys/show"
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
@@ -21,8 +22,18 @@ type traceEvent struct {
 	Args map[string]string `json:"args,omitempty"`
 }
 
-// WriteTrace writes schedules as a trace file.
-func WriteTrace(w io.Writer, schedules []*Schedule) error {
+// WriteTrace writes the schedules among documents as a trace file, and returns their number.
+// Without any it writes nothing.
+func WriteTrace(w io.Writer, docs []show.Document) (int, error) {
+	var schedules []*Schedule
+	for _, d := range docs {
+		if s, ok := d.(*Schedule); ok {
+			schedules = append(schedules, s)
+		}
+	}
+	if len(schedules) == 0 {
+		return 0, nil
+	}
 	events := []traceEvent{}
 	for i, s := range schedules {
 		pid := i + 1
@@ -35,5 +46,5 @@ func WriteTrace(w io.Writer, schedules []*Schedule) error {
 			events = append(events, traceEvent{Name: x.Task, Kind: "X", At: float64(x.From) / 1000, For: float64(x.To-x.From) / 1000, PID: pid, TID: x.CPU})
 		}
 	}
-	return json.NewEncoder(visible.JSON{W: w}).Encode(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
+	return len(schedules), json.NewEncoder(visible.JSON{W: w}).Encode(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
 }
