@@ -136,3 +136,16 @@ func TestInventedEventsFollowTheSeed(t *testing.T) {
 	assert.Equal(t, first, with(1))
 	assert.NotEqual(t, first, with(2))
 }
+
+// TestInventedTasksTakeTurns: what one of them left, the other one finds.
+func TestInventedTasksTakeTurns(t *testing.T) {
+	for hook, other := range turns {
+		a, err := ParseLine(hook + turn(other, 0, 1))
+		require.NoError(t, err)
+		b, err := ParseLine(hook + turn(other, 1, 0))
+		require.NoError(t, err)
+		assert.Equal(t, a.Event.Task["pid"], b.Event.Tasks[other]["pid"], hook)
+		assert.Equal(t, b.Event.Task["pid"], a.Event.Tasks[other]["pid"], hook)
+		assert.NotZero(t, changes[hook], hook)
+	}
+}
