@@ -237,7 +237,7 @@ func spinsTool() error {
 		return err
 	}
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL", Instructions: asm.Instructions{
-		asm.StoreImm(asm.RFP, -4, 0, asm.Word), asm.StoreImm(asm.RFP, -16, 9, asm.DWord), asm.LoadMapPtr(asm.R1, m.FD()),
+		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, -4, asm.R1, asm.Word), asm.Mov.Imm(asm.R1, 9), asm.StoreMem(asm.RFP, -16, asm.R1, asm.DWord), asm.LoadMapPtr(asm.R1, m.FD()),
 		asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -4), asm.Mov.Reg(asm.R3, asm.RFP), asm.Add.Imm(asm.R3, -16), asm.Mov.Imm(asm.R4, 0),
 		asm.FnMapUpdateElem.Call(), asm.Mov.Imm(asm.R0, 0), asm.Return(),
 	}})
