@@ -109,6 +109,9 @@ func (q *quiet) tick(l *look, now time.Time) bool {
 // and no timeout is near, or it keeps waiting at one place for longer than its timeouts.
 func (q *quiet) forever(now time.Time) bool {
 	l := q.last
+	if l == nil { // it was not seen waiting: its time for a step was over
+		return false
+	}
 	if l.longest == 0 {
 		return now.Sub(q.first) >= pause
 	}
@@ -157,7 +160,7 @@ func (s *supervisor) overdue(now time.Time) bool {
 		return false
 	}
 	if s.step != s.busyStep || s.busy.IsZero() {
-		if !s.sys.Attached() {
+		if len(s.sys.Hooks()) == 0 {
 			return false
 		}
 		s.busyStep, s.busy = s.step, now

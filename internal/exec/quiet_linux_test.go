@@ -30,7 +30,7 @@ import (
 
 func init() {
 	tools["slow"], tools["delegates"], tools["loops"], tools["family"], tools["deaf"] = slowTool, delegatingTool, loopTool, familyTool, deafTool
-	tools["spins"] = spinsTool
+	tools["spins"], tools["busy"] = spinsTool, busyTool
 	tools["orphans"] = func() error {
 		return (&osexec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"}, Stdout: os.Stdout}).Run()
 	}
@@ -230,6 +230,27 @@ func TestAProgramThatIgnoresSIGINTIsEnded(t *testing.T) {
 	assert.Equal(t, 128+int(unix.SIGTERM), r.code)
 }
 
+// busyTool counts a tracepoint, attaches nothing and is busy for a while.
+func busyTool() error {
+	text, err := os.ReadFile("/sys/kernel/tracing/events/sched/sched_switch/id")
+	if err != nil {
+		return err
+	}
+	id, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Config: id}, -1, 0, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
+	}
+	fmt.Println("counted")
+	return nil
+}
+
 // spinsTool never waits: it looks into a map until an event has changed it.
 func spinsTool() error {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
@@ -263,6 +284,14 @@ func spinsTool() error {
 func TestAProgramThatNeverWaitsGetsItsEventsInTime(t *testing.T) {
 	r := start(t, "spins", "sched_switch\n", func(c *Config) { c.Timeout = 300 * time.Millisecond })
 	assert.Equal(t, "9\n", r.out, r.notes)
+	assert.Zero(t, r.code)
+}
+
+// TestABusyProgramWithoutProgramsIsLeftAlone: an event that is counted, without a program, does not
+// make the tool one that has to get its events.
+func TestABusyProgramWithoutProgramsIsLeftAlone(t *testing.T) {
+	r := start(t, "busy", "sched_switch\n", func(c *Config) { c.Timeout = 100 * time.Millisecond })
+	assert.Equal(t, "counted\n", r.out, r.notes)
 	assert.Zero(t, r.code)
 }
 
