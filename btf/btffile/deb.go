@@ -32,20 +32,10 @@ var kernelFile = lazyre.New(`^(\./)?((usr/lib/debug/)?boot/vmlinu[xz]-[^/]+|(usr
 
 // undeb opens the kernel in a Debian package.
 func undeb(r *bufio.Reader) (io.Reader, func(), error) {
-	data, err := debData(r)
+	t, done, err := debFiles(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	in, done := io.Reader(data), func() {}
-	if start, err := data.Peek(tarHeader); err == nil && !isTar(start) {
-		if !isContainer(start) {
-			return nil, nil, failure(btf.ErrNotBTF, "deb: unknown compression of the package's data (want xz, zstd or gzip)")
-		}
-		if in, done, err = openLayer(data); err != nil {
-			return nil, nil, err
-		}
-	}
-	t := tar.NewReader(in)
 	for {
 		h, err := t.Next()
 		if err != nil {
@@ -60,6 +50,24 @@ func undeb(r *bufio.Reader) (io.Reader, func(), error) {
 			return &bounded{r: t, what: "deb: " + h.Name, left: maxUnpacked}, done, nil
 		}
 	}
+}
+
+// debFiles opens the files in a Debian package. done releases its resources.
+func debFiles(r *bufio.Reader) (t *tar.Reader, done func(), err error) {
+	data, err := debData(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, done := io.Reader(data), func() {}
+	if start, _ := data.Peek(tarHeader); len(start) > 0 && !isTar(start) { // an error comes again with the first read
+		if !isContainer(start) {
+			return nil, nil, failure(btf.ErrNotBTF, "deb: unknown compression of the package's data (want xz, zstd or gzip)")
+		}
+		if in, done, err = openLayer(data); err != nil {
+			return nil, nil, err
+		}
+	}
+	return tar.NewReader(in), done, nil
 }
 
 // debData returns the member data.tar.* of a package.

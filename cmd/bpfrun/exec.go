@@ -114,6 +114,9 @@ func (c *execCommand) exec(args []string) error {
 		cfg.Notes = c.stderr
 	}
 	cfg.Release, cfg.Version = kernels.Uname(target, source.Path)
+	if source.ModulesFile() != "" {
+		cfg.ModuleOf = source.ModuleWith
+	}
 	switch c.events {
 	case "":
 	case autoEvents:

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +58,8 @@ compressed; a Debian or Ubuntu package with a kernel (linux-image-*, linux-binar
 archive of such files, tar or one of kernels pack, which are all added. Of a directory, all such files below it are added.
 
 In BTFHub's layout (ubuntu/20.04/x86_64/5.4.0-1009-aws.btf.tar.xz) the directories become part of the name, whether FILE is one of those
-files, a directory of them or an archive. Module types are not stored; pass them with --module-btf.`,
+files, a directory of them or an archive. The types of a Debian or Ubuntu package's modules are kept, too: --module-btf ext4 finds them. Where they are in packages of their own
+(linux-modules-*), add these after the kernel.`,
 		Example: "  bpfrun kernels add linux-image-6.12.107+deb13-amd64_6.12.107-1_amd64.deb\n  bpfrun kernels add vmlinux --as 6.12.107-amd64-mine",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.addKernels(args, c.as) },
@@ -102,7 +104,10 @@ func (c *kernelsCommand) addKernels(files []string, as string) error {
 	var added []kernels.Kernel
 	var errs []error
 	for _, f := range files {
-		list, err := path.Add(f, as)
+		list, modules, err := path.Add(f, as)
+		if modules > 0 {
+			c.note("%s: the types of %d modules are kept; --module-btf NAME uses them", filepath.Base(f), modules)
+		}
 		added = append(added, list...)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("kernels add %w", err))

@@ -154,7 +154,14 @@ func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 	}
 	var opts []loader.TargetOption
 	for _, path := range k.moduleBTF {
+		name := moduleName(path)
 		mod, err := k.types().Load(path, spec)
+		if errors.Is(err, fs.ErrNotExist) && isModuleName(path) {
+			name = path
+			if mod, _, err = s.Module(path, spec); errors.Is(err, kernels.ErrNoModule) || errors.Is(err, kernels.ErrNoModules) {
+				return nil, usagef("--module-btf %s: no such file, and %w", path, err)
+			}
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, usagef("--module-btf %s: no such file", path)
 		}
@@ -166,7 +173,7 @@ func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 			k.warn("skipping module BTF %s: %v", path, err)
 			continue
 		}
-		opts = append(opts, loader.WithModules(loader.Module{Name: moduleName(path), BTF: mod, Kfuncs: k.kfuncs(path, mod)}))
+		opts = append(opts, loader.WithModules(loader.Module{Name: name, BTF: mod, Kfuncs: k.kfuncs(path, mod)}))
 	}
 	if k.version != "" {
 		_, v, ok := loader.ParseRelease(k.version)
@@ -269,6 +276,9 @@ func load(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*
 	}
 	return linked, nil
 }
+
+// isModuleName reports whether an argument may be the name of a module, rather than a file of types.
+func isModuleName(arg string) bool { return !strings.ContainsAny(arg, `/\.`) }
 
 // moduleName returns the module's name in a file name such as linux-6.12.107-amd64.kvm.btf.xz or
 // kvm.ko.xz.

@@ -124,7 +124,13 @@ func (k *kernelFlags) sourceKey(s btfSource, now time.Time) string {
 	}
 	release, version, ok := loader.ParseRelease(s.Name)
 	parts := []string{release, fmt.Sprint(version, ok), k.version}
-	files := append([]string{k.kconfig, k.kallsyms}, k.moduleBTF...)
+	files := []string{k.kconfig, k.kallsyms}
+	for _, path := range k.moduleBTF {
+		if _, err := os.Stat(path); err != nil && isModuleName(path) && s.ModulesFile() != "" {
+			path = s.ModulesFile()
+		}
+		files = append(files, path)
+	}
 	if s.Path == kernels.Embedded {
 		parts = append(parts, kernels.Embedded)
 	} else {

@@ -42,7 +42,7 @@ type kernelFlags struct {
 
 func (k *kernelFlags) add(fs *pflag.FlagSet) {
 	listVar(fs, &k.btf, "btf", "", "types of `KERNEL`: a file (raw, ELF, .xz .gz .zst, .btf.tar.xz, .btfpack), a directory, a glob, a release (6.12, 6.12-arm64; see bpfrun kernels), host, or embedded; repeatable")
-	listVar(fs, &k.moduleBTF, "module-btf", "", "split BTF `FILE` of a module of the kernel; repeatable")
+	listVar(fs, &k.moduleBTF, "module-btf", "", "types of a `MODULE` of the kernel: its name (ext4; see bpfrun kernels add) or a file with its split BTF; repeatable")
 	fs.BoolVar(&k.noCache, "no-cache", false, "cache neither unpacked kernel types nor results of matrix, test and verify in the user's cache directory (BPFRUN_CACHE=DIRECTORY moves the cache, BPFRUN_CACHE=off disables it)")
 	fs.StringVar(&k.version, "kernel-version", "", "simulate this kernel `VERSION` (5.10, 6.1.176) instead of the one inferred")
 	fs.StringVar(&k.kconfig, "kconfig", "", "kernel configuration `FILE` for CONFIG_ externs, plain or gzip")

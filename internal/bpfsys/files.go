@@ -131,8 +131,33 @@ func below(path, dir string) (rest string, ok bool) {
 // ofHost reports whether a path is a file about the host's kernel that no simulated kernel has: its
 // configuration, and modules of the simulated release.
 func (s *System) ofHost(path string) bool {
-	return strings.HasPrefix(path, "/boot/config-") ||
-		s.unameRelease() != "" && strings.HasPrefix(path, "/lib/modules/") && strings.Contains(path, s.unameRelease())
+	if strings.HasPrefix(path, "/boot/config-") {
+		return true
+	}
+	rest, ok := s.inModules(path)
+	return ok && !isHeaders(rest)
+}
+
+// inModules returns the path below the directory of the modules of the simulated release.
+func (s *System) inModules(path string) (rest string, ok bool) {
+	if s.unameRelease() == "" {
+		return "", false
+	}
+	return below(strings.TrimPrefix(path, "/usr"), "/lib/modules/"+s.unameRelease())
+}
+
+// isHeaders reports whether a path below the directory of a release's modules leads to the headers
+// that modules, and tools such as bcc, are built with.
+func isHeaders(rest string) bool {
+	dir, _, _ := strings.Cut(rest, "/")
+	return dir == "build" || dir == "source"
+}
+
+// Headers reports whether a path is that of the headers of the simulated kernel. They are the
+// host's, if it has those of that release.
+func (s *System) Headers(path string) bool {
+	rest, ok := s.inModules(path)
+	return ok && isHeaders(rest)
 }
 
 // unameRelease is the release that uname(2) gives, "" if it is not known.

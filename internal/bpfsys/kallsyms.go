@@ -15,9 +15,10 @@ import (
 // symbol is a line of /proc/kallsyms: typ is T for functions, D for variables, A for per-CPU ones
 // of kernels in which these are offsets.
 type symbol struct {
-	addr uint64
-	typ  byte
-	name string
+	addr   uint64
+	typ    byte
+	name   string
+	module string // with it in front of the name, "" if it is the kernel's own
 }
 
 // kallsyms returns /proc/kallsyms: the kernel's symbols and the loaded programs.
@@ -25,7 +26,7 @@ func (s *System) kallsyms() []byte {
 	if s.trace.kall == nil {
 		var b bytes.Buffer
 		for _, l := range s.symbols() {
-			fmt.Fprintf(&b, "%016x %c %s\n", l.addr, l.typ, l.name)
+			fmt.Fprintf(&b, "%016x %c %s%s\n", l.addr, l.typ, l.name, inModule("\t", l.module))
 		}
 		s.trace.kall = b.Bytes()
 	}
@@ -44,16 +45,17 @@ func (s *System) symbols() (list []symbol) {
 	k := s.machine.Kernel()
 	if s.target.Kallsyms != nil {
 		for name, addr := range s.target.Kallsyms {
-			list = append(list, symbol{addr, 'T', name})
+			list = append(list, symbol{addr: addr, typ: 'T', name: name})
 		}
 	} else if s.target.BTF != nil {
 		for _, id := range k.Functions() {
 			if addr, ok := k.FuncAddr(id); ok {
-				list = append(list, symbol{addr, 'T', s.target.BTF.Name(id)})
+				list = append(list, symbol{addr: addr, typ: 'T', name: s.target.BTF.Name(id)})
 			}
 		}
 		if len(list) > 0 { // perf relates its addresses to the start of the kernel's text
-			list = append(list, symbol{list[0].addr, 'T', "_stext"}, symbol{list[0].addr, 'T', "_text"}, symbol{list[len(list)-1].addr + kernel.FunctionSize, 'T', "_etext"})
+			start, end := list[0].addr, list[len(list)-1].addr+kernel.FunctionSize
+			list = append(list, symbol{addr: start, typ: 'T', name: "_stext"}, symbol{addr: start, typ: 'T', name: "_text"}, symbol{addr: end, typ: 'T', name: "_etext"})
 		}
 		perCPU := byte('D')
 		if s.target.Arch == "x86" && !s.has(since.PerCPUAddresses) {
@@ -64,23 +66,47 @@ func (s *System) symbols() (list []symbol) {
 			if v.PerCPU {
 				typ = perCPU
 			}
-			list = append(list, symbol{v.Addr, typ, v.Name})
+			list = append(list, symbol{addr: v.Addr, typ: typ, name: v.Name})
 		}
 		for id := s.target.BTF.FirstID(); int(id) < s.target.BTF.NumTypes(); id++ {
 			if s.target.BTF.Kind(id) != btf.KindTypedef {
 				continue
 			}
 			if n, ok := strings.CutPrefix(s.target.BTF.Name(id), "btf_trace_"); ok {
-				list = append(list, symbol{k.SymbolAddr("__tracepoint_" + n), 'D', "__tracepoint_" + n})
+				list = append(list, symbol{addr: k.SymbolAddr("__tracepoint_" + n), typ: 'D', name: "__tracepoint_" + n})
 			}
 		}
+	}
+	if s.target.Kallsyms == nil {
+		s.eachModuleFunction(func(name, module string) {
+			list = append(list, symbol{addr: k.SymbolAddr(name), typ: 't', name: name, module: module})
+		})
 	}
 	// Symbols that appear in stacks but not in BTF.
 	for _, name := range kernel.StackSymbols() {
 		if addr := k.SymbolAddr(name); !slices.ContainsFunc(list, func(x symbol) bool { return x.addr == addr }) {
-			list = append(list, symbol{addr, 'T', name})
+			list = append(list, symbol{addr: addr, typ: 'T', name: name})
 		}
 	}
 	slices.SortFunc(list, func(a, b symbol) int { return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.name, b.name)) })
 	return list
+}
+
+// eachModuleFunction calls do for each function of each module.
+func (s *System) eachModuleFunction(do func(name, module string)) {
+	for _, m := range s.target.Modules {
+		for id := m.BTF.FirstID(); int(id) < m.BTF.NumTypes(); id++ {
+			if m.BTF.Kind(id) == btf.KindFunc {
+				do(m.BTF.Name(id), m.Name)
+			}
+		}
+	}
+}
+
+// inModule writes the module of a symbol as lists do.
+func inModule(space, module string) string {
+	if module == "" {
+		return ""
+	}
+	return space + "[" + module + "]"
 }

@@ -298,6 +298,9 @@ func (s *System) rawTracepointOpen(c Caller, a bpfattr.RawTracepoint) Result {
 		if !s.hasRawTracepoint(name) {
 			return fail(uapi.ENOENT)
 		}
+		if n, known := s.tracepointArgs(name); known && p.ctxSize > 8*n { // __bpf_probe_register
+			return fail(uapi.EINVAL)
+		}
 		return s.newLink(&Link{typ: uapi.LinkRawTracepoint, prog: p, attach: uapi.AttachTraceRawTp, name: name, cookie: cookie},
 			&attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: "raw_tp/" + name}, cookie: cookie})
 	}
@@ -312,6 +315,23 @@ func (s *System) hasRawTracepoint(name string) bool {
 		}
 	}
 	return s.target.BTF == nil
+}
+
+// tracepointArgs returns how many arguments the programs of a raw tracepoint see: those of its type
+// in BTF, without the first one, which is not theirs. known is false if the type is not there.
+func (s *System) tracepointArgs(name string) (n int, known bool) {
+	for _, spec := range s.specs() {
+		id, ok := spec.FindID(btf.KindTypedef, "btf_trace_"+name)
+		if !ok {
+			continue
+		}
+		if t := spec.SkipMods(id); t != nil && t.Kind == btf.KindPtr {
+			if t = spec.SkipMods(t.Ref); t != nil && t.Kind == btf.KindFuncProto && len(t.Params) > 0 {
+				return len(t.Params) - 1, true
+			}
+		}
+	}
+	return 0, false
 }
 
 func (s *System) specs() []*btf.Spec {
@@ -343,7 +363,7 @@ func (s *System) linkPerf(c Caller, a bpfattr.LinkCreate, p *Prog) Result {
 	} else if a.PerfEvent().BpfCookie() != 0 {
 		return fail(uapi.EINVAL)
 	}
-	if e := ev.accepts(p); e != 0 {
+	if e := ev.accepts(s, p); e != 0 {
 		return fail(e)
 	}
 	if ev.bpf != nil && ev.typ != perfTracepoint {

@@ -2,6 +2,7 @@ package bpfsys
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/maps"
@@ -150,6 +151,23 @@ func (s *System) hasFunction(name string) bool {
 	}
 	_, ok := s.target.Kallsyms[name]
 	return ok
+}
+
+// maxLacking limits the functions that are remembered as asked for and not there.
+const maxLacking = 64
+
+// lacks remembers a function that a probe was asked for and that the kernel does not have.
+func (s *System) lacks(function string) {
+	if function != "" && len(s.lacking) < maxLacking && !slices.Contains(s.lacking, function) {
+		s.lacking = append(s.lacking, function)
+	}
+}
+
+// Lacking returns the functions that probes were asked for and that the kernel does not have.
+func (s *System) Lacking() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.lacking)
 }
 
 // FDInfo returns the contents of /proc/PID/fdinfo/N for a descriptor of the object.

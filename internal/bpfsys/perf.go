@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/perfattr"
@@ -167,6 +168,7 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a *perfattr.Attr) uapi.Er
 			}
 		}
 		if name == "" || !s.hasFunction(name) {
+			s.lacks(name)
 			return uapi.ENOENT
 		}
 		if kernel.NotProbed(name) {
@@ -230,12 +232,41 @@ func (e *PerfEvent) programType() uapi.ProgType {
 
 // accepts returns 0 if a program may be attached to the event, and else the errno
 // (perf_event_set_bpf_prog).
-func (e *PerfEvent) accepts(p *Prog) uapi.Errno {
+func (e *PerfEvent) accepts(s *System, p *Prog) uapi.Errno {
 	if p.typ != e.programType() || p.flags&flagSleepable != 0 && e.typ != perfUprobe {
 		return uapi.EINVAL
 	}
+	if p.typ == uapi.ProgTypeTracepoint {
+		if size := s.recordSize(e); size > 0 && p.ctxSize > size {
+			return uapi.EACCES
+		}
+	}
 	return 0
 }
+
+// recordHeader is the size of the fields that all trace records begin with.
+const recordHeader = 8
+
+// recordSize returns where the last field of a tracepoint's record ends (trace_event_get_offsets),
+// 0 if it is not known.
+func (s *System) recordSize(e *PerfEvent) int {
+	name := e.hook.AttachTo
+	_, event, _ := cutLast(name, '/')
+	all := recordField.FindAllStringSubmatch(string(s.format(name, event)), -1)
+	if len(all) == 0 {
+		return 0
+	}
+	last := all[len(all)-1]
+	off, err1 := strconv.Atoi(last[1])
+	size, err2 := strconv.Atoi(last[2])
+	if err1 != nil || err2 != nil || off < recordHeader {
+		return 0
+	}
+	return off + size
+}
+
+// recordField finds the place and size of a field in the format of an event.
+var recordField = lazyre.New(`;\toffset:(\d+);\tsize:(\d+);`)
 
 // PerfIoctl implements ioctl(2) on a perf event.
 func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) Result {
@@ -294,7 +325,7 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 		if errno != 0 {
 			return fail(errno)
 		}
-		if errno := e.accepts(p); errno != 0 {
+		if errno := e.accepts(s, p); errno != 0 {
 			return fail(errno)
 		}
 		if e.bpf != nil || e.link != nil {

@@ -1,8 +1,10 @@
 package bpfsys
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -87,6 +89,43 @@ func (s *System) placesOf(h *attachment) []Place {
 		return []Place{{"syscall/" + call, SyscallPlace}}
 	}
 	return []Place{{to, FunctionPlace}}
+}
+
+// Takes reports whether a function or tracepoint has an argument of a name.
+func (s *System) Takes(p Place, argument string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind, name := btf.KindFunc, p.Hook
+	if p.Kind == TracepointPlace {
+		kind, name = btf.KindTypedef, "btf_trace_"+p.Hook
+	}
+	for _, spec := range s.specs() {
+		id, ok := spec.FindID(kind, name)
+		if !ok {
+			continue
+		}
+		t, err := spec.Type(id)
+		for range 8 { // a typedef of a pointer to the prototype
+			if err != nil || t == nil || t.Kind == btf.KindFuncProto {
+				break
+			}
+			t, err = spec.Type(t.Ref)
+		}
+		if err == nil && t != nil && t.Kind == btf.KindFuncProto {
+			return slices.ContainsFunc(t.Params, func(a btf.Param) bool { return a.Name == argument }) || p.Kind == TracepointPlace && s.recordHas(p.Hook, argument)
+		}
+	}
+	return false
+}
+
+// recordHas reports whether the record of a tracepoint has a field.
+func (s *System) recordHas(event, field string) bool {
+	for _, spec := range s.specs() {
+		if t, ok := spec.Find(btf.KindStruct, "trace_event_raw_"+event); ok {
+			return slices.ContainsFunc(t.Members, func(m btf.Member) bool { return m.Name == field })
+		}
+	}
+	return false
 }
 
 // commonCalls are system calls at which programs on all system calls run.

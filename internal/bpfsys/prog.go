@@ -41,6 +41,7 @@ type Prog struct {
 	untyped  bool  // nor is the type of the first function that of a program
 	// exceptionCB is where the exception callback begins, 0 if there is none.
 	exceptionCB int
+	ctxSize     int  // how many bytes of the context it may access
 	assoc       *Map // the struct_ops that its kfuncs act for, or nil
 	runs        uint64
 	nanos       uint64

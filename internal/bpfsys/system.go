@@ -62,6 +62,7 @@ type System struct {
 	kernel   *verifier.Kernel
 	machine  *machine.Machine
 	findings map[findingPlace]bool // those that were noted
+	lacking  []string              // functions that probes were asked for and that are not there
 	attrSize int
 
 	byID    [numKinds]ordered.List[Object]

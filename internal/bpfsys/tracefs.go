@@ -191,12 +191,15 @@ func (s *System) functions() []string {
 	if s.target.BTF == nil {
 		return nil
 	}
-	for _, id := range s.machine.Kernel().Functions() {
-		n := s.target.BTF.Name(id)
-		if !slices.ContainsFunc(hiddenFunctions, func(p string) bool { return strings.HasPrefix(n, p) }) && !kernel.NotProbed(n) {
-			out = append(out, n)
+	add := func(name, module string) {
+		if !slices.ContainsFunc(hiddenFunctions, func(p string) bool { return strings.HasPrefix(name, p) }) && !kernel.NotProbed(name) {
+			out = append(out, name+inModule(" ", module))
 		}
 	}
+	for _, id := range s.machine.Kernel().Functions() {
+		add(s.target.BTF.Name(id), "")
+	}
+	s.eachModuleFunction(add)
 	slices.Sort(out)
 	return slices.Compact(out)
 }

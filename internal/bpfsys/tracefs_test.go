@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
@@ -267,7 +269,8 @@ func TestKallsymsHasVariables(t *testing.T) {
 		return out
 	}
 	have := types(embeddedSystem(t))
-	for name, typ := range map[string]string{"vfs_read": "T", "_stext": "T", "_etext": "T", "init_task": "D", "jiffies": "D", "runqueues": "A", "bpf_prog_active": "A", "__tracepoint_sched_switch": "D", "__tracepoint_pelt_cfs_tp": "D"} {
+	for name, typ := range map[string]string{"vfs_read": "T", "_stext": "T", "_etext": "T", "init_task": "D", "jiffies": "D", "runqueues": "A", "bpf_prog_active": "A", "__tracepoint_sched_switch": "D", "__tracepoint_pelt_cfs_tp": "D",
+		"avenrun": "D", "vm_zone_stat": "D", "vm_node_stat": "D", "tcp_prot": "D", "ext4_file_operations": ""} {
 		assert.Equal(t, typ, have[name], name)
 	}
 	spec, err := testbtf.Load("../../testdata/btf/linux-7.2.13-amd64.btf.xz")
@@ -293,6 +296,52 @@ func TestProgramsReadTheReleaseOfUname(t *testing.T) {
 	assert.Equal(t, release, got)
 	b, _ := s.ReadFile("/proc/sys/kernel/osrelease")
 	assert.Equal(t, release+"\n", string(b))
+}
+
+// TestListsHaveTheFunctionsOfModules, with the module's name as a kernel writes it.
+func TestListsHaveTheFunctionsOfModules(t *testing.T) {
+	spec := newestKernel(t)
+	mod, err := btffile.Load("../../testdata/btf/modules/linux-7.2.13-amd64.tcp_bbr.btf.xz", spec)
+	require.NoError(t, err)
+	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget("linux-7.2.13-amd64", spec, loader.WithModules(loader.Module{Name: "tcp_bbr", BTF: mod}))})
+	require.NoError(t, err)
+	defer s.Close()
+	symbols, _ := s.ReadFile("/proc/kallsyms")
+	line := regexp.MustCompile(`(?m)^([0-9a-f]{16}) t bbr_main\t\[tcp_bbr\]$`).FindSubmatch(symbols)
+	require.NotNil(t, line)
+	addr, err := strconv.ParseUint(string(line[1]), 16, 64)
+	require.NoError(t, err)
+	name, off, ok := s.Machine().Kernel().SymbolAt(addr + 1)
+	assert.True(t, ok && name == "bbr_main" && off == 1, "%s+%d", name, off)
+	functions, _ := s.ReadFile(tracing + "available_filter_functions")
+	assert.Contains(t, string(functions), "\nbbr_main [tcp_bbr]\n")
+	assert.Contains(t, string(functions), "\nvfs_read\n")
+}
+
+// TestHeadersAreTheHosts: all else about the simulated release is not.
+func TestHeadersAreTheHosts(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	const release = "6.12.107+deb12-amd64"
+	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec), Release: release})
+	require.NoError(t, err)
+	defer s.Close()
+	for path, want := range map[string]bpfsys.Found{
+		"build": bpfsys.NotOurs, "build/include/linux/kconfig.h": bpfsys.NotOurs, "source": bpfsys.NotOurs,
+		"": bpfsys.Absent, "modules.builtin": bpfsys.Absent, "kernel/fs/ext4/ext4.ko": bpfsys.Absent, "builds": bpfsys.Absent,
+	} {
+		for _, root := range []string{"/lib/modules/", "/usr/lib/modules/"} {
+			path := strings.TrimSuffix(root+release+"/"+path, "/")
+			_, found := s.ReadFile(path)
+			assert.Equal(t, want, found, path)
+			assert.Equal(t, want == bpfsys.NotOurs, s.Headers(path), path)
+		}
+	}
+	for _, path := range []string{"/lib/modules/6.1.0-1-amd64/build", "/lib/modules/" + release + "-rt/build"} {
+		_, found := s.ReadFile(path)
+		assert.Equal(t, bpfsys.NotOurs, found, path)
+		assert.False(t, s.Headers(path), path)
+	}
 }
 
 // TestEventsFireRawTracepoints: an event by its full name runs the raw tracepoint programs of its

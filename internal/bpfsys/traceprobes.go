@@ -101,7 +101,11 @@ func (s *System) traceProbe(ret, user bool, where string) (p traceProbe, ok bool
 				target, p.offset, _ = k.SymbolAt(start + p.offset)
 			}
 		}
-		if !s.hasFunction(target) || kernel.NotProbed(target) {
+		if !s.hasFunction(target) {
+			s.lacks(target)
+			return p, false
+		}
+		if kernel.NotProbed(target) {
 			return p, false
 		}
 	}

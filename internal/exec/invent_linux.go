@@ -54,7 +54,15 @@ func moment(hook string) int {
 // made and ends; a request follows another one.
 var changes = map[string][2]int{
 	"sched_switch": {2, 2}, "inet_sock_set_state": {1, 1}, "tcp_set_state": {1, 1}, "cpu_frequency": {1, 1}, "cpu_idle": {1, 1}, "block_rq_complete": {0, 2},
+	"finish_task_switch": {2, 2}, "tcp_cong_state_set": {1, 1},
 }
+
+// tellingValues are arguments without which tools pass an event over: an interrupt that somebody
+// handled, a capability whose check is audited.
+var tellingValues = map[string]string{"irq_handler_exit": "ret=1", "cap_capable": "cap=21 cap_opt=0 opts=0 audit=1"}
+
+// turns are hooks at which two tasks take turns, and the argument that is the other one.
+var turns = map[string]string{"finish_task_switch": "prev"}
 
 // inventedPause is the time between two invented events, in the simulated kernel.
 const inventedPause = time.Millisecond
@@ -80,17 +88,24 @@ func (s *supervisor) invent() []Line {
 			s.note("auto: " + text + ": " + err.Error())
 			continue
 		}
+		both := []Line{l, l}
+		if other := turns[p.Hook]; other != "" {
+			text = p.Hook
+			for i, l := range [2]string{turn(other, 0, 1), turn(other, 1, 0)} {
+				both[i], _ = ParseLine(p.Hook + l)
+			}
+		}
 		times, changing := changes[p.Hook]
 		if !changing {
 			out = append(out, l, pause)
 		} else {
 			text += fmt.Sprintf(" (%d times)", times[0]+times[1])
 		}
-		for range times[0] {
-			first = append(first, l, pause)
+		for i := range times[0] {
+			first = append(first, both[i%2], pause)
 		}
-		for range times[1] {
-			last = append(last, l, pause)
+		for i := range times[1] {
+			last = append(last, both[i%2], pause)
 		}
 		shown = append(shown, text)
 	}
@@ -102,6 +117,12 @@ func (s *supervisor) invent() []Line {
 		s.note("invented: " + text)
 	}
 	return slices.Concat(first, out, last)
+}
+
+// turn writes the tasks of an event at which one task follows another.
+func turn(other string, now, before int) string {
+	tasks := [2]string{"worker", "server"}
+	return fmt.Sprintf(" task.pid=%d task.comm=%s %s.pid=%d %s.comm=%s", 1201+now, tasks[now], other, 1201+before, other, tasks[before])
 }
 
 // inventLine writes an event of a place as a line of an events file.
@@ -131,6 +152,12 @@ func (s *supervisor) inventLine(p bpfsys.Place) string {
 		}
 	case bpfsys.SamplePlace:
 		line += " repeat=3"
+	default:
+		for v := range strings.FieldsSeq(tellingValues[p.Hook]) {
+			if name, _, _ := strings.Cut(v, "="); s.sys.Takes(p, name) {
+				line += " " + v
+			}
+		}
 	}
 	return line
 }

@@ -26,9 +26,10 @@ type autoTool struct {
 	why     string
 }
 
-func autoTools(t *testing.T) (out []autoTool) {
+// autoTools reads the table of a package: auto.txt of libbpf-tools, auto-bcc.txt of bcc.
+func autoTools(t *testing.T, file string) (out []autoTool) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/auto.txt")
+	text, err := os.ReadFile("testdata/" + file)
 	require.NoError(t, err)
 	for l := range strings.Lines(string(text)) {
 		if l = strings.TrimSpace(l); l == "" || l[0] == '#' {
@@ -53,7 +54,7 @@ func TestInventedEventsMakeToolsPrint(t *testing.T) {
 	}
 	t.Setenv("PATH", strings.Join(append(filepath.SplitList(os.Getenv("BPFRUN_TOOLS")), "/usr/sbin", "/sbin", os.Getenv("PATH")), ":"))
 	t.Setenv("LC_ALL", "C")
-	for _, tool := range autoTools(t) {
+	for _, tool := range autoTools(t, "auto.txt") {
 		words := strings.Fields(tool.command)
 		if words[0] == "javagc" {
 			continue // it looks for its process before anything else
@@ -76,22 +77,26 @@ func TestInventedEventsMakeToolsPrint(t *testing.T) {
 	}
 }
 
-// TestTheTableOfInventedEventsIsRight: CONFORMANCE.md counts what testdata/auto.txt has.
-func TestTheTableOfInventedEventsIsRight(t *testing.T) {
+// TestTheTablesOfInventedEventsAreRight: CONFORMANCE.md counts what testdata/auto*.txt have.
+func TestTheTablesOfInventedEventsAreRight(t *testing.T) {
 	page, err := os.ReadFile("../../CONFORMANCE.md")
 	require.NoError(t, err)
-	printing, why := 0, map[string]int{}
-	all := autoTools(t)
-	for _, tool := range all {
-		if tool.prints != nil {
-			printing++
-		} else {
-			why[tool.why]++
+	for file, says := range map[string]string{
+		"auto.txt": "`--events auto` makes %d of the %d print", "auto-bcc.txt": "`--events auto` makes %d of %d tools of bcc print", "auto-bpftrace.txt": "`--events auto` makes %d of %d scripts of bpftrace print",
+	} {
+		printing, why := 0, map[string]int{}
+		all := autoTools(t, file)
+		for _, tool := range all {
+			if tool.prints != nil {
+				printing++
+			} else {
+				why[tool.why]++
+			}
 		}
-	}
-	assert.Contains(t, string(page), fmt.Sprintf("`--events auto` makes %d of the %d print", printing, len(all)))
-	for w, n := range why {
-		assert.Contains(t, string(page), fmt.Sprintf("| %s | %d |", w, n))
+		assert.Contains(t, string(page), fmt.Sprintf(says, printing, len(all)))
+		for w, n := range why {
+			assert.Contains(t, string(page), fmt.Sprintf("| %s | %d |", w, n), file)
+		}
 	}
 }
 
@@ -135,4 +140,17 @@ func TestInventedEventsFollowTheSeed(t *testing.T) {
 	first := with(1)
 	assert.Equal(t, first, with(1))
 	assert.NotEqual(t, first, with(2))
+}
+
+// TestInventedTasksTakeTurns: what one of them left, the other one finds.
+func TestInventedTasksTakeTurns(t *testing.T) {
+	for hook, other := range turns {
+		a, err := ParseLine(hook + turn(other, 0, 1))
+		require.NoError(t, err)
+		b, err := ParseLine(hook + turn(other, 1, 0))
+		require.NoError(t, err)
+		assert.Equal(t, a.Event.Task["pid"], b.Event.Tasks[other]["pid"], hook)
+		assert.Equal(t, b.Event.Task["pid"], a.Event.Tasks[other]["pid"], hook)
+		assert.NotZero(t, changes[hook], hook)
+	}
 }

@@ -58,6 +58,9 @@ func (c *call) look(at place) (pathKind, []byte, bpfsys.Object) {
 	case bpfsys.IsDir:
 		return directory, nil, nil
 	}
+	if !s.headers && s.sys.Headers(p) && unix.Access(p, unix.F_OK) != nil {
+		s.headers = true
+	}
 	return hostPath, nil, nil
 }
 

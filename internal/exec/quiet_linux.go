@@ -109,6 +109,9 @@ func (q *quiet) tick(l *look, now time.Time) bool {
 // and no timeout is near, or it keeps waiting at one place for longer than its timeouts.
 func (q *quiet) forever(now time.Time) bool {
 	l := q.last
+	if l == nil { // it was not seen waiting: its time for a step was over
+		return false
+	}
 	if l.longest == 0 {
 		return now.Sub(q.first) >= pause
 	}
@@ -139,7 +142,7 @@ func (s *supervisor) watch(done <-chan struct{}) {
 			s.limit(done)
 			return
 		}
-		if now := time.Now(); s.quiet.tick(s.look(), now) && !s.pending() || s.stuck(now) {
+		if now := time.Now(); s.quiet.tick(s.look(), now) && !s.pending() || s.stuck(now) || s.overdue(now) {
 			s.advance(now)
 		}
 		if l := s.step >= len(s.cfg.Events.Steps); l != late {
@@ -148,6 +151,25 @@ func (s *supervisor) watch(done <-chan struct{}) {
 		}
 		s.mu.Unlock()
 	}
+}
+
+// overdue reports whether a tool with a time limit has not waited for that long while a step is
+// left and its programs are attached: a tool that never waits gets its events nevertheless.
+func (s *supervisor) overdue(now time.Time) bool {
+	if s.cfg.Timeout <= 0 || s.step >= len(s.cfg.Events.Steps) || s.progress.waits {
+		return false
+	}
+	if s.step != s.busyStep || s.busy.IsZero() {
+		if len(s.sys.Hooks()) == 0 {
+			return false
+		}
+		s.busyStep, s.busy = s.step, now
+	}
+	if now.Sub(s.busy) < s.cfg.Timeout {
+		return false
+	}
+	s.busy = now
+	return true
 }
 
 // limit asks the tool to end when its time is over, and again until it has ended.
@@ -216,7 +238,7 @@ func (s *supervisor) look() *look {
 			if t.tid == 0 {
 				continue // the thread has ended
 			}
-			reading = reading || sleeps(t.nr)
+			reading = reading || rests(t.nr, limit)
 			if limit > 0 && limit <= soon && !held[tid] {
 				l.longest = max(l.longest, limit)
 				if l.shortest == 0 || limit < l.shortest {
@@ -264,6 +286,12 @@ func sleeps(nr int) bool {
 		return true
 	}
 	return false
+}
+
+// rests reports whether a call with a timeout, 0 if none, waits for more than another thread: one
+// that waits for a thread until a timeout is how some languages sleep.
+func rests(nr int, timeout time.Duration) bool {
+	return sleeps(nr) || nr == unix.SYS_FUTEX && timeout > 0
 }
 
 // waitsFor reports whether a call waits for another thread or process.

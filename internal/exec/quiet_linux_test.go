@@ -15,6 +15,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,6 +30,7 @@ import (
 
 func init() {
 	tools["slow"], tools["delegates"], tools["loops"], tools["family"], tools["deaf"] = slowTool, delegatingTool, loopTool, familyTool, deafTool
+	tools["spins"], tools["busy"] = spinsTool, busyTool
 	tools["orphans"] = func() error {
 		return (&osexec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"}, Stdout: os.Stdout}).Run()
 	}
@@ -224,4 +228,79 @@ func TestAProgramThatIgnoresSIGINTIsEnded(t *testing.T) {
 	r := start(t, "deaf", "clock\n")
 	assert.Contains(t, r.notes, "SIGTERM")
 	assert.Equal(t, 128+int(unix.SIGTERM), r.code)
+}
+
+// busyTool counts a tracepoint, attaches nothing and is busy for a while.
+func busyTool() error {
+	text, err := os.ReadFile("/sys/kernel/tracing/events/sched/sched_switch/id")
+	if err != nil {
+		return err
+	}
+	id, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Config: id}, -1, 0, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
+	}
+	fmt.Println("counted")
+	return nil
+}
+
+// spinsTool never waits: it looks into a map until an event has changed it.
+func spinsTool() error {
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	if err != nil {
+		return err
+	}
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL", Instructions: asm.Instructions{
+		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, -4, asm.R1, asm.Word), asm.Mov.Imm(asm.R1, 9), asm.StoreMem(asm.RFP, -16, asm.R1, asm.DWord), asm.LoadMapPtr(asm.R1, m.FD()),
+		asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -4), asm.Mov.Reg(asm.R3, asm.RFP), asm.Add.Imm(asm.R3, -16), asm.Mov.Imm(asm.R4, 0),
+		asm.FnMapUpdateElem.Call(), asm.Mov.Imm(asm.R0, 0), asm.Return(),
+	}})
+	if err != nil {
+		return err
+	}
+	l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "sched_switch", Program: prog})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for v := uint64(0); v == 0; {
+		if err := m.Lookup(uint32(0), &v); err != nil {
+			return err
+		}
+		if v != 0 {
+			fmt.Println(v)
+		}
+	}
+	return nil
+}
+
+func TestAProgramThatNeverWaitsGetsItsEventsInTime(t *testing.T) {
+	r := start(t, "spins", "sched_switch\n", func(c *Config) { c.Timeout = 300 * time.Millisecond })
+	assert.Equal(t, "9\n", r.out, r.notes)
+	assert.Zero(t, r.code)
+}
+
+// TestABusyProgramWithoutProgramsIsLeftAlone: an event that is counted, without a program, does not
+// make the tool one that has to get its events.
+func TestABusyProgramWithoutProgramsIsLeftAlone(t *testing.T) {
+	r := start(t, "busy", "sched_switch\n", func(c *Config) { c.Timeout = 100 * time.Millisecond })
+	assert.Equal(t, "counted\n", r.out, r.notes)
+	assert.Zero(t, r.code)
+}
+
+func TestWhichCallsRest(t *testing.T) {
+	for _, c := range []struct {
+		nr      int
+		timeout time.Duration
+		want    bool
+	}{{unix.SYS_FUTEX, 0, false}, {unix.SYS_FUTEX, time.Second, true}, {unix.SYS_PPOLL, 0, true}, {unix.SYS_CLOCK_NANOSLEEP, time.Second, true}, {unix.SYS_READ, 0, false}, {unix.SYS_WAIT4, 0, false}} {
+		assert.Equal(t, c.want, rests(c.nr, c.timeout), "%d %v", c.nr, c.timeout)
+	}
 }

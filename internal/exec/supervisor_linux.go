@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,6 +87,9 @@ type supervisor struct {
 	progress    progress
 	unheard     unheard
 	timedOut    bool // Config.Timeout has passed
+	busyStep    int  // the step that the tool keeps waiting, and since when
+	busy        time.Time
+	headers     bool // the tool looked for headers of the simulated kernel that are not installed
 	notes       int
 }
 
@@ -285,10 +289,14 @@ func (s *supervisor) run(path string) (int, error) {
 	s.sayUnheard()
 	s.sayInvented()
 	if told {
+		code := status.ExitStatus()
 		if status.Signaled() {
-			return 128 + int(status.Signal()), nil
+			code = 128 + int(status.Signal())
 		}
-		return status.ExitStatus(), nil
+		if code != 0 && s.quiet.asked == 0 {
+			s.sayAbsent()
+		}
+		return code, nil
 	}
 	var exit *osexec.ExitError
 	if errors.As(err, &exit) && exit.Exited() {

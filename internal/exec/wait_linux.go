@@ -331,7 +331,7 @@ func (s *supervisor) advance(now time.Time) {
 	more := s.step < len(ev.Steps)
 	if more && s.step == 0 && (!s.polled && !ev.Clock || ev.invents() || s.beside != nil && !s.went) && len(s.sys.Hooks()) == 0 {
 		grace := alone
-		if q.last.shortest > 0 {
+		if q.last != nil && q.last.shortest > 0 {
 			grace = aloneSoon
 		}
 		if now.Sub(q.since) < grace {

@@ -31,13 +31,16 @@ var (
 //
 // Where a file is in BTFHub's layout (DISTRIBUTION/VERSION/ARCHITECTURE/RELEASE.btf.tar.xz) its
 // kernel gets all of that as its name, whether in a directory, in an archive or by itself.
-func (p *Path) Add(path, as string) ([]Kernel, error) {
+//
+// The modules of a Debian package are kept, too, for [Source.Module]; those of a package with
+// nothing but modules, for the kernel of their release that is already there.
+func (p *Path) Add(path, as string) (added []Kernel, modules int, err error) {
 	if p.Own == "" {
-		return nil, errNoHome
+		return nil, 0, errNoHome
 	}
 	if as != "" {
 		if _, _, ok := loader.ParseRelease(as); !ok || strings.ContainsAny(as, `/\`) {
-			return nil, fmt.Errorf("%q: want a name with a release, such as 6.12.107-amd64", as)
+			return nil, 0, fmt.Errorf("%q: want a name with a release, such as 6.12.107-amd64", as)
 		}
 	}
 	defer func() {
@@ -47,17 +50,23 @@ func (p *Path) Add(path, as string) ([]Kernel, error) {
 	}()
 	add := adding{Path: p, as: as}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return add.directory(path)
+		_, err = add.directory(path)
+		return add.added, add.modules, err
 	}
-	err := add.file(path, inHub(path))
-	return add.added, err
+	if modulesName.MatchString(filepath.Base(path)) {
+		err = add.modulePackage(path)
+	} else {
+		err = add.file(path, inHub(path))
+	}
+	return add.added, add.modules, err
 }
 
 // adding is a call of Add.
 type adding struct {
 	*Path
-	as    string
-	added []Kernel
+	as      string
+	added   []Kernel
+	modules int // how many have types
 }
 
 // directory adds all files of types and packages with kernels below a directory.
@@ -66,13 +75,17 @@ func (a *adding) directory(dir string) ([]Kernel, error) {
 		return nil, fmt.Errorf("%s is a directory: one name is not enough for what is in it", dir)
 	}
 	var errs []error
+	var later []string // modules, after their kernels
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != dir && (d.Name() == "modules" || strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && path != dir && (d.Name() == modulesDir || strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
+		case d.Type().IsRegular() && modulesName.MatchString(d.Name()):
+			later = append(later, path)
+			return nil
 		case !d.Type().IsRegular() || !isTypes(d.Name()) && !debName.MatchString(d.Name()) && !strings.HasPrefix(d.Name(), "vmlinuz-"):
 			return nil
 		}
@@ -88,7 +101,12 @@ func (a *adding) directory(dir string) ([]Kernel, error) {
 		}
 		return nil
 	})
-	if err == nil && files == 0 {
+	for _, path := range later {
+		if err := a.modulePackage(path); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err == nil && files+len(later) == 0 {
 		err = fmt.Errorf("%s: there are no files of types and no packages with kernels below it", dir)
 	}
 	return a.added, errors.Join(append(errs, err)...)
@@ -120,7 +138,8 @@ func (a *adding) file(path, rel string) error {
 		return err
 	}
 	var ids []string // of this file
-	return btffile.Each(path, func(name string, spec *btf.Spec) error {
+	file := ""
+	err := btffile.Each(path, func(name string, spec *btf.Spec) error {
 		if _, ok := spec.Find(btf.KindStruct, "task_struct"); !ok {
 			return fmt.Errorf("%s: %w: it has no struct task_struct", name, ErrNotKernel)
 		}
@@ -153,8 +172,8 @@ func (a *adding) file(path, rel string) error {
 		if btffile.IsPack(path) && name != path {
 			release = releaseIn(path, name)
 		}
-		file, err := a.store(id, release, spec.Raw())
-		if err != nil {
+		var err error
+		if file, err = a.store(id, release, spec.Raw()); err != nil {
 			return err
 		}
 		k, _ = describe(file, filepath.Base(file), a.ownPlace())
@@ -162,6 +181,10 @@ func (a *adding) file(path, rel string) error {
 		a.added = append(a.added, k)
 		return nil
 	})
+	if err != nil || !debName.MatchString(filepath.Base(path)) {
+		return err
+	}
+	return a.modulesOf(path, file, false)
 }
 
 // ownPlace is where the user's kernels are.
@@ -218,6 +241,7 @@ func (p *Path) store(id, release string, raw []byte) (path string, err error) {
 		return "", fmt.Errorf("keeping %s: %w", id, err)
 	}
 	_ = os.Remove(releaseFile(path))
+	_ = os.Remove(modulesFile(path)) // of the kernel that was called so
 	if named, _, _ := loader.ParseRelease(id); release != "" && release != named {
 		if err := os.WriteFile(releaseFile(path), []byte(release+"\n"), 0o644); err != nil {
 			return "", fmt.Errorf("keeping the release of %s: %w", id, err)

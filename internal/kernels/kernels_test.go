@@ -196,26 +196,26 @@ func TestAdd(t *testing.T) {
 	p.Own = p.Places[0].Pattern
 	assert.Empty(t, p.List())
 
-	added, err := p.Add(write("linux-6.12.1-amd64.btf", kernel), "")
+	added, _, err := p.Add(write("linux-6.12.1-amd64.btf", kernel), "")
 	require.NoError(t, err)
 	require.Len(t, added, 1)
 	assert.Equal(t, "6.12.1-amd64", added[0].ID)
-	again, err := p.Add(write("linux-6.12.1-amd64.btf", kernel), "")
+	again, _, err := p.Add(write("linux-6.12.1-amd64.btf", kernel), "")
 	require.NoError(t, err, "replaces it")
 	assert.Equal(t, added, again)
-	_, err = p.Add(write("vmlinux", kernel), "6.6.13-amd64-mine")
+	_, _, err = p.Add(write("vmlinux", kernel), "6.6.13-amd64-mine")
 	require.NoError(t, err)
-	many, err := p.Add(write("hub.tar", archive(t, map[string][]byte{
+	many, _, err := p.Add(write("hub.tar", archive(t, map[string][]byte{
 		"ubuntu/20.04/x86_64/5.4.0-9-aws.btf": kernel, "ubuntu/20.04/arm64/5.4.0-9-aws.btf": kernel, "README": []byte("x"),
 	})), "")
 	require.NoError(t, err)
 	assert.Len(t, many, 2)
 
-	up, err := p.Add(write("up.tar", archive(t, map[string][]byte{"../../5.4.1-amd64.btf": kernel})), "")
+	up, _, err := p.Add(write("up.tar", archive(t, map[string][]byte{"../../5.4.1-amd64.btf": kernel})), "")
 	require.NoError(t, err)
 	assert.Equal(t, "5.4.1-amd64", up[0].ID)
 	require.NoError(t, os.Remove(up[0].Path))
-	_, err = p.Add(write("red.tar", archive(t, map[string][]byte{"5.4.1-\x1b[31mamd64.btf": kernel})), "")
+	_, _, err = p.Add(write("red.tar", archive(t, map[string][]byte{"5.4.1-\x1b[31mamd64.btf": kernel})), "")
 	assert.ErrorContains(t, err, `5.4.1-\x1b[31mamd64.btf: its name has control characters`)
 
 	var ids []string
@@ -249,7 +249,7 @@ func TestAdd(t *testing.T) {
 		"empty archive":  {"none.tar", "", archive(t, map[string][]byte{"README": []byte("x")}), btf.ErrNoBTF, "archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := p.Add(write(c.file, c.data), c.as)
+			_, _, err := p.Add(write(c.file, c.data), c.as)
 			require.Error(t, err)
 			if c.want != nil {
 				require.ErrorIs(t, err, c.want)
@@ -257,13 +257,13 @@ func TestAdd(t *testing.T) {
 			assert.ErrorContains(t, err, c.text)
 		})
 	}
-	_, err = p.Add(filepath.Join(dir, "none"), "")
+	_, _, err = p.Add(filepath.Join(dir, "none"), "")
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	_, err = p.Add(t.TempDir(), "")
+	_, _, err = p.Add(t.TempDir(), "")
 	assert.ErrorContains(t, err, "there are no files of types")
-	_, err = p.Add(dir, "6.12")
+	_, _, err = p.Add(dir, "6.12")
 	assert.ErrorContains(t, err, "one name is not enough")
-	_, err = (&Path{}).Add(write("vmlinux", kernel), "6.12")
+	_, _, err = (&Path{}).Add(write("vmlinux", kernel), "6.12")
 	assert.ErrorIs(t, err, errNoHome)
 	left, err := filepath.Glob(filepath.Join(p.Own, "new-*"))
 	require.NoError(t, err)

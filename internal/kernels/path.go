@@ -138,7 +138,7 @@ func (place Place) list() []Kernel {
 				switch {
 				case err != nil:
 					return fs.SkipDir
-				case d.IsDir() && path != root && (d.Name() == "modules" || strings.HasPrefix(d.Name(), ".")):
+				case d.IsDir() && path != root && (d.Name() == modulesDir || strings.HasPrefix(d.Name(), ".")):
 					return fs.SkipDir
 				case d.Type().IsRegular() || d.Type()&fs.ModeSymlink != 0:
 					rel, err := filepath.Rel(root, path)

@@ -228,7 +228,7 @@ func directory(dir string) ([]Source, error) {
 			}
 			out = append(out, list...)
 		}
-		if d.IsDir() && d.Name() == "modules" {
+		if d.IsDir() && d.Name() == modulesDir {
 			return filepath.SkipDir // split BTF, which is not a kernel by itself
 		}
 		return nil

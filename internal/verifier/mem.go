@@ -402,6 +402,7 @@ func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx b
 	if !ok {
 		a.refuse(refusal.InvalidBpfContextAccessOffSize, off, size)
 	}
+	a.ctxSize = max(a.ctxSize, off+size)
 	if t != read || value < 0 {
 		return
 	}

@@ -45,6 +45,7 @@ type subject struct {
 	used  int64    // bytes
 
 	unlocked bool // a helper was called that kernels lack if they are locked down
+	ctxSize  int  // how many bytes of the context the program may access
 }
 
 // position is the current position of the exploration.

@@ -57,6 +57,9 @@ type Verdict struct {
 	ExceptionCallback int
 	// Untyped says that it does not rely on the type of the first function.
 	Untyped bool
+	// CtxSize is how many bytes of its context the program may access: an event with a shorter one
+	// refuses it when it is attached.
+	CtxSize int
 	// Reached are the instructions of an accepted program that some input may reach, by slot; the
 	// kernel removes the others.
 	Reached []bool

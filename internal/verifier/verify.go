@@ -143,7 +143,7 @@ func (e *explorer) stats(v *Verdict) {
 	for i := 0; i < e.nsubsOr0(); i++ {
 		v.StackDepth = append(v.StackDepth, e.subs[i].stackDepth)
 	}
-	v.Reliable, v.Untyped = e.reliable(), e.untyped()
+	v.Reliable, v.Untyped, v.CtxSize = e.reliable(), e.untyped(), e.ctxSize
 	if e.exceptionSub != 0 {
 		v.ExceptionCallback = e.subs[e.exceptionSub].start
 	}

@@ -422,6 +422,13 @@ func (m *Model) fillQstr(b object.Builder) {
 	b.Num("len", uint64(len(name)))
 }
 
+// fillNameidata sets the last part of the path that is being walked.
+func (m *Model) fillNameidata(b object.Builder) {
+	name := b.Word("file")
+	b.Text("last.name", name)
+	b.Num("last.len", uint64(len(name)))
+}
+
 func (m *Model) fillFilename(b object.Builder) {
 	name := "/tmp/" + b.Word("file")
 	b.Text("name", name)

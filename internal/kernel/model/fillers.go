@@ -28,6 +28,7 @@ var fillers = map[string]func(*Model, object.Builder){
 	"mount":               (*Model).fillMount,
 	"file_system_type":    (*Model).fillFsType,
 	"qstr":                (*Model).fillQstr,
+	"nameidata":           (*Model).fillNameidata,
 	"filename":            (*Model).fillFilename,
 	"linux_binprm":        (*Model).fillBinprm,
 	"request":             (*Model).fillRequest,

@@ -1,12 +1,10 @@
 package window
 
 import (
-	"maps"
 	"slices"
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/kernel/clock"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/mem"
@@ -203,45 +201,6 @@ func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 	return "", 0, false
 }
 
-// isVariable reports whether an object is a global variable, and not one of the shared objects
-// without a symbol.
-func (s *Symbols) isVariable(o *object.Object) bool {
-	if s.Kept(o.Role()) != o {
-		return false
-	}
-	_, ok := globals[o.Role()]
-	return ok || len(s.BTF().IDs(btf.KindVar, o.Role())) > 0
-}
-
-// DataSymbol is a variable in the list of symbols.
-type DataSymbol struct {
-	Name   string
-	Addr   uint64
-	PerCPU bool
-}
-
-// DataSymbols returns the kernel's variables, of BTF and those that every kernel has, by name.
-func (s *Symbols) DataSymbols() (out []DataSymbol) {
-	if s.BTF() == nil {
-		return nil
-	}
-	names := slices.Collect(maps.Keys(globals))
-	for id := s.BTF().FirstID(); int(id) < s.BTF().NumTypes(); id++ {
-		if s.BTF().Kind(id) == btf.KindVar {
-			names = append(names, s.BTF().Name(id))
-		}
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		if a, ok := s.percpu.addrOf(name); ok {
-			out = append(out, DataSymbol{name, a, true})
-		} else if o := s.Variable(name); o != nil {
-			out = append(out, DataSymbol{name, o.Addr(), false})
-		}
-	}
-	return out
-}
-
 // FuncPointer chooses the target of a function pointer: a function with its prototype if the BTF
 // has any.
 func (s *Symbols) FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64 {
@@ -257,92 +216,6 @@ func (s *Symbols) FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64 
 	}
 	a, _ := s.FuncAddr(ids[h%uint64(len(ids))])
 	return a
-}
-
-// globals are variables that every kernel has, with their types, for ksyms that BTF does not list.
-var globals = map[string]string{
-	"init_net": "net", "init_task": "task_struct", "init_user_ns": "user_namespace", "init_pid_ns": "pid_namespace",
-	"init_uts_ns": "uts_namespace", "init_ipc_ns": "ipc_namespace", "init_cgroup_ns": "cgroup_namespace", "init_css_set": "css_set",
-	"init_mm": "mm_struct", "init_cred": "cred", "root_mem_cgroup": "mem_cgroup", "loopback_dev": "net_device",
-	"jiffies": "u64", "jiffies_64": "u64", "nr_cpu_ids": "int", "__per_cpu_offset": "", "total_forks": "u64", "tcp_hashinfo": "inet_hashinfo",
-}
-
-// Variable returns the object of a kernel variable, a VAR in the BTF or one that every kernel has,
-// or nil. Per-CPU variables have one object per CPU, see [Symbols.PercpuObject].
-func (s *Symbols) Variable(name string) *object.Object {
-	if o := s.Kept(name); o != nil {
-		return o
-	}
-	l := (*object.Layout)(nil)
-	count := uint64(1)
-	if s.BTF() != nil {
-		if t, ok := s.BTF().Find(btf.KindVar, name); ok {
-			if _, per := s.percpu.find(name); per {
-				return nil
-			}
-			l = s.Types().Of(s.BTF(), t.Ref)
-		}
-	}
-	if typ, ok := globals[name]; l == nil && ok && s.BTF() != nil {
-		switch typ {
-		case "":
-			l, count = s.word64(), uint64(s.CPUs())
-		case "u64":
-			l = s.word64()
-		case "int":
-			if ids := s.BTF().IDs(btf.KindInt, "unsigned int"); len(ids) > 0 {
-				l = s.Types().Of(s.BTF(), ids[0])
-			}
-		default:
-			l = s.LayoutNamed(typ)
-		}
-	}
-	if l == nil || l.Size == 0 {
-		return nil
-	}
-	o, err := s.Make(name, l, count, nil)
-	if err != nil {
-		s.Fail(err)
-		return nil
-	}
-	s.Keep(name, o)
-	s.fillVariable(o, name)
-	return o
-}
-
-// word64 returns the layout of unsigned long long, or of any integer of 8 bytes.
-func (s *Symbols) word64() *object.Layout {
-	for _, n := range [...]string{"long long unsigned int", "unsigned long long", "long unsigned int"} {
-		for _, id := range s.BTF().IDs(btf.KindInt, n) {
-			if l := s.Types().Of(s.BTF(), id); l != nil && l.Size == 8 {
-				return l
-			}
-		}
-	}
-	return nil
-}
-
-// fillVariable sets variables whose values follow from the machine.
-func (s *Symbols) fillVariable(o *object.Object, name string) {
-	var b [8]byte
-	put := func(i int, v uint64) {
-		n := min(o.Storage().Size, 8)
-		endian.PutUint(s.Order(), b[:n], v)
-		o.Poke(uint64(i)*n, b[:n], object.Given)
-	}
-	switch name {
-	case "jiffies", "jiffies_64":
-		put(0, s.clock.Jiffies())
-	case "nr_cpu_ids":
-		put(0, uint64(s.CPUs()))
-	case "__per_cpu_offset":
-		if o.Storage().Type.Kind == btf.KindArray {
-			return
-		}
-		for cpu := range s.CPUs() {
-			put(cpu, s.percpu.offset(cpu))
-		}
-	}
 }
 
 // VariableAddr returns the address of a typed ksym; for a per-CPU variable its per-CPU address (see

@@ -1,0 +1,50 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What a tool that failed did not find, and where it would be.
+
+// sayAbsent notes the functions in modules, and the headers, that the tool looked for.
+func (s *supervisor) sayAbsent() {
+	var modules []string
+	in := map[string][]string{}
+	for _, fn := range s.sys.Lacking() {
+		if s.cfg.ModuleOf == nil {
+			break
+		}
+		if m := s.cfg.ModuleOf(fn); m != "" {
+			if in[m] == nil {
+				modules = append(modules, m)
+			}
+			in[m] = append(in[m], fn)
+		}
+	}
+	slices.Sort(modules)
+	for _, m := range modules {
+		s.note(fmt.Sprintf("%s in module %s: --module-btf %s", areIn(in[m]), m, m))
+	}
+	if s.headers {
+		r := s.cfg.Release
+		s.note(fmt.Sprintf("the program looked for the headers of its kernel in /lib/modules/%s/build: install linux-headers-%s (Debian, Ubuntu) or kernel-devel-%s (Fedora), "+
+			"or unpack it and name the directory by BCC_KERNEL_SOURCE or BPFTRACE_KERNEL_SOURCE", r, r, r))
+	}
+}
+
+// areIn names some functions: "function a is", "functions a, b are".
+func areIn(names []string) string {
+	const shown = 3
+	list := strings.Join(names[:min(len(names), shown)], ", ")
+	if n := len(names) - shown; n > 0 {
+		list += fmt.Sprintf(" and %d more", n)
+	}
+	if len(names) == 1 {
+		return "function " + list + " is"
+	}
+	return "functions " + list + " are"
+}
