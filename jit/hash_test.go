@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/keyhash"
 	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/recent"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -22,7 +23,7 @@ type testHash struct {
 	bases   []uint64
 	data    []*mem.Region
 	n       uint32 // slots in use
-	first   uint32
+	order   *recent.Order
 	lengths []uint32
 	masks   []uint64
 }
@@ -46,7 +47,8 @@ func (w *world) addHashes(t testing.TB) {
 			h.CPUStride = 32
 		}
 		if m.lru {
-			h.First = &h.first
+			h.order = recent.New(2, 200)
+			h.Order = h.order
 		}
 		if m.lpm {
 			h.Lengths, h.Masks = &h.lengths, &h.masks
@@ -78,9 +80,16 @@ func (h *testHash) insert(key []byte) error {
 	h.keys = append(h.keys, key...)
 	live := []uint32{slot}
 	for _, e := range h.tab {
-		if e != 0 && string(h.key(uint32(e)-1)) != string(key) {
-			live = append(live, uint32(e)-1)
+		switch old := uint32(e) - 1; {
+		case e == 0:
+		case string(h.key(old)) != string(key):
+			live = append(live, old)
+		case h.order != nil:
+			h.order.Remove(old)
 		}
+	}
+	if h.order != nil {
+		h.order.Add(slot, int(slot&1))
 	}
 	slices.Sort(live)
 	h.tab = make([]uint64, 1<<bits.Len(uint(len(live)*4/3+1)))
@@ -145,8 +154,8 @@ func (h *testHash) call(t *vm.Thread, addr uint64) (uint64, *vm.Action) {
 	if !ok || h.CPUStride != 0 && t.CPU >= h.CPUs {
 		return 0, nil
 	}
-	if h.First != nil {
-		h.first = slot
+	if h.order != nil {
+		h.order.Use(slot)
 	}
 	return h.bases[slot>>hashShift] + uint64(slot&(1<<hashShift-1))*h.Stride + uint64(t.CPU)*h.CPUStride, nil
 }
@@ -176,7 +185,7 @@ func sameHashes(t *testing.T, native, plain *world, where string) {
 	t.Helper()
 	for addr, a := range plain.hashes {
 		b := native.hashes[addr]
-		require.Equal(t, a.first, b.first, where)
+		require.Equal(t, a.order, b.order, where)
 		require.Equal(t, a.tab, b.tab, where)
 		for i := range a.data {
 			require.Equal(t, plain.mem.Bytes(a.data[i]), native.mem.Bytes(b.data[i]), where)
@@ -216,6 +225,52 @@ func testHashLookups(t *testing.T) {
 		} else {
 			require.NotZero(t, w.called)
 		}
+	}
+}
+
+// TestLRULookups: native code moves what it finds to the front of its list, from every place, as
+// recent.Order.Use does, and leaves slots that are in no list to Go.
+func TestLRULookups(t *testing.T) { eachTier(t, testLRULookups) }
+
+func testLRULookups(t *testing.T) {
+	w := newWorld(t)
+	h := w.hashes[mapLRU]
+	img := lower(t, mapNames.Replace("r2 = r1\nr1 = LRU\ncall 1\nexit"), functions(w))
+	run := func(slot uint32) {
+		copy(w.mem.Bytes(w.buffer), h.key(slot))
+		w.thread.Start(img, w.buffer.Base)
+		require.Equal(t, vm.Done, w.thread.Run(100))
+		require.NotZero(t, w.thread.Ret())
+	}
+	want := h.order.Clone()
+	for i := range uint32(300) {
+		slot := i * i * 7 % h.n
+		want.Use(slot)
+		before := h.order.Lists[h.order.Nodes[slot].List].Head
+		h.order.Changed = false
+		run(slot)
+		require.Equal(t, before != slot, h.order.Changed)
+		require.Equal(t, want.Lists, h.order.Lists)
+		require.Equal(t, want.Nodes, h.order.Nodes)
+	}
+	require.Zero(t, w.called)
+
+	last := h.order.Lists[0].Tail
+	for _, damage := range []func(){
+		func() { h.order.Nodes[last].Prev = recent.None },
+		func() { h.order.Nodes = h.order.Nodes[:last] },
+	} {
+		whole := slices.Clone(h.order.Nodes)
+		w.called = 0
+		damage()
+		copy(w.mem.Bytes(w.buffer), h.key(last))
+		w.thread.Start(img, w.buffer.Base)
+		func() {
+			defer func() { _ = recover() }() // Go's index check
+			w.thread.Run(100)
+		}()
+		require.Equal(t, 1, w.called)
+		h.order.Nodes = append(h.order.Nodes[:0], whole...)
 	}
 }
 

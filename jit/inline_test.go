@@ -265,6 +265,7 @@ var inlinePrograms = []struct {
 	{"hash of 2 bytes in memory", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r7\nr2 &= 31\nr2 += r6\nr1 = HASH2\ncall 1\nif r0 == 0 goto l\n*(u8 *)(r0 + 2) = r7\ngoto l", 0, false},
 	{"hash without elements", "r6 = 0\nl: r6 += 1\n*(u32 *)(r10 - 4) = r6\nr2 = r10\nr2 += -4\nr1 = HASH4\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr8 += r3\nr8 += r4\nr8 += r5\ngoto l", 0, false},
 	{"LRU hash, the same key again", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 >>= 6\nr1 &= 63\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = LRU\ncall 1\nif r0 == 0 goto l\n*(u64 *)(r0 + 0) = r6\ngoto l", 0, false},
+	{"LRU hash, another key each time", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 *= 7\nr1 &= 63\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = LRU\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr8 += r3\nr8 += r4\nr8 += r5\nif r0 == 0 goto l\n*(u64 *)(r0 + 0) = r6\ngoto l", 0, false},
 	{"trie", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 63\n*(u32 *)(r10 - 8) = r1\nr1 = r6\nr1 *= 0x01010101\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -8\nr1 = TRIE\ncall 1\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\nr3 += r6\n*(u64 *)(r0 + 0) = r3\ngoto l", 0, false},
 	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
 }

@@ -1,5 +1,7 @@
 package vm
 
+import "github.com/bpfrun/bpfrun/internal/recent"
+
 // InlineKind identifies a function that an engine can execute itself.
 type InlineKind uint8
 
@@ -95,8 +97,8 @@ type Hash struct {
 	Shift             uint
 	Stride, CPUStride uint64
 	CPUs              int
-	// First, if not nil, is the only slot that may be found without a call of the function.
-	First *uint32
+	// Order, if not nil, is the order of an LRU hash: what is found is used, as by Order.Use.
+	Order *recent.Order
 	// Lengths and Masks, if not nil, make this a trie of prefixes, whose key is a 32-bit length of
 	// at most 32 and 32 bits of data: the search is repeated for each of the lengths that are not
 	// above the key's, in order, with a key of that length and, of the data, the bits of the mask.

@@ -3,6 +3,8 @@ package maps
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/internal/recent"
 )
 
 // Probe describes how to find the value of a key in memory: what Lookup does for programs, without
@@ -23,8 +25,8 @@ type Probe struct {
 	Shift              uint
 	Stride, CopyStride uint64
 	Copies             int
-	// First, if not nil, is the only slot whose lookup does not change the map, as in LRU maps.
-	First *uint32
+	// Order, if not nil, is the order of an LRU map: a lookup uses the slot that it finds.
+	Order *recent.Order
 	// Lengths and Masks, if not nil, are those of the prefixes in a trie whose keys are 8 bytes: a
 	// 32-bit prefix length, then the data. A lookup tries the prefixes that are not longer than the
 	// key's length, in order: the key looked for is the prefix length and, of the data, the bits of
@@ -49,16 +51,10 @@ func (t *table) probe() Probe {
 	}
 }
 
-// Probe implements [Probed]. With BPF_F_NO_COMMON_LRU, each CPU has its own order.
+// Probe implements [Probed].
 func (h *hash) Probe() (Probe, bool) {
 	p := h.probe()
-	p.Open = h.open()
-	if h.lru != nil {
-		if len(h.lru.lists) != 1 {
-			return Probe{}, false
-		}
-		p.First = &h.lru.lists[0].head
-	}
+	p.Open, p.Order = h.open(), h.lru
 	return p, true
 }
 

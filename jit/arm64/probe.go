@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/bpfrun/bpfrun/internal/keyhash"
+	"github.com/bpfrun/bpfrun/internal/recent"
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -61,6 +62,7 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	} else {
 		none = append(none, ended)
 	}
+	c.use(h)
 	c.found(h)
 	c.move(0, slotS)
 	c.fillCells(f)
@@ -180,14 +182,73 @@ func (c *compiler) probe(h *vm.Hash) (none int32) {
 	return none
 }
 
-// found turns a slot into the address of its element, or leaves the call to Go.
-func (c *compiler) found(h *vm.Hash) {
-	if h.First != nil {
-		c.pointer(temp3, unsafe.Pointer(h.First))
-		c.mem(loads[2], temp3, temp3, 0, zr)
-		c.cmp(0, temp3, slotS)
-		c.CallUnless(plan.Equal)
+// The places in the types of package recent.
+const (
+	orderLists   = int32(unsafe.Offsetof(recent.Order{}.Lists))
+	orderNodes   = int32(unsafe.Offsetof(recent.Order{}.Nodes))
+	orderChanged = int32(unsafe.Offsetof(recent.Order{}.Changed))
+	listHead     = int32(unsafe.Offsetof(recent.List{}.Head))
+	listTail     = int32(unsafe.Offsetof(recent.List{}.Tail))
+	nodePrev     = int32(unsafe.Offsetof(recent.Node{}.Prev))
+	nodeNext     = int32(unsafe.Offsetof(recent.Node{}.Next))
+	nodeList     = int32(unsafe.Offsetof(recent.Node{}.List))
+	nodeSize     = uint64(unsafe.Sizeof(recent.Node{}))
+)
+
+// use multiplies by 16 with a shift.
+var _ = [1]struct{}{}[unsafe.Sizeof(recent.List{})-16]
+
+// use is recent.Order.Use of a slot. It leaves the call to Go, before any change, if the slot is in
+// no list: every slot that is found is, but a wrong one must not write to memory of the host.
+func (c *compiler) use(h *vm.Hash) {
+	if h.Order == nil {
+		return
 	}
+	const order, nodes, node, list, head, prev, next, size = temp1, temp3, hashS, temp4, maskS, indexS, wordS, lengthS
+	at := func(d, slot reg) { c.multiply(1, opMadd, d, slot, size, nodes) }
+	c.pointer(order, unsafe.Pointer(h.Order))
+	c.mem(loads[3], temp3, order, orderNodes+sliceLen, zr)
+	c.cmp(1, slotS, temp3)
+	c.CallUnless(plan.Less)
+	c.mem(loads[3], nodes, order, orderNodes, zr)
+	c.constant(size, nodeSize)
+	at(node, slotS)
+	c.mem(loads[2], list, node, nodeList, zr)
+	c.shift(1, opLslv, list, list, 4)
+	c.mem(loads[3], head, order, orderLists, zr)
+	c.rrr(1, opAdd, list, list, head)
+	c.mem(loads[2], head, list, listHead, zr)
+	c.cmp(0, head, slotS)
+	first := c.near(condEQ)
+	c.mem(loads[2], prev, node, nodePrev, zr)
+	c.addImm(0, next, prev, 1, zr)
+	c.cmpImm(0, next, 0, zr)
+	c.CallUnless(plan.NotEqual)
+	c.mem(loads[2], next, node, nodeNext, zr)
+	c.mem(stores[2], head, node, nodeNext, zr)
+	at(node, prev)
+	c.mem(stores[2], next, node, nodeNext, zr)
+	c.addImm(0, node, next, 1, zr)
+	last := c.ifZero(0, node)
+	at(node, next)
+	c.mem(stores[2], prev, node, nodePrev, zr)
+	inner := c.branch(opB)
+	c.land(last)
+	c.mem(stores[2], prev, list, listTail, zr)
+	c.land(inner)
+	at(node, head)
+	c.mem(stores[2], slotS, node, nodePrev, zr)
+	at(node, slotS)
+	c.constant(prev, uint64(recent.None))
+	c.mem(stores[2], prev, node, nodePrev, zr)
+	c.mem(stores[2], slotS, list, listHead, zr)
+	c.constant(prev, 1)
+	c.mem(stores[0], prev, order, orderChanged, zr)
+	c.land(first)
+}
+
+// found turns a slot into the address of its element.
+func (c *compiler) found(h *vm.Hash) {
 	c.pointer(temp1, unsafe.Pointer(h.Bases))
 	c.mem(loads[3], temp1, temp1, 0, zr)
 	c.shift(0, opLsrv, temp3, slotS, uint32(h.Shift))
