@@ -99,10 +99,11 @@ type Hash struct {
 	CPUs              int
 	// Order, if not nil, is the order of an LRU hash: what is found is used, as by Order.Use.
 	Order *recent.Order
-	// Lengths and Masks, if not nil, make this a trie of prefixes, whose key is a 32-bit length of
-	// at most 32 and 32 bits of data: the search is repeated for each of the lengths that are not
-	// above the key's, in order, with a key of that length and, of the data, the bits of the mask.
-	// The masks have the size and the byte order of the key.
+	// Lengths and Masks, if not nil, make this a trie of prefixes, whose key is a 32-bit length in
+	// bits and the data: the search is repeated for each of the lengths that are not above the
+	// key's, in order, with a key of that length and, of the data, the bits of the mask. A key whose
+	// length is above that of the data is not found. The masks have the size of the key, rounded up
+	// to words, and its byte order.
 	Lengths *[]uint32
 	Masks   *[]uint64
 	// Open is as in [Array].

@@ -27,10 +27,11 @@ type Probe struct {
 	Copies             int
 	// Order, if not nil, is the order of an LRU map: a lookup uses the slot that it finds.
 	Order *recent.Order
-	// Lengths and Masks, if not nil, are those of the prefixes in a trie whose keys are 8 bytes: a
-	// 32-bit prefix length, then the data. A lookup tries the prefixes that are not longer than the
-	// key's length, in order: the key looked for is the prefix length and, of the data, the bits of
-	// the mask. Keys with a length above 32 are not found.
+	// Lengths and Masks, if not nil, are those of the prefixes in a trie: its keys are a 32-bit
+	// prefix length, then the data. A lookup tries the prefixes that are not longer than the key's
+	// length, in order: the key looked for is the prefix length and, of the data, the bits of the
+	// mask. Keys with a length above the bits of the data are not found. Each mask is as long as a
+	// key, rounded up to words, and has its bytes in the order of a key's.
 	Lengths *[]uint32
 	Masks   *[]uint64
 	// Open is as in [Layout].
@@ -58,12 +59,12 @@ func (h *hash) Probe() (Probe, bool) {
 	return p, true
 }
 
-// trieWord is the key size of the tries whose keys are one word.
-const trieWord = 8
+// maxMasked is the key size of the largest tries that have masks.
+const maxMasked = 32
 
-// Probe implements [Probed], for tries with keys of IPv4 addresses.
+// Probe implements [Probed], for tries whose keys are not very long.
 func (t *trie) Probe() (Probe, bool) {
-	if t.keySize != trieWord {
+	if t.keySize > maxMasked {
 		return Probe{}, false
 	}
 	p := t.probe()
@@ -73,13 +74,21 @@ func (t *trie) Probe() (Probe, bool) {
 
 // setMasks computes the masks of the lengths in use.
 func (t *trie) setMasks() {
-	if t.keySize != trieWord {
+	if t.keySize > maxMasked {
 		return
 	}
-	t.masks = slices.Grow(t.masks[:0], len(t.lengths))
+	words := (t.keySize + 7) / 8
+	t.masks = slices.Grow(t.masks[:0], len(t.lengths)*words)
 	for _, n := range t.lengths {
-		var key [trieWord]byte
-		binary.BigEndian.PutUint32(key[4:], ^uint32(1<<(32-n)-1))
-		t.masks = append(t.masks, binary.LittleEndian.Uint64(key[:]))
+		var key [maxMasked]byte
+		for i := range n / 8 {
+			key[4+i] = 0xff
+		}
+		if n%8 != 0 {
+			key[4+n/8] = ^byte(0xff >> (n % 8))
+		}
+		for i := range words {
+			t.masks = append(t.masks, binary.LittleEndian.Uint64(key[8*i:]))
+		}
 	}
 }

@@ -48,6 +48,15 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	var none []int32
 	again := int32(0)
 	switch {
+	case h.Lengths != nil && h.KeySize != 8:
+		c.rm(1, 0x8d, temp1, key, 0)
+		c.store(field(plan.OffKeyAt), temp1)
+		c.rm(0, 0x8b, tempS, at(temp1, 0), 0)
+		c.groupImm(0, opCmp, tempS, int32(8*(h.KeySize-4)))
+		none = append(none, c.jccFar(condA))
+		c.constant(lengthS, 0)
+		again = c.pos()
+		none = append(none, c.widePrefix(h, again))
 	case h.Lengths != nil:
 		c.load(temp1, key)
 		c.groupImm(0, opCmp, temp1, 32)
@@ -111,6 +120,38 @@ func (c *compiler) prefix(h *vm.Hash, again int32) (none int32) {
 	c.load(wordS, loc{base: wordS, index: lengthS, scale: 3, disp: -8})
 	c.group(1, opAnd, wordS, temp1)
 	c.group(1, opOr, wordS, tempS)
+	return none
+}
+
+// widePrefix is prefix for keys that are not one word. The next key is at State.Prefix, and temp1
+// becomes its address.
+func (c *compiler) widePrefix(h *vm.Hash, again int32) (none int32) {
+	c.pointer(tempS, unsafe.Pointer(h.Lengths))
+	c.groupMem(1, opCmp, lengthS, at(tempS, sliceLen))
+	none = c.jccFar(condAE)
+	c.load(tempS, at(tempS, 0))
+	c.rm(0, 0x8b, tempS, loc{base: tempS, index: lengthS, scale: 2}, 0)
+	c.groupImm(1, opAdd, lengthS, 1)
+	c.load(temp1, field(plan.OffKeyAt))
+	c.groupMem(0, opCmp, tempS, at(temp1, 0))
+	c.jccBack(condA, again)
+	size := int32(h.KeySize+7) &^ 7
+	c.pointer(wordS, unsafe.Pointer(h.Masks))
+	c.mul(1, temp2, lengthS, size)
+	c.groupMem(1, opAdd, temp2, at(wordS, 0))
+	off := int32(0)
+	for left := h.KeySize; left > 0; {
+		n := part(left)
+		c.loadPart(n, wordS, at(temp1, off))
+		c.loadPart(n, indexS, at(temp2, off-size))
+		c.group(1, opAnd, wordS, indexS)
+		if off == 0 {
+			c.group(1, opOr, wordS, tempS)
+		}
+		c.storeReg(uint8(n), field(plan.OffPrefix+off), wordS)
+		off, left = off+int32(n), left-n
+	}
+	c.rm(1, 0x8d, temp1, field(plan.OffPrefix), 0)
 	return none
 }
 

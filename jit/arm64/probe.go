@@ -39,6 +39,14 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	var none []int32
 	again := int32(0)
 	switch {
+	case h.Lengths != nil && h.KeySize != 8:
+		c.put(temp1, plan.OffKeyAt)
+		c.mem(loads[2], temp3, temp1, 0, zr)
+		c.cmpImm(0, temp3, int64(8*(h.KeySize-4)), zr)
+		none = append(none, c.near(condHI))
+		c.put(zr, plan.OffNext)
+		again = c.pos()
+		none = append(none, c.widePrefix(h, again))
 	case h.Lengths != nil:
 		c.mem(loads[3], temp1, temp1, 0, temp3)
 		c.cmpImm(0, temp1, 32, temp3)
@@ -94,6 +102,45 @@ func (c *compiler) prefix(h *vm.Hash, again int32) (none int32) {
 	c.mem(loads[3], wordS, wordS, -8, zr)
 	c.rrr(1, opAnd, wordS, wordS, temp1)
 	c.rrr(1, opOrr, wordS, wordS, temp3)
+	return none
+}
+
+// widePrefix is prefix for keys that are not one word. The next key is at State.Prefix, and temp1
+// becomes its address. The number of the next length is in State, since probe needs lengthS.
+func (c *compiler) widePrefix(h *vm.Hash, again int32) (none int32) {
+	c.get(lengthS, plan.OffNext)
+	c.pointer(temp3, unsafe.Pointer(h.Lengths))
+	c.mem(loads[3], temp4, temp3, sliceLen, zr)
+	c.shift(1, opLslv, temp4, temp4, 2)
+	c.cmp(1, lengthS, temp4)
+	none = c.near(condHS)
+	c.mem(loads[3], temp3, temp3, 0, zr)
+	c.index(loads[2], temp3, temp3, lengthS)
+	c.addImm(1, lengthS, lengthS, 4, zr)
+	c.put(lengthS, plan.OffNext)
+	c.get(temp1, plan.OffKeyAt)
+	c.mem(loads[2], temp4, temp1, 0, zr)
+	c.cmp(0, temp3, temp4)
+	c.patch(c.near(condHI), again)
+	size := int32(h.KeySize+7) &^ 7
+	c.pointer(wordS, unsafe.Pointer(h.Masks))
+	c.mem(loads[3], wordS, wordS, 0, zr)
+	c.constant(temp4, uint64(size/4))
+	c.multiply(1, opMadd, wordS, lengthS, temp4, wordS)
+	c.addImm(1, temp5, state, int64(plan.OffPrefix), temp4)
+	off := int32(0)
+	for left := h.KeySize; left > 0; {
+		n := part(left)
+		c.mem(loads[n], temp4, temp1, off, zr)
+		c.mem(loads[n], temp6, wordS, off-size, zr)
+		c.rrr(1, opAnd, temp4, temp4, temp6)
+		if off == 0 {
+			c.rrr(1, opOrr, temp4, temp4, temp3)
+		}
+		c.mem(stores[n], temp4, temp5, off, zr)
+		off, left = off+1<<n, left-1<<n
+	}
+	c.move(temp1, temp5)
 	return none
 }
 

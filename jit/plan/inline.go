@@ -31,8 +31,8 @@ func (p *Program) Inline(in *Insn) *Inline { return &p.Inlines[in.Imm] }
 // maxStride is the largest multiplier that fits a signed 32-bit constant.
 const maxStride = 1<<31 - 1
 
-// maxKey is the size in bytes of the longest key that generated code hashes.
-const maxKey = 32
+// MaxKey is the size in bytes of the longest key that generated code hashes.
+const MaxKey = 32
 
 // inlines finds the calls that generated code executes itself.
 //
@@ -135,7 +135,7 @@ func (p *Program) lookup(in *Insn, n *Inline, f *vm.Inline, r1 uint64) bool {
 	case f.Hash != nil:
 		h, ok := f.Hash(r1)
 		cpus, perCPU = h.CPUs, h.CPUStride
-		if !ok || h.KeySize == 0 || h.KeySize > maxKey || h.Stride > maxStride || perCPU > maxStride {
+		if !ok || h.KeySize == 0 || h.KeySize > MaxKey || h.Stride > maxStride || perCPU > maxStride {
 			return false
 		}
 		n.Hash, in.Size = &h, uint8(h.KeySize)
