@@ -23,10 +23,15 @@ type Inline struct {
 	// Entry is the assumed address of the function that is called with FlagTurns.
 	Entry  uint64
 	Turner vm.Turner
+	// Writes has bit r set for each of r1 to r5 that a call of that function may change.
+	Writes uint16
 }
 
 // Inline returns the description of a KindCallInline or of a call with FlagTurns.
 func (p *Program) Inline(in *Insn) *Inline { return &p.Inlines[in.Imm] }
+
+// arguments are r1 to r5.
+const arguments = 0x3e
 
 // maxStride is the largest multiplier that fits a signed 32-bit constant.
 const maxStride = 1<<31 - 1
@@ -106,7 +111,7 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 		if _, begins := slices.BinarySearch(p.Image.Subprograms(), target); !ok || img != p.Image || !begins {
 			return
 		}
-		n.Entry, n.Turner = r2, f.Inline.Turner
+		n.Entry, n.Turner, n.Writes = r2, f.Inline.Turner, arguments
 		in.Flags |= FlagTurns
 		in.Target, in.Imm, p.Calls = int32(target), uint64(len(p.Inlines)), true
 		p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
