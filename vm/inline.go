@@ -83,7 +83,8 @@ type Array struct {
 }
 
 // Hash describes where the elements of a hash or a trie are. It is valid for as long as the map
-// exists. What the pointers lead to changes only while an engine does not run.
+// exists. What the pointers lead to changes only while an engine does not run, except that an engine
+// uses slots of Order.
 type Hash struct {
 	KeySize int
 	// Tab is a table with linear probing whose length is a power of two, or 0. It is searched from

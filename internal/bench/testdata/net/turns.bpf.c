@@ -115,7 +115,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 65536);
 } events SEC(".maps");
 
 struct bpf_spin_lock {
