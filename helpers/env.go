@@ -131,6 +131,9 @@ func (e *Env) destroy(addr uint64) {
 // mapRet returns the return value of map operations that the verifier calls directly: before Linux
 // 6.4 they return int, so the upper half reads as zero ("bpf: Change map ops return type to long").
 func (e *Env) mapRet(errno uapi.Errno) uint64 {
+	if errno == 0 { // as most calls
+		return 0
+	}
 	r := errnoRet(errno)
 	if !e.has(since.MapRetLong) {
 		r = uint64(uint32(r))

@@ -116,10 +116,10 @@
 // Code executes a KindCallInline itself: it looks up an element of an array, a hash or a trie,
 // advances an iterator over numbers, or reads the time or the CPU number. It exits with CallFunc,
 // before any change, if State.Shut is not 0, if r1 of a lookup is not Inline.Map, which is a guess,
-// if the chunk of the element has no address in Array.Table yet, or if a hash has a First and finds
-// another slot. Inline.Known says that r1 is certain. A lookup that finds an element also sets the
-// cells of Inline.Fills, accesses that probably follow, to the element, which is accessible
-// (vm.Array.Open). If the check of a lookup's key or of an iterator does not find it certainly
+// or if the chunk of the element has no address in Array.Table yet. Inline.Known says that r1 is
+// certain. A lookup that finds an element also sets the cells of Inline.Fills, accesses that
+// probably follow, to the element, which is accessible (vm.Array.Open), and if the hash has an
+// Order, uses the slot. If the check of a lookup's key or of an iterator does not find it certainly
 // valid, it exits with Interpret. Otherwise it adds 1 to Calls of its kind and, if Program.Timed,
 // Step to Now, and changes no register but r0. The engine sets Now, Boot, Step and CPU before it
 // enters code. When code exits, it first has vm.Ledger account for the calls.

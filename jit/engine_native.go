@@ -70,6 +70,7 @@ type code struct {
 	slack   int64
 	mayGoto bool
 	simple  bool // needs neither before nor after
+	quick   bool // needs nothing else between calls of functions
 	pages   *pages
 	left    uint64   // instructions to execute before loops get copies
 	loops   bool     // loops are still to be copied
@@ -300,7 +301,7 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 	// The number of frames that code left for a call or an access and that are still on
 	// State.Stack. It continues in them as long as nothing else happened and no memory that the
 	// waiting functions may know about became inaccessible.
-	deep := 0
+	deep, ok := 0, false
 	for {
 		c := e.last
 		if c != nil && c.img != t.Image() && len(e.links.all) > 0 { // back from a tail call
@@ -377,6 +378,11 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		if st.Top != c.top {
 			deep = st.Depth()
 		}
+		if why == plan.CallFunc && c.quick {
+			if why, ok = e.recall(c, t, pc); !ok {
+				return true
+			}
+		}
 		switch why {
 		case plan.Interpret:
 			if t.Insns() == end || !t.Access() {
@@ -399,6 +405,62 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 			t.Returned(e.continuation(c, pc, deep+1))
 			return true
 		}
+	}
+}
+
+// recall makes the call at a slot, continues code after it, and so on for the calls that follow, as
+// Run would. It returns why code left for the last time, or OutOfRoom if Run has to decide how the
+// thread continues; ok is false if the engine must return.
+//
+// Programs wait for calls, so this avoids what calls do not change. What is left of the room stays in
+// the State, and the count of the instructions follows from it, not from the last count. A call that
+// is complete leaves the thread in the same function.
+func (e *Engine) recall(c *code, t *vm.Thread, pc int) (why plan.Reason, ok bool) {
+	st := c.state
+	from := c.slots[pc].count
+	begun := t.Insns()
+	whole := begun + uint64(st.Room) - uint64(from)
+	calls := uint64(0)
+	for insns := begun; ; {
+		if !t.CallAt(pc, insns) {
+			e.recalled(c, insns-begun-calls, calls)
+			return 0, false
+		}
+		to := c.slots[pc+1]
+		if calls++; calls == exitsWatched || to.entry == 0 || to.count != from+1 || e.last != c || c.thread != t || c.generation != t.Generation() || c.epoch != e.mem.Epoch() {
+			e.recalled(c, t.Insns()-begun-calls, calls)
+			return plan.OutOfRoom, true
+		}
+		st.Entry, st.Limit = c.text+uintptr(to.entry), e.mem.Limit()
+		if !c.simple {
+			e.before(c, t)
+		}
+		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
+		exit := st.Exit
+		why, pc = plan.Reason(exit&(1<<plan.ReasonBits-1)), int(exit>>plan.ReasonBits)
+		from = c.slots[pc].count
+		insns = whole - uint64(st.Room) + uint64(from)
+		if c.simple && why == plan.CallFunc {
+			continue
+		}
+		n := insns - t.Insns()
+		t.Advance(pc, n)
+		if !c.simple {
+			e.after(c, t, why, n)
+		}
+		if why != plan.CallFunc {
+			e.recalled(c, insns-begun-calls, calls)
+			return why, true
+		}
+	}
+}
+
+// recalled accounts for what recall executed: instructions of native code, and calls.
+func (e *Engine) recalled(c *code, insns, calls uint64) {
+	e.native += insns
+	if calls > 0 {
+		c.exits += int(calls) - 1
+		e.exited(c)
 	}
 }
 
@@ -596,6 +658,7 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 	}
 	c.thread, c.generation, c.depth = t, t.Generation(), t.Depth()
 	c.simple = !c.mayGoto && c.calls == nil && c.marks == nil && e.check == nil && !c.loops
+	c.quick = c.saves == nil && c.tails == nil && !c.mayGoto && !c.loops && !c.mayThin && e.check == nil
 	if now := e.mem.Epoch(); now != c.epoch {
 		e.forget(c, now)
 		c.epoch = now

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/keyhash"
 	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/recent"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -22,7 +23,7 @@ type testHash struct {
 	bases   []uint64
 	data    []*mem.Region
 	n       uint32 // slots in use
-	first   uint32
+	order   *recent.Order
 	lengths []uint32
 	masks   []uint64
 }
@@ -39,14 +40,15 @@ func (w *world) addHashes(t testing.TB) {
 		cpus     int
 		keys     int
 		lru, lpm bool
-	}{{mapHash4, 4, 1, 0, false, false}, {mapHash8, 8, 1, 40, false, false}, {mapHash23, 23, 4, 30, false, false}, {mapHash2, 2, 1, 60, false, false}, {mapLRU, 4, 1, 20, true, false}, {mapTrie, 8, 1, 0, false, true}} {
+	}{{mapHash4, 4, 1, 0, false, false}, {mapHash8, 8, 1, 40, false, false}, {mapHash23, 23, 4, 30, false, false}, {mapHash2, 2, 1, 60, false, false}, {mapLRU, 4, 1, 20, true, false}, {mapTrie, 8, 1, 0, false, true}, {mapWide, 20, 1, 0, false, true}} {
 		h := &testHash{w: w}
 		h.Hash = vm.Hash{KeySize: m.key, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32 * uint64(m.cpus), CPUs: m.cpus, Open: 12}
 		if m.cpus > 1 {
 			h.CPUStride = 32
 		}
 		if m.lru {
-			h.First = &h.first
+			h.order = recent.New(2, 200)
+			h.Order = h.order
 		}
 		if m.lpm {
 			h.Lengths, h.Masks = &h.lengths, &h.masks
@@ -78,9 +80,16 @@ func (h *testHash) insert(key []byte) error {
 	h.keys = append(h.keys, key...)
 	live := []uint32{slot}
 	for _, e := range h.tab {
-		if e != 0 && string(h.key(uint32(e)-1)) != string(key) {
-			live = append(live, uint32(e)-1)
+		switch old := uint32(e) - 1; {
+		case e == 0:
+		case string(h.key(old)) != string(key):
+			live = append(live, old)
+		case h.order != nil:
+			h.order.Remove(old)
 		}
+	}
+	if h.order != nil {
+		h.order.Add(slot, int(slot&1))
 	}
 	slices.Sort(live)
 	h.tab = make([]uint64, 1<<bits.Len(uint(len(live)*4/3+1)))
@@ -99,29 +108,55 @@ func (h *testHash) key(slot uint32) []byte {
 	return h.keys[int(slot)*h.KeySize : (int(slot)+1)*h.KeySize]
 }
 
-// prefix adds a prefix of a trie.
+// prefix adds a prefix of a trie, with data in every word.
 func (h *testHash) prefix(length uint32, data uint32) error {
-	mask := ^uint32(1<<(32-length) - 1)
+	mask := make([]byte, (h.KeySize+7)&^7)
+	for i := range length {
+		mask[4+i/8] |= 0x80 >> (i % 8)
+	}
 	if i, ok := slices.BinarySearchFunc(h.lengths, length, func(a, b uint32) int { return int(b) - int(a) }); !ok {
 		h.lengths = slices.Insert(h.lengths, i, length)
-		h.masks = slices.Insert(h.masks, i, uint64(bits.ReverseBytes32(mask))<<32)
+		for j := range len(mask) / 8 {
+			h.masks = slices.Insert(h.masks, i*len(mask)/8+j, binary.LittleEndian.Uint64(mask[8*j:]))
+		}
 	}
-	key := binary.BigEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, length), data&mask)
+	key := h.trieKey(length, data)
+	for i := range key[4:] {
+		key[4+i] &= mask[4+i]
+	}
 	return h.insert(key)
+}
+
+// trieKey is a key with data in every word.
+func (h *testHash) trieKey(length, data uint32) []byte {
+	key := binary.LittleEndian.AppendUint32(nil, length)
+	for len(key) < h.KeySize {
+		key = binary.BigEndian.AppendUint32(key, data)
+	}
+	return key[:h.KeySize]
+}
+
+// matches reports whether a prefix has the first bits of a key.
+func matches(prefix, key []byte) bool {
+	for i := range binary.LittleEndian.Uint32(prefix) {
+		if (prefix[4+i/8]^key[4+i/8])&(0x80>>(i%8)) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // find searches all live elements.
 func (h *testHash) find(key []byte) (slot uint32, ok bool) {
 	if h.Lengths != nil {
 		best := -1
-		n, data := binary.LittleEndian.Uint32(key), binary.BigEndian.Uint32(key[4:])
+		n := binary.LittleEndian.Uint32(key)
 		for _, e := range h.tab {
-			if e == 0 || n > 32 {
+			if e == 0 || n > uint32(8*(h.KeySize-4)) {
 				continue
 			}
 			k := h.key(uint32(e) - 1)
-			l := binary.LittleEndian.Uint32(k)
-			if mask := ^uint32(1<<(32-l) - 1); l <= n && int(l) > best && data&mask == binary.BigEndian.Uint32(k[4:]) {
+			if l := binary.LittleEndian.Uint32(k); l <= n && int(l) > best && matches(k, key) {
 				best, slot = int(l), uint32(e)-1
 			}
 		}
@@ -145,8 +180,8 @@ func (h *testHash) call(t *vm.Thread, addr uint64) (uint64, *vm.Action) {
 	if !ok || h.CPUStride != 0 && t.CPU >= h.CPUs {
 		return 0, nil
 	}
-	if h.First != nil {
-		h.first = slot
+	if h.order != nil {
+		h.order.Use(slot)
 	}
 	return h.bases[slot>>hashShift] + uint64(slot&(1<<hashShift-1))*h.Stride + uint64(t.CPU)*h.CPUStride, nil
 }
@@ -163,9 +198,11 @@ var change = &vm.Func{Name: "change", Fn: func(t *vm.Thread, args *[5]uint64) (u
 			}
 		}
 	}
-	if h := w.hashes[mapTrie]; h.n < 100 {
-		if err := h.prefix(v, bits.ReverseBytes32(v*0x01010101)); err != nil {
-			panic(err)
+	for _, addr := range []uint64{mapTrie, mapWide} {
+		if h := w.hashes[addr]; h.n < 100 {
+			if err := h.prefix(v*uint32(h.KeySize-4)/4, bits.ReverseBytes32(v*0x01010101)); err != nil {
+				panic(err)
+			}
 		}
 	}
 	return args[0], nil
@@ -176,7 +213,7 @@ func sameHashes(t *testing.T, native, plain *world, where string) {
 	t.Helper()
 	for addr, a := range plain.hashes {
 		b := native.hashes[addr]
-		require.Equal(t, a.first, b.first, where)
+		require.Equal(t, a.order, b.order, where)
 		require.Equal(t, a.tab, b.tab, where)
 		for i := range a.data {
 			require.Equal(t, plain.mem.Bytes(a.data[i]), native.mem.Bytes(b.data[i]), where)
@@ -219,20 +256,77 @@ func testHashLookups(t *testing.T) {
 	}
 }
 
+// TestLRULookups: native code moves what it finds to the front of its list, from every place, as
+// recent.Order.Use does, and leaves slots that are in no list to Go.
+func TestLRULookups(t *testing.T) { eachTier(t, testLRULookups) }
+
+func testLRULookups(t *testing.T) {
+	w := newWorld(t)
+	h := w.hashes[mapLRU]
+	img := lower(t, mapNames.Replace("r2 = r1\nr1 = LRU\ncall 1\nexit"), functions(w))
+	run := func(slot uint32) {
+		copy(w.mem.Bytes(w.buffer), h.key(slot))
+		w.thread.Start(img, w.buffer.Base)
+		require.Equal(t, vm.Done, w.thread.Run(100))
+		require.NotZero(t, w.thread.Ret())
+	}
+	want := h.order.Clone()
+	for i := range uint32(300) {
+		slot := i * i * 7 % h.n
+		want.Use(slot)
+		before := h.order.Lists[h.order.Nodes[slot].List].Head
+		h.order.Changed = false
+		run(slot)
+		require.Equal(t, before != slot, h.order.Changed)
+		require.Equal(t, want.Lists, h.order.Lists)
+		require.Equal(t, want.Nodes, h.order.Nodes)
+	}
+	require.Zero(t, w.called)
+
+	last := h.order.Lists[0].Tail
+	for _, damage := range []func(){
+		func() { h.order.Nodes[last].Prev = recent.None },
+		func() { h.order.Nodes = h.order.Nodes[:last] },
+	} {
+		whole := slices.Clone(h.order.Nodes)
+		w.called = 0
+		damage()
+		copy(w.mem.Bytes(w.buffer), h.key(last))
+		w.thread.Start(img, w.buffer.Base)
+		func() {
+			defer func() { _ = recover() }() // Go's index check
+			w.thread.Run(100)
+		}()
+		require.Equal(t, 1, w.called)
+		h.order.Nodes = append(h.order.Nodes[:0], whole...)
+	}
+}
+
 // TestTrieLookups: the same for tries, with all prefix lengths.
 func TestTrieLookups(t *testing.T) { eachTier(t, testTrieLookups) }
 
 func testTrieLookups(t *testing.T) {
+	for _, size := range []int{5, 6, 7, 8, 9, 11, 12, 16, 19, 20, 24, 31, 32} {
+		searchTrie(t, size)
+	}
+}
+
+func searchTrie(t *testing.T, size int) {
 	w := newWorld(t)
-	h := w.hashes[mapTrie]
+	h := &testHash{w: w}
+	h.Hash = vm.Hash{
+		KeySize: size, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32, CPUs: 1, Open: 12,
+		Lengths: &h.lengths, Masks: &h.masks,
+	}
+	w.hashes[mapTrie] = h
 	img := lower(t, mapNames.Replace("r2 = r1\nr1 = TRIE\ncall 1\nexit"), functions(w))
-	found := 0
-	for i := range uint32(400) {
+	found, most := 0, uint32(8*(size-4))
+	for i := range uint32(200) {
 		if i%4 == 0 && i > 20 {
-			require.NoError(t, h.prefix(i*7%33, 0x0a000000|i*0x10101))
+			require.NoError(t, h.prefix(i*7%(most+1), 0x0a000000|i*0x10101))
 		}
-		for n := range uint32(40) {
-			key := binary.BigEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, n), 0x0a000000|(i-i%4)*0x10101^(1<<(n&31)>>1))
+		for n := range min(most+8, 40) {
+			key := h.trieKey(n*(most+8)/min(most+8, 40), 0x0a000000|(i-i%4)*0x10101^(1<<(n&31)>>1))
 			copy(w.mem.Bytes(w.buffer), key)
 			want, _ := h.call(w.thread, w.buffer.Base)
 			w.thread.Start(img, w.buffer.Base)
@@ -244,5 +338,5 @@ func testTrieLookups(t *testing.T) {
 		}
 	}
 	require.Zero(t, w.called)
-	require.Greater(t, found, 1000)
+	require.Greater(t, found, 100, "keys of %d bytes", size)
 }

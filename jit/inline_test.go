@@ -30,13 +30,14 @@ const (
 	mapHash2  = 0x1_0000_9000
 	mapLRU    = 0x1_0000_a000 // with keys of 4 bytes
 	mapTrie   = 0x1_0000_b000 // with keys of 8 bytes
+	mapWide   = 0x1_0000_d000 // a trie with keys of 20 bytes
 	mapProgs  = 0x1_0000_c000 // a program array, see tail_test.go
 )
 
 var mapNames = strings.NewReplacer("PLAIN", fmt.Sprint(uint64(mapPlain), " ll"), "PERCPU", fmt.Sprint(uint64(mapPercpu), " ll"),
 	"CHUNKS", fmt.Sprint(uint64(mapChunks), " ll"), "SINGLE", fmt.Sprint(uint64(mapSingle), " ll"), "OTHER", fmt.Sprint(uint64(mapOther), " ll"),
 	"HASH4", fmt.Sprint(uint64(mapHash4), " ll"), "HASH8", fmt.Sprint(uint64(mapHash8), " ll"), "HASH23", fmt.Sprint(uint64(mapHash23), " ll"),
-	"HASH2", fmt.Sprint(uint64(mapHash2), " ll"), "LRU", fmt.Sprint(uint64(mapLRU), " ll"), "TRIE", fmt.Sprint(uint64(mapTrie), " ll"), "PROGS", fmt.Sprint(uint64(mapProgs), " ll"))
+	"HASH2", fmt.Sprint(uint64(mapHash2), " ll"), "LRU", fmt.Sprint(uint64(mapLRU), " ll"), "TRIE", fmt.Sprint(uint64(mapTrie), " ll"), "WIDE", fmt.Sprint(uint64(mapWide), " ll"), "PROGS", fmt.Sprint(uint64(mapProgs), " ll"))
 
 // world is what functions with an Inline work on: a clock, counts, arrays. It implements vm.Ledger.
 type world struct {
@@ -265,7 +266,9 @@ var inlinePrograms = []struct {
 	{"hash of 2 bytes in memory", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r7\nr2 &= 31\nr2 += r6\nr1 = HASH2\ncall 1\nif r0 == 0 goto l\n*(u8 *)(r0 + 2) = r7\ngoto l", 0, false},
 	{"hash without elements", "r6 = 0\nl: r6 += 1\n*(u32 *)(r10 - 4) = r6\nr2 = r10\nr2 += -4\nr1 = HASH4\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr8 += r3\nr8 += r4\nr8 += r5\ngoto l", 0, false},
 	{"LRU hash, the same key again", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 >>= 6\nr1 &= 63\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = LRU\ncall 1\nif r0 == 0 goto l\n*(u64 *)(r0 + 0) = r6\ngoto l", 0, false},
+	{"LRU hash, another key each time", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 *= 7\nr1 &= 63\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = LRU\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr8 += r3\nr8 += r4\nr8 += r5\nif r0 == 0 goto l\n*(u64 *)(r0 + 0) = r6\ngoto l", 0, false},
 	{"trie", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 63\n*(u32 *)(r10 - 8) = r1\nr1 = r6\nr1 *= 0x01010101\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -8\nr1 = TRIE\ncall 1\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\nr3 += r6\n*(u64 *)(r0 + 0) = r3\ngoto l", 0, false},
+	{"trie with long keys", "r6 = 0\n*(u64 *)(r10 - 8) = 0\n*(u64 *)(r10 - 16) = 0\nl: r6 += 1\nr1 = r6\nr1 &= 255\n*(u32 *)(r10 - 24) = r1\nr1 = r6\nr1 *= 0x01010101\n*(u32 *)(r10 - 20) = r1\nr2 = r10\nr2 += -24\nr1 = WIDE\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr8 += r3\nr8 += r4\nr8 += r5\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\nr3 += r6\n*(u64 *)(r0 + 0) = r3\ngoto l", 0, false},
 	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
 }
 
@@ -440,9 +443,10 @@ func FuzzInline(f *testing.F) {
 
 // inlinePieces end at their own end; %d is a number, and jumps go after the piece.
 var inlinePieces = []string{
-	"r1 = HASH4", "r1 = HASH8", "r1 = HASH2", "r1 = LRU", "r1 = TRIE", "r8 = HASH4", "r2 = r6\nr2 += %d\nr1 = HASH4\ncall 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 0) = r7",
+	"r1 = HASH4", "r1 = HASH8", "r1 = HASH2", "r1 = LRU", "r1 = TRIE", "r1 = WIDE", "r8 = HASH4", "r2 = r6\nr2 += %d\nr1 = HASH4\ncall 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 0) = r7",
 	"r2 = r10\nr2 += -8\n*(u64 *)(r10 - 8) = %d\nr1 = HASH8\ncall 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 0) = r7", "r2 = r6\nr2 += %d\nr1 = HASH23\ncall 1\nr7 += r0",
 	"r2 = r7\nr2 &= 31\nr2 += r6\nr1 = HASH2\ncall 1\nif r0 == 0 goto +1\n*(u8 *)(r0 + 1) = r7", "*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = LRU\ncall 1\nr7 += r0",
+	"*(u32 *)(r10 - 24) = r7\n*(u32 *)(r10 - 20) = r7\nr2 = r10\nr2 += -24\nr1 = WIDE\ncall 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 4) = r7",
 	"*(u32 *)(r10 - 8) = %d\n*(u32 *)(r10 - 4) = r7\nr2 = r10\nr2 += -8\nr1 = TRIE\ncall 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 4) = r7", "r1 = r7\nr1 &= 31\ncall 6\nr7 += r0",
 	"r1 = PLAIN", "r1 = PERCPU", "r1 = CHUNKS", "r1 = SINGLE", "r1 = OTHER", "r8 = PLAIN", "r8 = CHUNKS", "r1 = r8", "r9 = r1",
 	"r2 = r10\nr2 += -%d", "r2 = r6\nr2 += %d", "r2 = r7\nr2 &= 31\nr2 += r6",

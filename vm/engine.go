@@ -140,6 +140,20 @@ func (t *Thread) CallFunc() bool {
 	return false
 }
 
+// CallAt is Advance to a slot, insns instructions after the start of the run, and CallFunc.
+func (t *Thread) CallAt(pc int, insns uint64) bool {
+	t.pc, t.insns = pc, insns
+	img := t.img
+	r0, action := img.funcs[img.plain[pc].imm].Fn(t, (*[5]uint64)(t.regs[1:6]))
+	if action == nil && !t.suspend {
+		t.regs[0] = r0
+		t.pc, t.insns = pc+1, insns+1
+		return true
+	}
+	t.left, t.leftR0, t.leftAction = leftAct, r0, action
+	return false
+}
+
 // Access executes the memory instruction at t.PC() for an engine whose own checks failed. It
 // returns true if the instruction is complete and the program continues after it; on false the
 // engine must return, and the thread does the rest.

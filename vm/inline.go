@@ -1,5 +1,7 @@
 package vm
 
+import "github.com/bpfrun/bpfrun/internal/recent"
+
 // InlineKind identifies a function that an engine can execute itself.
 type InlineKind uint8
 
@@ -81,7 +83,8 @@ type Array struct {
 }
 
 // Hash describes where the elements of a hash or a trie are. It is valid for as long as the map
-// exists. What the pointers lead to changes only while an engine does not run.
+// exists. What the pointers lead to changes only while an engine does not run, except that an engine
+// uses slots of Order.
 type Hash struct {
 	KeySize int
 	// Tab is a table with linear probing whose length is a power of two, or 0. It is searched from
@@ -95,12 +98,13 @@ type Hash struct {
 	Shift             uint
 	Stride, CPUStride uint64
 	CPUs              int
-	// First, if not nil, is the only slot that may be found without a call of the function.
-	First *uint32
-	// Lengths and Masks, if not nil, make this a trie of prefixes, whose key is a 32-bit length of
-	// at most 32 and 32 bits of data: the search is repeated for each of the lengths that are not
-	// above the key's, in order, with a key of that length and, of the data, the bits of the mask.
-	// The masks have the size and the byte order of the key.
+	// Order, if not nil, is the order of an LRU hash: what is found is used, as by Order.Use.
+	Order *recent.Order
+	// Lengths and Masks, if not nil, make this a trie of prefixes, whose key is a 32-bit length in
+	// bits and the data: the search is repeated for each of the lengths that are not above the
+	// key's, in order, with a key of that length and, of the data, the bits of the mask. A key whose
+	// length is above that of the data is not found. The masks have the size of the key, rounded up
+	// to words, and its byte order.
 	Lengths *[]uint32
 	Masks   *[]uint64
 	// Open is as in [Array].

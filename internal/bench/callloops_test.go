@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -25,7 +26,10 @@ var turnPrograms = []struct {
 }{
 	{"bpf_loop, a turn", "bpf_loop_turns", 1000}, {"bpf_for_each_map_elem, an element", "for_each_turns", 1000},
 	{"bpf_iter_num, a turn", "iter_num_turns", 1000}, {"tail call", "tail_calls", 33},
-	{"array lookup and add", "array_adds", 1000},
+	{"array lookup and add", "array_adds", 1000}, {"LRU hash lookup and add", "lru_adds", 1000},
+	{"trie lookup and add, IPv6 addresses", "trie_adds", 1000}, {"array update", "update_turns", 1000},
+	{"ring buffer record, reserved and discarded", "ringbuf_turns", 1000},
+	{"spin lock and unlock", "lock_turns", 1000}, {"random number", "random_turns", 1000},
 }
 
 // TestTurns measures loops that helpers and kfuncs make, and tail calls, with native code, on the
@@ -48,6 +52,9 @@ func TestTurns(t *testing.T) {
 			require.NoError(t, err)
 			require.Nil(t, res.First.Fault)
 			return res.Min / p.turns, res.Native
+		}
+		if only := os.Getenv("BENCH_ONLY"); only != "" && !regexp.MustCompile(only).MatchString(p.name) {
+			continue
 		}
 		native, share := best(machine.EngineJIT)
 		interpreted, _ := best(machine.EngineInterpreter)

@@ -80,7 +80,7 @@ func (acc *accounts) hashAt(addr uint64) (vm.Hash, bool) {
 	p, ok := m.Probe()
 	h := vm.Hash{
 		KeySize: p.KeySize, Tab: p.Tab, Keys: p.Keys, Bases: p.Bases, Shift: p.Shift, Stride: p.Stride, CPUs: p.Copies,
-		First: p.First, Lengths: p.Lengths, Masks: p.Masks, Open: p.Open,
+		Order: p.Order, Lengths: p.Lengths, Masks: p.Masks, Open: p.Open,
 	}
 	if p.Copies > 1 {
 		h.CPUStride = p.CopyStride

@@ -3,6 +3,7 @@ package maps
 import (
 	"slices"
 
+	"github.com/bpfrun/bpfrun/internal/recent"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -12,7 +13,10 @@ type hash struct {
 	table
 	percpu   bool
 	prealloc bool
-	lru      *lru
+	// lru orders the elements of LRU maps. With BPF_F_NO_COMMON_LRU every CPU has its own list and an
+	// equal share of the elements; otherwise there is one list. An element belongs to the list of the
+	// CPU that created it.
+	lru *recent.Order
 	// spare is the slot that each CPU uses for its next replacement of an element (extra_elems of
 	// preallocated maps). The replaced one becomes the new spare.
 	spare []uint32
@@ -64,7 +68,7 @@ func newHash(b base) (Map, error) {
 		if s.Flags&uapi.MapNoCommonLRU != 0 {
 			parts = cpus
 		}
-		h.lru = newLRU(parts, h.spec.MaxEntries)
+		h.lru = recent.New(parts, h.spec.MaxEntries)
 	}
 	return h, nil
 }
@@ -110,7 +114,7 @@ func (h *hash) Lookup(cpu int, key []byte) (uint64, uapi.Errno) {
 		return h.addr(slot, 0), OK
 	}
 	if h.lru != nil {
-		h.lru.use(slot)
+		h.lru.Use(slot)
 	}
 	if !h.percpu {
 		cpu = 0
@@ -251,8 +255,8 @@ func (h *hash) updateLRU(hk uint32, cpu int, key, value []byte, mode uint64) uap
 	h.index.replace(hk, old, slot)
 	h.live.clear(old)
 	h.live.set(slot)
-	h.lru.remove(old)
-	h.lru.add(slot, max(cpu, 0))
+	h.lru.Remove(old)
+	h.lru.Add(slot, max(cpu, 0))
 	h.freeFields(h.addr(old, 0), h.bytes(old, 0))
 	h.release(old)
 	return OK
@@ -262,19 +266,19 @@ func (h *hash) updateLRU(hk uint32, cpu int, key, value []byte, mode uint64) uap
 // before it looks for the key, so the only one is evicted, whatever its key: BPF_NOEXIST succeeds,
 // and BPF_EXIST fails and leaves the list empty (measured on Linux 6.18).
 func (h *hash) evictOnly(cpu int) {
-	if victim, full := h.lru.victim(max(cpu, 0)); full && h.lru.room(max(cpu, 0)) == 1 {
+	if victim, full := h.lru.Victim(max(cpu, 0)); full && h.lru.Room(max(cpu, 0)) == 1 {
 		h.dropElem(victim)
 	}
 }
 
 // lruAdd adds an element for a new key and, if the map is full, evicts the least recently used one.
 func (h *hash) lruAdd(hk uint32, cpu int, key []byte) (uint32, error) {
-	if victim, full := h.lru.victim(max(cpu, 0)); full {
+	if victim, full := h.lru.Victim(max(cpu, 0)); full {
 		h.dropElem(victim)
 	}
 	slot, err := h.add(hk, key)
 	if err == nil {
-		h.lru.add(slot, max(cpu, 0))
+		h.lru.Add(slot, max(cpu, 0))
 	}
 	return slot, err
 }
@@ -293,7 +297,7 @@ func (h *hash) updatePercpu(hk uint32, cpu int, key, value []byte, mode uint64) 
 	case h.lru != nil && fresh:
 		slot, err = h.lruAdd(hk, cpu, key)
 	case h.lru != nil:
-		h.lru.use(slot)
+		h.lru.Use(slot)
 	case fresh && h.n >= int(h.spec.MaxEntries):
 		return uapi.E2BIG
 	case fresh:
@@ -333,7 +337,7 @@ func (h *hash) setCopies(slot uint32, cpu int, value []byte, fresh bool) {
 // dropElem removes an element and what it owns.
 func (h *hash) dropElem(slot uint32) {
 	if h.lru != nil {
-		h.lru.remove(slot)
+		h.lru.Remove(slot)
 	}
 	for c := range int(h.copies) {
 		h.freeFields(h.addr(slot, c), h.bytes(slot, c))
@@ -431,17 +435,17 @@ func (h *hash) Entries() []Entry {
 
 type hashState struct {
 	table *tableState
-	lru   *lru
+	lru   *recent.Order
 	spare []uint32
 }
 
 func (h *hash) Snapshot() any {
-	return &hashState{h.snapshotTable(), h.lru.clone(), slices.Clone(h.spare)}
+	return &hashState{h.snapshotTable(), h.lru.Clone(), slices.Clone(h.spare)}
 }
 
 func (h *hash) Restore(v any) {
 	s := v.(*hashState)
 	h.restoreTable(s.table)
-	h.lru.restore(s.lru)
+	h.lru.Restore(s.lru)
 	copy(h.spare, s.spare)
 }

@@ -17,7 +17,7 @@ type trie struct {
 	max     uint32   // longest prefix in bits
 	full    []byte   // by slot: the stored key, with the bits beyond the prefix
 	lengths []uint32 // prefix lengths in use, descending
-	masks   []uint64 // of words, by length: the bits of a key of 8 bytes; see Probe
+	masks   []uint64 // by length: the bits of a key; see Probe
 	count   map[uint32]int
 	scratch []byte
 	order   []uint32 // slots in NextKey order; nil if the trie has changed

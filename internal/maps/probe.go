@@ -3,6 +3,8 @@ package maps
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/internal/recent"
 )
 
 // Probe describes how to find the value of a key in memory: what Lookup does for programs, without
@@ -23,12 +25,13 @@ type Probe struct {
 	Shift              uint
 	Stride, CopyStride uint64
 	Copies             int
-	// First, if not nil, is the only slot whose lookup does not change the map, as in LRU maps.
-	First *uint32
-	// Lengths and Masks, if not nil, are those of the prefixes in a trie whose keys are 8 bytes: a
-	// 32-bit prefix length, then the data. A lookup tries the prefixes that are not longer than the
-	// key's length, in order: the key looked for is the prefix length and, of the data, the bits of
-	// the mask. Keys with a length above 32 are not found.
+	// Order, if not nil, is the order of an LRU map: a lookup uses the slot that it finds.
+	Order *recent.Order
+	// Lengths and Masks, if not nil, are those of the prefixes in a trie: its keys are a 32-bit
+	// prefix length, then the data. A lookup tries the prefixes that are not longer than the key's
+	// length, in order: the key looked for is the prefix length and, of the data, the bits of the
+	// mask. Keys with a length above the bits of the data are not found. Each mask is as long as a
+	// key, rounded up to words, and has its bytes in the order of a key's.
 	Lengths *[]uint32
 	Masks   *[]uint64
 	// Open is as in [Layout].
@@ -49,25 +52,19 @@ func (t *table) probe() Probe {
 	}
 }
 
-// Probe implements [Probed]. With BPF_F_NO_COMMON_LRU, each CPU has its own order.
+// Probe implements [Probed].
 func (h *hash) Probe() (Probe, bool) {
 	p := h.probe()
-	p.Open = h.open()
-	if h.lru != nil {
-		if len(h.lru.lists) != 1 {
-			return Probe{}, false
-		}
-		p.First = &h.lru.lists[0].head
-	}
+	p.Open, p.Order = h.open(), h.lru
 	return p, true
 }
 
-// trieWord is the key size of the tries whose keys are one word.
-const trieWord = 8
+// maxMasked is the key size of the largest tries that have masks.
+const maxMasked = 32
 
-// Probe implements [Probed], for tries with keys of IPv4 addresses.
+// Probe implements [Probed], for tries whose keys are not very long.
 func (t *trie) Probe() (Probe, bool) {
-	if t.keySize != trieWord {
+	if t.keySize > maxMasked {
 		return Probe{}, false
 	}
 	p := t.probe()
@@ -77,13 +74,21 @@ func (t *trie) Probe() (Probe, bool) {
 
 // setMasks computes the masks of the lengths in use.
 func (t *trie) setMasks() {
-	if t.keySize != trieWord {
+	if t.keySize > maxMasked {
 		return
 	}
-	t.masks = slices.Grow(t.masks[:0], len(t.lengths))
+	words := (t.keySize + 7) / 8
+	t.masks = slices.Grow(t.masks[:0], len(t.lengths)*words)
 	for _, n := range t.lengths {
-		var key [trieWord]byte
-		binary.BigEndian.PutUint32(key[4:], ^uint32(1<<(32-n)-1))
-		t.masks = append(t.masks, binary.LittleEndian.Uint64(key[:]))
+		var key [maxMasked]byte
+		for i := range n / 8 {
+			key[4+i] = 0xff
+		}
+		if n%8 != 0 {
+			key[4+n/8] = ^byte(0xff >> (n % 8))
+		}
+		for i := range words {
+			t.masks = append(t.masks, binary.LittleEndian.Uint64(key[8*i:]))
+		}
 	}
 }

@@ -49,21 +49,32 @@ func (c *compiler) NextTurn() {
 // BeginTurn prepares turn temp1.
 func (c *compiler) BeginTurn(f *plan.Inline) {
 	c.store(turnsField(plan.TurnsI), temp1)
-	c.constant(regs[5], 0)
+	written := func(r int) bool { return f.Writes>>r&1 != 0 }
+	again := func(r int, off int32) {
+		if written(r) {
+			c.load(regs[r], turnsField(off))
+		}
+	}
+	zero := func(r int) {
+		if written(r) {
+			c.constant(regs[r], 0)
+		}
+	}
+	zero(5)
 	if f.Kind == vm.InlineLoop {
 		c.move(regs[1], temp1)
-		c.load(regs[2], turnsField(plan.TurnsCtx))
-		c.constant(regs[3], 0)
-		c.constant(regs[4], 0)
+		again(2, plan.TurnsCtx)
+		zero(3)
+		zero(4)
 		return
 	}
-	c.load(regs[1], turnsField(plan.TurnsMap))
-	c.load(regs[2], turnsField(plan.TurnsKey))
+	again(1, plan.TurnsMap)
+	again(2, plan.TurnsKey)
 	c.rm(0, 0x89, temp1, loc{base: regs[2], index: hostR}, 0)
-	c.load(regs[3], turnsField(plan.TurnsValue))
+	again(3, plan.TurnsValue)
 	c.groupMem(1, opAdd, regs[3], turnsField(plan.TurnsStride))
 	c.store(turnsField(plan.TurnsValue), regs[3])
-	c.load(regs[4], turnsField(plan.TurnsCtx))
+	again(4, plan.TurnsCtx)
 }
 
 // EndLoop moves the number to r0.

@@ -88,9 +88,13 @@ func (c *compiler) SaveReg(r uint8) {
 	c.store(at(rsp, plan.FrameSaved+int32(8*(r-6))-frameSize), regs[r])
 }
 
+// SetReturn sets Ret of the frame that is entered.
+func (c *compiler) SetReturn(in *plan.Insn) {
+	c.storeImm(at(rsp, plan.FrameRet-frameSize), in.Slot+1)
+}
+
 // Call makes the call: the host's call instruction pushes Frame.Return of the new frame.
 func (c *compiler) Call(in *plan.Insn) {
-	c.storeImm(at(rsp, plan.FrameRet-frameSize), in.Slot+1)
 	if in.Saves&plan.SavesHost != 0 {
 		c.move(hostF, temp1)
 	}

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/bpfrun/bpfrun/internal/keyhash"
+	"github.com/bpfrun/bpfrun/internal/recent"
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -38,7 +39,7 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	c.pointer(temp2, first)
 	c.cmpMem0(8, at(temp2, sliceLen))
 	empty := c.jccFar(condE)
-	if h.First != nil { // the call may still be left to Go
+	if h.Order != nil { // the call may still be left to Go
 		c.push(hashS)
 	}
 	for _, r := range savedS {
@@ -47,6 +48,15 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	var none []int32
 	again := int32(0)
 	switch {
+	case h.Lengths != nil && h.KeySize != 8:
+		c.rm(1, 0x8d, temp1, key, 0)
+		c.store(field(plan.OffKeyAt), temp1)
+		c.rm(0, 0x8b, tempS, at(temp1, 0), 0)
+		c.groupImm(0, opCmp, tempS, int32(8*(h.KeySize-4)))
+		none = append(none, c.jccFar(condA))
+		c.constant(lengthS, 0)
+		again = c.pos()
+		none = append(none, c.widePrefix(h, again))
 	case h.Lengths != nil:
 		c.load(temp1, key)
 		c.groupImm(0, opCmp, temp1, 32)
@@ -71,11 +81,20 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	} else {
 		none = append(none, ended)
 	}
+	bad := c.use(h)
 	c.found(h)
 	c.unsave(h)
 	c.move(regs[0], temp1)
 	c.fillCells(f)
 	done := c.jmpFar()
+	if h.Order != nil {
+		for _, from := range bad {
+			c.Land(from)
+		}
+		c.unpush()
+		c.pop(hashS)
+		c.Leave(plan.CallFunc, in.Slot)
+	}
 	for _, from := range none {
 		c.Land(from)
 	}
@@ -101,6 +120,38 @@ func (c *compiler) prefix(h *vm.Hash, again int32) (none int32) {
 	c.load(wordS, loc{base: wordS, index: lengthS, scale: 3, disp: -8})
 	c.group(1, opAnd, wordS, temp1)
 	c.group(1, opOr, wordS, tempS)
+	return none
+}
+
+// widePrefix is prefix for keys that are not one word. The next key is at State.Prefix, and temp1
+// becomes its address.
+func (c *compiler) widePrefix(h *vm.Hash, again int32) (none int32) {
+	c.pointer(tempS, unsafe.Pointer(h.Lengths))
+	c.groupMem(1, opCmp, lengthS, at(tempS, sliceLen))
+	none = c.jccFar(condAE)
+	c.load(tempS, at(tempS, 0))
+	c.rm(0, 0x8b, tempS, loc{base: tempS, index: lengthS, scale: 2}, 0)
+	c.groupImm(1, opAdd, lengthS, 1)
+	c.load(temp1, field(plan.OffKeyAt))
+	c.groupMem(0, opCmp, tempS, at(temp1, 0))
+	c.jccBack(condA, again)
+	size := int32(h.KeySize+7) &^ 7
+	c.pointer(wordS, unsafe.Pointer(h.Masks))
+	c.mul(1, temp2, lengthS, size)
+	c.groupMem(1, opAdd, temp2, at(wordS, 0))
+	off := int32(0)
+	for left := h.KeySize; left > 0; {
+		n := part(left)
+		c.loadPart(n, wordS, at(temp1, off))
+		c.loadPart(n, indexS, at(temp2, off-size))
+		c.group(1, opAnd, wordS, indexS)
+		if off == 0 {
+			c.group(1, opOr, wordS, tempS)
+		}
+		c.storeReg(uint8(n), field(plan.OffPrefix+off), wordS)
+		off, left = off+int32(n), left-n
+	}
+	c.rm(1, 0x8d, temp1, field(plan.OffPrefix), 0)
 	return none
 }
 
@@ -216,19 +267,73 @@ func (c *compiler) probe(h *vm.Hash) (none int32) {
 	return none
 }
 
-// found turns slot temp2 into the address temp1, or leaves the call to Go.
-func (c *compiler) found(h *vm.Hash) {
-	if h.First != nil {
-		c.pointer(tempS, unsafe.Pointer(h.First))
-		c.groupMem(0, opCmp, temp2, at(tempS, 0))
-		first := c.jccNear(condE)
-		for i := range savedS { // the flags stay
-			c.pop(savedS[len(savedS)-1-i])
-		}
-		c.pop(hashS)
-		c.CallUnless(plan.Equal)
-		c.land(first)
+// The places in the types of package recent.
+const (
+	orderLists   = int32(unsafe.Offsetof(recent.Order{}.Lists))
+	orderNodes   = int32(unsafe.Offsetof(recent.Order{}.Nodes))
+	orderChanged = int32(unsafe.Offsetof(recent.Order{}.Changed))
+	listHead     = int32(unsafe.Offsetof(recent.List{}.Head))
+	listTail     = int32(unsafe.Offsetof(recent.List{}.Tail))
+	nodePrev     = int32(unsafe.Offsetof(recent.Node{}.Prev))
+	nodeNext     = int32(unsafe.Offsetof(recent.Node{}.Next))
+	nodeList     = int32(unsafe.Offsetof(recent.Node{}.List))
+)
+
+// The sizes that use multiplies by.
+var (
+	_ = [1]struct{}{}[unsafe.Sizeof(recent.List{})-16]
+	_ = [1]struct{}{}[unsafe.Sizeof(recent.Node{})-12]
+)
+
+// use is recent.Order.Use of slot temp2. It returns the jumps for when Go has to make the call,
+// before any change: every slot that is found is in a list, but a wrong one must not write to
+// memory of the host.
+func (c *compiler) use(h *vm.Hash) (bad []int32) {
+	if h.Order == nil {
+		return nil
 	}
+	const nodes, node, list, head, next, prev, scaled = indexS, lengthS, hashS, tabS, wordS, maskS, temp1
+	triple := func(r reg) { c.rm(1, 0x8d, scaled, loc{base: r, index: r, scale: 1}, 0) }
+	c.pointer(tempS, unsafe.Pointer(h.Order))
+	c.groupMem(1, opCmp, temp2, at(tempS, orderNodes+sliceLen))
+	bad = append(bad, c.jccFar(condAE))
+	c.load(nodes, at(tempS, orderNodes))
+	triple(temp2)
+	c.rm(1, 0x8d, node, loc{base: nodes, index: scaled, scale: 2}, 0)
+	c.rm(0, 0x8b, list, at(node, nodeList), 0)
+	c.shift(1, 4, list, 4)
+	c.groupMem(1, opAdd, list, at(tempS, orderLists))
+	c.rm(0, 0x8b, head, at(list, listHead), 0)
+	c.group(0, opCmp, head, temp2)
+	first := c.jccNear(condE)
+	c.rm(0, 0x8b, prev, at(node, nodePrev), 0)
+	c.groupImm(0, opCmp, prev, -1)
+	bad = append(bad, c.jccFar(condE))
+	c.rm(0, 0x8b, next, at(node, nodeNext), 0)
+	triple(prev)
+	c.rm(0, 0x89, next, loc{base: nodes, index: scaled, scale: 2, disp: nodeNext}, 0)
+	c.groupImm(0, opCmp, next, -1)
+	last := c.jccNear(condE)
+	triple(next)
+	c.rm(0, 0x89, prev, loc{base: nodes, index: scaled, scale: 2, disp: nodePrev}, 0)
+	inner := c.jmpNear()
+	c.land(last)
+	c.rm(0, 0x89, prev, at(list, listTail), 0)
+	c.land(inner)
+	triple(head)
+	c.rm(0, 0x89, temp2, loc{base: nodes, index: scaled, scale: 2, disp: nodePrev}, 0)
+	c.rm(0, 0xc7, 0, at(node, nodePrev), 4)
+	c.imm32(-1)
+	c.rm(0, 0x89, head, at(node, nodeNext), 0)
+	c.rm(0, 0x89, temp2, at(list, listHead), 0)
+	c.rm(0, 0xc6, 0, at(tempS, orderChanged), 1)
+	c.byte(1)
+	c.land(first)
+	return bad
+}
+
+// found turns slot temp2 into the address temp1.
+func (c *compiler) found(h *vm.Hash) {
 	c.pointer(tempS, unsafe.Pointer(h.Bases))
 	c.load(tempS, at(tempS, 0))
 	c.move32(temp1, temp2)
@@ -246,12 +351,17 @@ func (c *compiler) found(h *vm.Hash) {
 	}
 }
 
-// unsave restores the registers but r0.
-func (c *compiler) unsave(h *vm.Hash) {
+// unpush restores savedS.
+func (c *compiler) unpush() {
 	for i := range savedS {
 		c.pop(savedS[len(savedS)-1-i])
 	}
-	if h.First != nil {
+}
+
+// unsave restores the registers but r0.
+func (c *compiler) unsave(h *vm.Hash) {
+	c.unpush()
+	if h.Order != nil {
 		c.rm(1, 0x8d, rsp, at(rsp, 8), 0)
 	}
 }

@@ -50,22 +50,33 @@ func (c *compiler) NextTurn() {
 // BeginTurn prepares turn temp1.
 func (c *compiler) BeginTurn(f *plan.Inline) {
 	c.setTurns(temp1, plan.TurnsI)
-	c.constant(5, 0)
+	written := func(r reg) bool { return f.Writes>>r&1 != 0 }
+	again := func(r reg, off int32) {
+		if written(r) {
+			c.turns(r, off)
+		}
+	}
+	zero := func(r reg) {
+		if written(r) {
+			c.constant(r, 0)
+		}
+	}
+	zero(5)
 	if f.Kind == vm.InlineLoop {
 		c.move(1, temp1)
-		c.turns(2, plan.TurnsCtx)
-		c.constant(3, 0)
-		c.constant(4, 0)
+		again(2, plan.TurnsCtx)
+		zero(3)
+		zero(4)
 		return
 	}
-	c.turns(1, plan.TurnsMap)
-	c.turns(2, plan.TurnsKey)
+	again(1, plan.TurnsMap)
+	again(2, plan.TurnsKey)
 	c.index(stores[2], temp1, hostR, 2)
-	c.turns(3, plan.TurnsValue)
+	again(3, plan.TurnsValue)
 	c.turns(temp2, plan.TurnsStride)
 	c.rrr(1, opAdd, 3, 3, temp2)
 	c.setTurns(3, plan.TurnsValue)
-	c.turns(4, plan.TurnsCtx)
+	again(4, plan.TurnsCtx)
 }
 
 // EndLoop moves the number to r0.

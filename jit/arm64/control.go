@@ -59,11 +59,15 @@ func (c *compiler) SaveReg(r uint8) {
 	c.mem(stores[3], reg(r), frame, plan.FrameSaved+8*int32(r-6)-frameSize, temp3)
 }
 
+// SetReturn sets Ret of the frame that is entered.
+func (c *compiler) SetReturn(in *plan.Insn) {
+	c.constant(temp3, uint64(in.Slot+1))
+	c.mem(stores[3], temp3, frame, plan.FrameRet-frameSize, temp4)
+}
+
 // Call makes the call. The return address is in lr; a function that makes calls saves its own in
 // its frame.
 func (c *compiler) Call(in *plan.Insn) {
-	c.constant(temp3, uint64(in.Slot+1))
-	c.mem(stores[3], temp3, frame, plan.FrameRet-frameSize, temp4)
 	if c.Program.MayGoto {
 		c.get(temp3, plan.OffMay)
 		c.mem(stores[3], temp3, frame, plan.FrameMay-frameSize, temp4)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/bpfrun/bpfrun/internal/keyhash"
+	"github.com/bpfrun/bpfrun/internal/recent"
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -38,6 +39,14 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	var none []int32
 	again := int32(0)
 	switch {
+	case h.Lengths != nil && h.KeySize != 8:
+		c.put(temp1, plan.OffKeyAt)
+		c.mem(loads[2], temp3, temp1, 0, zr)
+		c.cmpImm(0, temp3, int64(8*(h.KeySize-4)), zr)
+		none = append(none, c.near(condHI))
+		c.put(zr, plan.OffNext)
+		again = c.pos()
+		none = append(none, c.widePrefix(h, again))
 	case h.Lengths != nil:
 		c.mem(loads[3], temp1, temp1, 0, temp3)
 		c.cmpImm(0, temp1, 32, temp3)
@@ -61,6 +70,7 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	} else {
 		none = append(none, ended)
 	}
+	c.use(h)
 	c.found(h)
 	c.move(0, slotS)
 	c.fillCells(f)
@@ -92,6 +102,45 @@ func (c *compiler) prefix(h *vm.Hash, again int32) (none int32) {
 	c.mem(loads[3], wordS, wordS, -8, zr)
 	c.rrr(1, opAnd, wordS, wordS, temp1)
 	c.rrr(1, opOrr, wordS, wordS, temp3)
+	return none
+}
+
+// widePrefix is prefix for keys that are not one word. The next key is at State.Prefix, and temp1
+// becomes its address. The number of the next length is in State, since probe needs lengthS.
+func (c *compiler) widePrefix(h *vm.Hash, again int32) (none int32) {
+	c.get(lengthS, plan.OffNext)
+	c.pointer(temp3, unsafe.Pointer(h.Lengths))
+	c.mem(loads[3], temp4, temp3, sliceLen, zr)
+	c.shift(1, opLslv, temp4, temp4, 2)
+	c.cmp(1, lengthS, temp4)
+	none = c.near(condHS)
+	c.mem(loads[3], temp3, temp3, 0, zr)
+	c.index(loads[2], temp3, temp3, lengthS)
+	c.addImm(1, lengthS, lengthS, 4, zr)
+	c.put(lengthS, plan.OffNext)
+	c.get(temp1, plan.OffKeyAt)
+	c.mem(loads[2], temp4, temp1, 0, zr)
+	c.cmp(0, temp3, temp4)
+	c.patch(c.near(condHI), again)
+	size := int32(h.KeySize+7) &^ 7
+	c.pointer(wordS, unsafe.Pointer(h.Masks))
+	c.mem(loads[3], wordS, wordS, 0, zr)
+	c.constant(temp4, uint64(size/4))
+	c.multiply(1, opMadd, wordS, lengthS, temp4, wordS)
+	c.addImm(1, temp5, state, int64(plan.OffPrefix), temp4)
+	off := int32(0)
+	for left := h.KeySize; left > 0; {
+		n := part(left)
+		c.mem(loads[n], temp4, temp1, off, zr)
+		c.mem(loads[n], temp6, wordS, off-size, zr)
+		c.rrr(1, opAnd, temp4, temp4, temp6)
+		if off == 0 {
+			c.rrr(1, opOrr, temp4, temp4, temp3)
+		}
+		c.mem(stores[n], temp4, temp5, off, zr)
+		off, left = off+1<<n, left-1<<n
+	}
+	c.move(temp1, temp5)
 	return none
 }
 
@@ -180,14 +229,73 @@ func (c *compiler) probe(h *vm.Hash) (none int32) {
 	return none
 }
 
-// found turns a slot into the address of its element, or leaves the call to Go.
-func (c *compiler) found(h *vm.Hash) {
-	if h.First != nil {
-		c.pointer(temp3, unsafe.Pointer(h.First))
-		c.mem(loads[2], temp3, temp3, 0, zr)
-		c.cmp(0, temp3, slotS)
-		c.CallUnless(plan.Equal)
+// The places in the types of package recent.
+const (
+	orderLists   = int32(unsafe.Offsetof(recent.Order{}.Lists))
+	orderNodes   = int32(unsafe.Offsetof(recent.Order{}.Nodes))
+	orderChanged = int32(unsafe.Offsetof(recent.Order{}.Changed))
+	listHead     = int32(unsafe.Offsetof(recent.List{}.Head))
+	listTail     = int32(unsafe.Offsetof(recent.List{}.Tail))
+	nodePrev     = int32(unsafe.Offsetof(recent.Node{}.Prev))
+	nodeNext     = int32(unsafe.Offsetof(recent.Node{}.Next))
+	nodeList     = int32(unsafe.Offsetof(recent.Node{}.List))
+	nodeSize     = uint64(unsafe.Sizeof(recent.Node{}))
+)
+
+// use multiplies by 16 with a shift.
+var _ = [1]struct{}{}[unsafe.Sizeof(recent.List{})-16]
+
+// use is recent.Order.Use of a slot. It leaves the call to Go, before any change, if the slot is in
+// no list: every slot that is found is, but a wrong one must not write to memory of the host.
+func (c *compiler) use(h *vm.Hash) {
+	if h.Order == nil {
+		return
 	}
+	const order, nodes, node, list, head, prev, next, size = temp1, temp3, hashS, temp4, maskS, indexS, wordS, lengthS
+	at := func(d, slot reg) { c.multiply(1, opMadd, d, slot, size, nodes) }
+	c.pointer(order, unsafe.Pointer(h.Order))
+	c.mem(loads[3], temp3, order, orderNodes+sliceLen, zr)
+	c.cmp(1, slotS, temp3)
+	c.CallUnless(plan.Less)
+	c.mem(loads[3], nodes, order, orderNodes, zr)
+	c.constant(size, nodeSize)
+	at(node, slotS)
+	c.mem(loads[2], list, node, nodeList, zr)
+	c.shift(1, opLslv, list, list, 4)
+	c.mem(loads[3], head, order, orderLists, zr)
+	c.rrr(1, opAdd, list, list, head)
+	c.mem(loads[2], head, list, listHead, zr)
+	c.cmp(0, head, slotS)
+	first := c.near(condEQ)
+	c.mem(loads[2], prev, node, nodePrev, zr)
+	c.addImm(0, next, prev, 1, zr)
+	c.cmpImm(0, next, 0, zr)
+	c.CallUnless(plan.NotEqual)
+	c.mem(loads[2], next, node, nodeNext, zr)
+	c.mem(stores[2], head, node, nodeNext, zr)
+	at(node, prev)
+	c.mem(stores[2], next, node, nodeNext, zr)
+	c.addImm(0, node, next, 1, zr)
+	last := c.ifZero(0, node)
+	at(node, next)
+	c.mem(stores[2], prev, node, nodePrev, zr)
+	inner := c.branch(opB)
+	c.land(last)
+	c.mem(stores[2], prev, list, listTail, zr)
+	c.land(inner)
+	at(node, head)
+	c.mem(stores[2], slotS, node, nodePrev, zr)
+	at(node, slotS)
+	c.constant(prev, uint64(recent.None))
+	c.mem(stores[2], prev, node, nodePrev, zr)
+	c.mem(stores[2], slotS, list, listHead, zr)
+	c.constant(prev, 1)
+	c.mem(stores[0], prev, order, orderChanged, zr)
+	c.land(first)
+}
+
+// found turns a slot into the address of its element.
+func (c *compiler) found(h *vm.Hash) {
 	c.pointer(temp1, unsafe.Pointer(h.Bases))
 	c.mem(loads[3], temp1, temp1, 0, zr)
 	c.shift(0, opLsrv, temp3, slotS, uint32(h.Shift))

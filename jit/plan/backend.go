@@ -69,10 +69,12 @@ type BackendControl interface {
 	CountMay()
 	KeepMay()
 
-	// TestFrame compares the Host of the frame that a call enters with 0. Call and Return do the
-	// rest after registers are saved or restored. Call sets Emission.Returns to where the called
-	// function returns.
+	// TestFrame compares the Host of the frame that a call enters with 0, and keeps it for Call if
+	// Saves has SavesHost. SetReturn sets Ret of that frame. Call and Return do the rest after
+	// registers are saved or restored. Call sets Emission.Returns to where the called function
+	// returns.
 	TestFrame(in *Insn)
+	SetReturn(in *Insn)
 	SaveReg(r uint8)
 	Call(in *Insn)
 	// TestReturn compares the Ret of the running function's frame with 0.
@@ -107,7 +109,8 @@ type BackendTurns interface {
 	BeginLoop(in *Insn, f *Inline)
 	// CompareResult compares r0 with 1 after the function returned. NextTurn computes the number of
 	// the next call and compares it with f.Turns.N. BeginTurn sets f.Turns and the arguments of
-	// that call.
+	// that call, without those that are still in their registers because the function does not
+	// write these (Inline.Writes).
 	CompareResult()
 	NextTurn()
 	BeginTurn(f *Inline)

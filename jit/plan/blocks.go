@@ -117,7 +117,7 @@ func (b *block) falls() bool {
 
 // saves decides which of r6 to r9 calls save and exits restore: those that the callee writes
 // itself, since its own callees restore theirs. A function that neither uses r10 nor calls
-// functions needs no Frame.Host either.
+// functions needs no Frame.Host either. It also finds Inline.Writes.
 func (p *Program) saves() {
 	insns, starts := p.Insns, p.Image.Subprograms()
 	if !p.Calls { // without calls, nothing has to be saved
@@ -131,9 +131,14 @@ func (p *Program) saves() {
 		if i+1 < len(starts) {
 			end = starts[i+1]
 		}
-		m := uint8(0)
+		m, writes := uint8(0), uint16(0)
 		for pc := s; pc < end; pc++ {
 			in := &insns[pc]
+			writes |= in.writes
+			switch in.Kind {
+			case KindInterpret, KindCall, KindTailCall:
+				writes |= arguments // what it calls does
+			}
 			switch in.Kind {
 			case KindJump, KindBranch, KindMayGoto:
 				whole = whole && int(in.Target) >= s && int(in.Target) < end
@@ -164,7 +169,7 @@ func (p *Program) saves() {
 			whole = false // falls through into the next function, as an interpreted instruction may
 		}
 		all |= m
-		masks = append(masks, m)
+		masks = append(masks, uint16(m)|writes&arguments<<written)
 	}
 	p.scan.masks = masks
 	at := 0
@@ -181,14 +186,20 @@ func (p *Program) saves() {
 			continue
 		}
 		if in.Kind == KindExit {
-			in.Saves = masks[at]
+			in.Saves = uint8(masks[at])
 			continue
 		}
 		if f, ok := slices.BinarySearch(starts, int(in.Target)); ok {
-			in.Saves = masks[f]
+			in.Saves = uint8(masks[f])
+			if in.Has(FlagTurns) {
+				p.Inline(in).Writes = masks[f] >> written
+			}
 		}
 	}
 }
+
+// written is where the written arguments are in the masks of saves.
+const written = 8
 
 // lastBefore returns the last instruction before slot end.
 func (p *Program) lastBefore(end int) *Insn {

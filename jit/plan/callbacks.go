@@ -22,11 +22,14 @@ func (e *Emission) turns(in *Insn) {
 				b.SaveReg(6 + i)
 			}
 		}
+		b.SetReturn(in)
 	} else {
 		e.Leave(CallFunc, in.Slot)
 	}
 	again := int32(e.code.Len())
-	b.TestFrame(in)
+	if in.Saves&SavesHost != 0 { // f.Ret and f.Host stay what they were at the first call
+		b.TestFrame(in)
+	}
 	b.Call(in)
 	e.Out.Turns = append(e.Out.Turns, Turn{Slot: in.Slot, Return: uint32(e.Returns)})
 	b.NextTurn()

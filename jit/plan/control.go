@@ -124,6 +124,7 @@ func (e *Emission) call(in *Insn) {
 			b.SaveReg(6 + i)
 		}
 	}
+	b.SetReturn(in)
 	b.Call(in)
 }
 

@@ -23,16 +23,21 @@ type Inline struct {
 	// Entry is the assumed address of the function that is called with FlagTurns.
 	Entry  uint64
 	Turner vm.Turner
+	// Writes has bit r set for each of r1 to r5 that a call of that function may change.
+	Writes uint16
 }
 
 // Inline returns the description of a KindCallInline or of a call with FlagTurns.
 func (p *Program) Inline(in *Insn) *Inline { return &p.Inlines[in.Imm] }
 
+// arguments are r1 to r5.
+const arguments = 0x3e
+
 // maxStride is the largest multiplier that fits a signed 32-bit constant.
 const maxStride = 1<<31 - 1
 
-// maxKey is the size in bytes of the longest key that generated code hashes.
-const maxKey = 32
+// MaxKey is the size in bytes of the longest key that generated code hashes.
+const MaxKey = 32
 
 // inlines finds the calls that generated code executes itself.
 //
@@ -106,7 +111,7 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 		if _, begins := slices.BinarySearch(p.Image.Subprograms(), target); !ok || img != p.Image || !begins {
 			return
 		}
-		n.Entry, n.Turner = r2, f.Inline.Turner
+		n.Entry, n.Turner, n.Writes = r2, f.Inline.Turner, arguments
 		in.Flags |= FlagTurns
 		in.Target, in.Imm, p.Calls = int32(target), uint64(len(p.Inlines)), true
 		p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
@@ -135,7 +140,7 @@ func (p *Program) lookup(in *Insn, n *Inline, f *vm.Inline, r1 uint64) bool {
 	case f.Hash != nil:
 		h, ok := f.Hash(r1)
 		cpus, perCPU = h.CPUs, h.CPUStride
-		if !ok || h.KeySize == 0 || h.KeySize > maxKey || h.Stride > maxStride || perCPU > maxStride {
+		if !ok || h.KeySize == 0 || h.KeySize > MaxKey || h.Stride > maxStride || perCPU > maxStride {
 			return false
 		}
 		n.Hash, in.Size = &h, uint8(h.KeySize)

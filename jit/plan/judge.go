@@ -11,7 +11,7 @@ const maxRange = 57
 
 // scan is the state of the walk over a block. Its memory is reused.
 type scan struct {
-	masks []uint8
+	masks []uint16
 
 	values   [11]value
 	nextRoot int32

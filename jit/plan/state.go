@@ -61,6 +61,11 @@ type State struct {
 	// Outputs.
 	Exit uint64 // slot<<ReasonBits | Reason, written by a single store
 
+	// The search of a trie: the address of the key, the number of the next prefix length, and the
+	// prefix looked for.
+	KeyAt, NextLength uint64
+	Prefix            [MaxKey / 8]uint64
+
 	// SP is where code saves the stack pointer that it restores on exit.
 	SP uintptr
 }

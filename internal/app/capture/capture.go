@@ -121,19 +121,17 @@ type verdictCount struct {
 const lookEvery = 1 << 13
 
 func (c *capture) play(ctx context.Context, p *replay.Player, begin time.Time) error {
+	var frame packet.Captured // one for all: it escapes
 	for {
-		frame, late, err := p.Next(ctx)
-		var unreadable *replay.ReadError
-		switch {
-		case err == io.EOF:
+		var late *machine.Result
+		var err error
+		if frame, late, err = p.Next(ctx); err == io.EOF {
 			return nil
-		case errors.As(err, &unreadable):
-			return &replay.ReadError{Err: fmt.Errorf("%w (%d packets before it were run)", unreadable.Err, c.out.Packets)}
+		}
+		if err != nil {
+			return c.stopped(&frame, err)
 		}
 		c.out.Packets++
-		if err != nil {
-			return &StoppedError{Packet: frame.Number, Err: err}
-		}
 		if late != nil && late.Fault != nil {
 			c.fault(late.Fault, frame.Number)
 			if late.Fault.Kind == vm.BudgetExceeded {
@@ -150,6 +148,15 @@ func (c *capture) play(ctx context.Context, p *replay.Player, begin time.Time) e
 			c.progress(time.Since(begin), false)
 		}
 	}
+}
+
+// stopped is the error of a capture whose next packet cannot be run.
+func (c *capture) stopped(frame *packet.Captured, err error) error {
+	if unreadable := (*replay.ReadError)(nil); errors.As(err, &unreadable) {
+		return &replay.ReadError{Err: fmt.Errorf("%w (%d packets before it were run)", unreadable.Err, c.out.Packets)}
+	}
+	c.out.Packets++
+	return &StoppedError{Packet: frame.Number, Err: err}
 }
 
 func (c *capture) progress(took time.Duration, last bool) {
@@ -181,14 +188,8 @@ const Fault = "fault"
 // packet runs the program on one packet.
 func (c *capture) packet(ctx context.Context, frame *packet.Captured) error {
 	out, err := c.run.Run(ctx, frame.Data)
-	var size *machine.PacketSizeError
-	switch {
-	case errors.As(err, &size):
-		return c.skip(frame, size)
-	case errors.Is(err, context.Canceled):
-		return &StoppedError{Packet: frame.Number, Err: err}
-	case err != nil:
-		return err
+	if err != nil {
+		return c.refused(frame, err)
 	}
 	name := Fault
 	if out.Fault != nil {
@@ -223,6 +224,18 @@ func (c *capture) packet(ctx context.Context, frame *packet.Captured) error {
 		name += fmt.Sprintf("; %s %d", e.Kind, e.Number)
 	}
 	return c.write(frame, out.Packet, verdict(c.prog, out.Ret, out.Fault != nil, comment(name, changes)))
+}
+
+// refused decides what becomes of a packet whose run failed with an error.
+func (c *capture) refused(frame *packet.Captured, err error) error {
+	var size *machine.PacketSizeError
+	switch {
+	case errors.As(err, &size):
+		return c.skip(frame, size)
+	case errors.Is(err, context.Canceled):
+		return &StoppedError{Packet: frame.Number, Err: err}
+	}
+	return err
 }
 
 // skip records a packet that cannot be given to the program.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// turns: loops of 1,000 turns that helpers and kfuncs make, 32 tail calls, and 1,000 lookups in an array. A turn does next to nothing.
+// turns: loops of 1,000 turns that helpers and kfuncs make, 32 tail calls, and loops of 1,000 turns with a call of a helper. A turn does next to nothing.
 #include "types.h"
 #include <bpf/bpf_helpers.h>
 
@@ -91,6 +91,135 @@ int array_adds(void *ctx)
 			*value += 1;
 	}
 	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} recent SEC(".maps");
+
+struct key6 {
+	__u32 length;
+	__u32 data[4];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 64);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct key6);
+	__type(value, __u64);
+} routes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+} events SEC(".maps");
+
+struct bpf_spin_lock {
+	__u32 val;
+};
+
+struct locked {
+	struct bpf_spin_lock lock;
+	__u32 n;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct locked);
+} guarded SEC(".maps");
+
+SEC("tc")
+int lru_adds(void *ctx)
+{
+	__u64 one = 1;
+
+	for (__u32 key = 0; key < 16; key++)
+		bpf_map_update_elem(&recent, &key, &one, BPF_ANY);
+	for (int n = 0; n < TURNS; n++) {
+		__u32 key = n & 15;
+		__u64 *value = bpf_map_lookup_elem(&recent, &key);
+
+		if (value)
+			*value += 1;
+	}
+	return 0;
+}
+
+SEC("tc")
+int trie_adds(void *ctx)
+{
+	struct key6 key = { .length = 64, .data = { 1, 2 } };
+	__u64 one = 1;
+
+	bpf_map_update_elem(&routes, &key, &one, BPF_ANY);
+	key.length = 128;
+	for (int n = 0; n < TURNS; n++) {
+		__u64 *value;
+
+		key.data[3] = n;
+		value = bpf_map_lookup_elem(&routes, &key);
+		if (value)
+			*value += 1;
+	}
+	return 0;
+}
+
+SEC("tc")
+int ringbuf_turns(void *ctx)
+{
+	for (int n = 0; n < TURNS; n++) {
+		__u64 *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+
+		if (record) {
+			*record = n;
+			bpf_ringbuf_discard(record, 0);
+		}
+	}
+	return 0;
+}
+
+SEC("tc")
+int lock_turns(void *ctx)
+{
+	__u32 key = 0;
+	struct locked *value = bpf_map_lookup_elem(&guarded, &key);
+
+	if (!value)
+		return 1;
+	for (int n = 0; n < TURNS; n++) {
+		bpf_spin_lock(&value->lock);
+		value->n++;
+		bpf_spin_unlock(&value->lock);
+	}
+	return 0;
+}
+
+SEC("tc")
+int update_turns(void *ctx)
+{
+	for (int n = 0; n < TURNS; n++) {
+		__u32 key = n & 15;
+		__u64 value = n;
+
+		bpf_map_update_elem(&elements, &key, &value, BPF_ANY);
+	}
+	return 0;
+}
+
+SEC("tc")
+int random_turns(void *ctx)
+{
+	__u32 sum = 0;
+
+	for (int n = 0; n < TURNS; n++)
+		sum += bpf_get_prandom_u32();
+	return sum;
 }
 
 char LICENSE[] SEC("license") = "GPL";
