@@ -59,6 +59,7 @@ func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cf
 			l.Note = typesErr.Error()
 		}
 		for _, v := range cfg.variants(p, l) {
+			k.dropProgArrays()
 			k.verdict(p, v, cfg)
 			if err := emit(v); err != nil {
 				return err
@@ -83,6 +84,17 @@ func (k *instance) loadObjectTypes(obj *loader.Object, release uapi.Release) err
 	}
 	k.types, err = loadTypes(raw)
 	return err
+}
+
+// dropProgArrays makes the next program create its own maps of programs: each such map takes only
+// programs that are like the first one that used it.
+func (k *instance) dropProgArrays() {
+	for m, live := range k.maps {
+		if m.Type == uapi.MapTypeProgArray {
+			live.close()
+			delete(k.maps, m)
+		}
+	}
 }
 
 // skip fills in a line for a program that the verifier did not see or did not finish.
