@@ -26,6 +26,9 @@ const (
 	fullLevel  = 2 // BPF_LOG_LEVEL2: every instruction
 )
 
+// maxLog limits the logs that are kept, so that lines can be read again (verdicts.ReadFile).
+const maxLog = 4 << 20
+
 // verdictLog returns the buffer for the kernel's log, which is large because paths can be long.
 // Recording is single-threaded.
 var verdictLog = sync.OnceValue(func() []byte { return make([]byte, 16<<20) })
@@ -215,7 +218,7 @@ func (r *request) keepLog(l *verdicts.Line, limit time.Duration) {
 	if err == nil {
 		unix.Close(fd)
 	}
-	if !slow {
+	if !slow && len(text) <= maxLog {
 		l.Log = text
 	}
 }

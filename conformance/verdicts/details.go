@@ -19,6 +19,9 @@ type Details struct {
 
 func (d *Details) add(c *Comparison) {
 	l, ours := c.Line, c.Ours
+	if ours == nil {
+		return
+	}
 	if l.Verdict == Accepted {
 		if l.Total == nil || l.Peak == nil {
 			return
@@ -31,7 +34,7 @@ func (d *Details) add(c *Comparison) {
 	d.Refused++
 	d.SameErrno += one(l.Errno == ours.Errno.Error())
 	d.SameMessage += one(l.Reason == ours.Message)
-	if l.Where != nil {
+	if l.placed() {
 		d.Placed++
 		d.SamePlace += one(*l.Where == ours.Insn)
 	}
@@ -39,6 +42,12 @@ func (d *Details) add(c *Comparison) {
 		d.Counted++
 		d.SameCount += one(*l.Processed == ours.ProcessedInsns)
 	}
+}
+
+// placed reports whether the log shows the instruction at fault: not of refusals that are decided
+// between two instructions.
+func (l *Line) placed() bool {
+	return l.Where != nil && ClassOf(l.Reason) != "complexity"
 }
 
 func one(b bool) int {
@@ -54,7 +63,7 @@ func near(a, b int) bool { return max(a, b)*20 <= min(a, b)*21 }
 // Differences describes in what two equal verdicts differ: of refusals the error, the message, the
 // instruction, the count; of accepted programs the count and the states.
 func (c *Comparison) Differences() string {
-	if c.Kind != Agree {
+	if c.Kind != Agree || c.Ours == nil {
 		return ""
 	}
 	var out []string
@@ -71,7 +80,9 @@ func (c *Comparison) Differences() string {
 	if c.Ours.Outcome == verifier.Refused {
 		differ("errno", c.Line.Errno, c.Ours.Errno.Error())
 		differ("message", fmt.Sprintf("%q", c.Line.Reason), fmt.Sprintf("%q", c.Ours.Message))
-		count("instruction", c.Line.Where, c.Ours.Insn)
+		if c.Line.placed() {
+			differ("instruction", *c.Line.Where, c.Ours.Insn)
+		}
 	}
 	count("processed", c.Line.Processed, c.Ours.ProcessedInsns)
 	if c.Ours.Outcome == verifier.Accepted {

@@ -16,7 +16,7 @@ func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
 	for fr := c.cur.curFrame; fr >= 0; fr-- {
 		f := c.cur.frames[fr]
 		live := uint16(0xffff)
-		if c.r.singular {
+		if c.r.linkedLive {
 			live = c.aux[c.cur.at(fr)].live
 		}
 		for i := 0; i < 10; i++ {

@@ -15,6 +15,8 @@ var wordsRows = [...]Row{
 		"a read of size 0 has its own message"},
 	{"SourcePositions", v6_9, nil, Memory, "verbose_linfo",
 		"the log has file and line of source lines"},
+	{"ReadObjectsLogged", v6_4, nil, Memory, "mark_stack_slot_obj_read",
+		"the log shows dynptrs and iterators on the stack that a call reads"},
 	{"HelperOfTypeWords", v6_12, nil, Memory, "check_helper_call",
 		"a helper that the program type does not have has its own message"},
 	{"ReferenceWords", v6_17, nil, Memory, "check_func_arg",
