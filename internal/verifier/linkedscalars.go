@@ -114,6 +114,9 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 // touchLinked logs a register or slot that was narrowed with another one, even if nothing reads it
 // any more.
 func (c *conditions) touchLinked(l linkedReg) {
+	if !c.has(since.LinkedLogged) {
+		return
+	}
 	if l.isReg {
 		c.log.touch(int(l.index))
 	} else {

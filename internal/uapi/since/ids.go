@@ -612,6 +612,8 @@ const (
 	SourcePositions
 	// ReadObjectsLogged (Linux 6.4, mark_stack_slot_obj_read): the log shows dynptrs and iterators on the stack that a call reads.
 	ReadObjectsLogged
+	// LinkedLogged (Linux 7.0, sync_linked_regs): the log shows scalars that are narrowed with their copies.
+	LinkedLogged
 	// HelperOfTypeWords (Linux 6.12, check_helper_call): a helper that the program type does not have has its own message.
 	HelperOfTypeWords
 	// ReferenceWords (Linux 6.17, check_func_arg): a call that takes two references is a mistake of the program, not of the verifier.

@@ -17,6 +17,8 @@ var wordsRows = [...]Row{
 		"the log has file and line of source lines"},
 	{"ReadObjectsLogged", v6_4, nil, Memory, "mark_stack_slot_obj_read",
 		"the log shows dynptrs and iterators on the stack that a call reads"},
+	{"LinkedLogged", v7_0, nil, Memory, "sync_linked_regs",
+		"the log shows scalars that are narrowed with their copies"},
 	{"HelperOfTypeWords", v6_12, nil, Memory, "check_helper_call",
 		"a helper that the program type does not have has its own message"},
 	{"ReferenceWords", v6_17, nil, Memory, "check_func_arg",
