@@ -58,7 +58,7 @@ func newConformanceVerdictsCommand(a *app) *cobra.Command {
 		Short: "Verify programs and compare with the recorded verdicts of real kernels",
 		Long: `Verify the programs of recordings (conformance record verdicts) for the kernel each was recorded on, and compare
 verdicts, the class of the reason, and the number of instructions processed. A line is printed for each disagreement,
--v adds refusals for another reason and counts of instructions that differ by more than a factor of 1.5.
+-v adds in what equal verdicts differ (error, message, instruction, counts of instructions and states), and a table of that.
 Programs that never reached the kernel's verifier are skipped. Exit code 1 if any verdict differs.
 
 --btf names kernels; the one with the recording's version is used, else one of the same release.`,
@@ -121,6 +121,9 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 				if !v.markdown && c.Kind > verdicts.Agree && c.Kind != verdicts.NotJudged && (v.kind == "" || v.kind == c.Kind.String()) {
 					visible.Fprintln(out, c)
 				}
+				if d := c.Differences(); d != "" && v.verbose && !v.markdown {
+					visible.Fprintf(out, "differs %s [%s %s] %s\n", c.Line.Key(), c.Line.ProgType, c.Line.Kernel, d)
+				}
 				if short != nil {
 					if err := v.minimise(ctx, out, short, c, v.limit, sources); err != nil {
 						return err
@@ -146,20 +149,15 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 		if len(agreement.Disagreements) > 0 {
 			v.code = exitExpectation
 		}
-		if !v.verbose || v.markdown {
-			continue
-		}
-		for _, c := range agreement.OtherClass {
-			visible.Fprintf(out, "other-reason (%s, %s) %s\n", c.Class, c.OurClass, c)
-		}
-		for _, c := range agreement.FarCounts {
-			visible.Fprintf(out, "far-count %s\n", c)
-		}
 	}
 	if v.json {
 		return v.document(compared, out, logs, runs)
 	}
 	compared.WriteTable(out)
+	if v.verbose {
+		visible.Fprintln(out)
+		compared.WriteDetails(out)
+	}
 	if v.speed > 0 {
 		compared.WriteSpeed(out)
 	}

@@ -40,8 +40,8 @@ type verdictsDocument struct {
 	Schema  string          `json:"schema"`
 	Exit    int             `json:"exit"`
 	Kernels []verdictCounts `json:"kernels"`
-	// Differences lists the entries of the text output; -v adds refusals for another reason and
-	// large differences of instruction counts.
+	// Differences lists the entries of the text output; -v adds in what equal verdicts
+	// differ.
 	Differences []string   `json:"differences"`
 	Logs        *logCounts `json:"logs,omitempty"` // with --logs
 	Runs        *runCounts `json:"runs,omitempty"` // with --inputs

@@ -26,6 +26,9 @@ const (
 	fullLevel  = 2 // BPF_LOG_LEVEL2: every instruction
 )
 
+// maxLog limits the logs that are kept, so that lines can be read again (verdicts.ReadFile).
+const maxLog = 4 << 20
+
 // verdictLog returns the buffer for the kernel's log, which is large because paths can be long.
 // Recording is single-threaded.
 var verdictLog = sync.OnceValue(func() []byte { return make([]byte, 16<<20) })
@@ -59,6 +62,7 @@ func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cf
 			l.Note = typesErr.Error()
 		}
 		for _, v := range cfg.variants(p, l) {
+			k.dropProgArrays()
 			k.verdict(p, v, cfg)
 			if err := emit(v); err != nil {
 				return err
@@ -83,6 +87,17 @@ func (k *instance) loadObjectTypes(obj *loader.Object, release uapi.Release) err
 	}
 	k.types, err = loadTypes(raw)
 	return err
+}
+
+// dropProgArrays makes the next program create its own maps of programs: each such map takes only
+// programs that are like the first one that used it.
+func (k *instance) dropProgArrays() {
+	for m, live := range k.maps {
+		if m.Type == uapi.MapTypeProgArray {
+			live.close()
+			delete(k.maps, m)
+		}
+	}
 }
 
 // skip fills in a line for a program that the verifier did not see or did not finish.
@@ -203,7 +218,7 @@ func (r *request) keepLog(l *verdicts.Line, limit time.Duration) {
 	if err == nil {
 		unix.Close(fd)
 	}
-	if !slow {
+	if !slow && len(text) <= maxLog {
 		l.Log = text
 	}
 }

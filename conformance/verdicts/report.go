@@ -20,11 +20,10 @@ type Agreement struct {
 	SameClass, SameText, BothRefuse          int
 	BothAccept, Counted, Within5, WithinHalf int
 	Exact                                    int
+	Details                                  Details
 	Took                                     time.Duration
 	Speed                                    Speed
 	Disagreements                            []*Comparison
-	FarCounts                                []*Comparison // processed instruction counts that differ by more than a factor of 1.5
-	OtherClass                               []*Comparison
 }
 
 // Report collects comparisons by release.
@@ -80,6 +79,7 @@ func (a *Agreement) add(c *Comparison, limit int) {
 		keep(&a.Disagreements)
 		return
 	}
+	a.Details.add(c)
 	if !accepted {
 		a.BothRefuse++
 		if c.SameText {
@@ -87,8 +87,6 @@ func (a *Agreement) add(c *Comparison, limit int) {
 		}
 		if c.SameClass() {
 			a.SameClass++
-		} else {
-			keep(&a.OtherClass)
 		}
 		return
 	}
@@ -107,8 +105,6 @@ func (a *Agreement) add(c *Comparison, limit int) {
 	}
 	if ours >= theirs/1.5 && ours <= theirs*1.5 {
 		a.WithinHalf++
-	} else {
-		keep(&a.FarCounts)
 	}
 }
 

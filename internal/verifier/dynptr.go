@@ -57,6 +57,10 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	f := g.funcOf(r)
 	g.liveness.readSlot(f, spi)
 	g.liveness.readSlot(f, spi-1)
+	if g.has(since.ReadObjectsLogged) {
+		g.log.touchSlot(f.no, spi)
+		g.log.touchSlot(f.no, spi-1)
+	}
 }
 
 func b2i(b bool) int {

@@ -36,7 +36,7 @@ func (m *idMap) same(old, cur uint32) bool {
 // sameScalar is like same, but a scalar without an identity counts as having one of its own.
 func (p *checkpoints) sameScalar(old, cur uint32) bool {
 	m := &p.idmap
-	if p.r.singular {
+	if p.r.freeIDs {
 		if old == 0 {
 			return true
 		}
@@ -52,7 +52,7 @@ func (p *checkpoints) sameScalar(old, cur uint32) bool {
 	if !m.same(old, cur) {
 		return false
 	}
-	if p.r.singular && old&addConst != 0 {
+	if p.r.freeIDs && old&addConst != 0 {
 		return m.same(old&^addConst, cur&^addConst)
 	}
 	return true
@@ -92,7 +92,7 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 		return p.exactRegs(o, c)
 	}
 	if o.typ == notInit {
-		if p.r.static || x == notExact || c.typ == notInit {
+		if p.r.deadInLoops || x == notExact || c.typ == notInit {
 			return true
 		}
 	}
@@ -128,7 +128,7 @@ func (p *checkpoints) safeScalar(o, c *reg, x exactness) bool {
 		return true
 	}
 	if p.r.linked {
-		if p.r.singular {
+		if p.r.freeIDs {
 			if o.id != 0 && o.id&addConst != c.id&addConst {
 				return false
 			}
@@ -225,7 +225,7 @@ func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 				continue
 			}
 		}
-		if x == exact || x == rangeWithin && !p.r.static {
+		if x == exact || x == rangeWithin && !p.r.deadInLoops {
 			if cs == nil || clean(os.t[b]) != clean(cs.t[b]) {
 				return false
 			}

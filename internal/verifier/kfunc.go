@@ -26,7 +26,6 @@ const (
 	kfIterNext     = kfFlags(proto.IterNext)
 	kfIterDestroy  = kfFlags(proto.IterDestroy)
 	kfRCUProtected = kfFlags(proto.RCUProtected)
-	kfArenaRet     = kfFlags(proto.ArenaRet)
 )
 
 func (f kfFlags) has(x kfFlags) bool { return f&x != 0 }

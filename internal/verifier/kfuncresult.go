@@ -31,11 +31,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 	pt := s.SkipMods(t.Ref)
 	if c.kfuncSpecialResult(m, r0) {
 	} else if pt.Kind == btf.KindVoid {
-		if k.flags.has(kfArenaRet) {
-			r0.pointer(ptrArena)
-		} else {
-			r0.unknown()
-		}
+		r0.unknown() // an address of an arena too: a cast makes it a pointer
 	} else if pt.Kind != btf.KindStruct && pt.Kind != btf.KindUnion {
 		size := m.retSize
 		rdonly := m.retRdonly

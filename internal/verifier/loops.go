@@ -81,7 +81,7 @@ func (p *checkpoints) exitSCC(s *state) {
 	}
 	v := p.visitOf(&c)
 	if v == nil {
-		p.bug("scc exit: no visit info for call chain")
+		p.bug("scc exit: no visit info for call chain %s", &c)
 	}
 	if v.entry != s {
 		return
@@ -100,7 +100,7 @@ func (p *checkpoints) addBackedge(s, back *state) {
 		v = p.visitOf(&c)
 	}
 	if v == nil {
-		p.bug("add backedge: no visit info")
+		p.bug("add backedge: no visit info for call chain %s", &c)
 	}
 	p.log.loop("backedge", &c)
 	v.backedges = append(v.backedges, back)

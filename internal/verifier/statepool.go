@@ -3,6 +3,9 @@ package verifier
 import (
 	"unsafe"
 
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
@@ -202,7 +205,7 @@ func (o *pool) push(to, from int) *state {
 	o.copyState(s, o.cur)
 	o.queue(s, to, from)
 	if len(o.pending) > maxPending {
-		o.refuse(refusal.SequenceJumpsTooComplex, len(o.pending))
+		o.refuseAs(o.pendingErrno(uapi.ENOMEM), refusal.SequenceJumpsTooComplex, len(o.pending))
 	}
 	if s.parent != nil {
 		s.parent.branches++
@@ -219,9 +222,32 @@ func (o *pool) pushAsync(to, from, sub int, sleepable bool) *state {
 	o.initFrame(s.frames[0], mainFunc, 0, sub)
 	o.queue(s, to, from)
 	if len(o.pending) > maxPending {
-		o.refuse(refusal.SequenceJumpsTooComplexAsyncCb, len(o.pending))
+		o.refuseAs(o.pendingErrno(uapi.EFAULT), refusal.SequenceJumpsTooComplexAsyncCb, len(o.pending))
 	}
 	return s
+}
+
+// pendingErrno returns the error if there are too many pending branches: before, the one by which
+// releases told of it that did not have E2BIG yet.
+func (o *pool) pendingErrno(before uapi.Errno) uapi.Errno {
+	if o.has(since.PendingErrno) {
+		return uapi.E2BIG
+	}
+	if int(o.insn) < len(o.insns) && before == uapi.ENOMEM && o.conditional(o.insn) {
+		return uapi.EFAULT
+	}
+	return before
+}
+
+// conditional reports whether the instruction is a jump on a condition.
+func (o *pool) conditional(pc int) bool {
+	in := &o.insns[pc]
+	switch in.Code & 7 {
+	case decode.ClassJMP, decode.ClassJMP32:
+		op := in.Code & 0xf0
+		return op != 0 && op != 0x80 && op != 0x90 && op != 0xe0 // ja, call, exit, may_goto
+	}
+	return false
 }
 
 func (o *pool) queue(s *state, to, from int) {

@@ -57,6 +57,8 @@ const (
 	LinkedInSpills
 	// LinkedDeduced (Linux 6.18, sync_linked_regs): the ranges of a linked scalar narrow each other after it was updated.
 	LinkedDeduced
+	// LinkedLive (Linux 7.0, collect_linked_regs): registers that no path reads again are not narrowed with their copies.
+	LinkedLive
 	// SingularIDs (Linux 7.0, clear_singular_ids): identities that only one register has are dropped.
 	SingularIDs
 	// ConstHaveNoID (Linux 6.8, assign_scalar_id_before_mov): only scalars that are not constant get identities.
@@ -141,6 +143,8 @@ const (
 	CleanCurrent
 	// SCCLoops (Linux 6.17, compute_scc): loops are strongly connected components, and marks are propagated along their back edges.
 	SCCLoops
+	// PendingErrno (Linux 6.19, push_stack): too many pending branches are E2BIG; before, EFAULT for a conditional jump or a callback that runs later, ENOMEM for other branches.
+	PendingErrno
 	// CallbackLoops (Linux 6.19, compute_scc): calls with callbacks count as loops.
 	CallbackLoops
 	// ConvergingIterators (Linux 6.7, widen_imprecise_scalars): iterator loops end when a state is covered by an earlier one; imprecise values are widened.
@@ -163,6 +167,10 @@ const (
 	UnreadPrecision
 	// ScalarIDs (Linux 6.5, regsafe): state comparison includes the identities of scalars.
 	ScalarIDs
+	// DeadInLoops (Linux 7.1, stacksafe): in loops too, what a kept state has not set matches anything; before, only what is not set either.
+	DeadInLoops
+	// FreeScalars (Linux 7.0, check_scalar_ids): a scalar of a kept state that is not linked stands for one that is.
+	FreeScalars
 	// IdentityPairs (Linux 6.3, check_ids): states are equal only if identities and references of all frames correspond one to one.
 	IdentityPairs
 	// SlotsAsScalars (Linux 6.9, stacksafe): a spilled scalar and bytes of any value are compared by what loading them yields.
@@ -347,7 +355,7 @@ const (
 	RefcountAtStart
 	// RCUProtectedKfuncs (Linux 6.18, check_kfunc_call): kfuncs that are protected by RCU are called in RCU sections, and their results are valid there.
 	RCUProtectedKfuncs
-	// KfuncResultsTrusted (Linux 6.18, check_kfunc_call): results of kfuncs are trusted.
+	// KfuncResultsTrusted (Linux 7.0, check_kfunc_call): results of kfuncs are trusted.
 	KfuncResultsTrusted
 	// NullArgs (Linux 6.15, check_kfunc_args): NULL can be passed for arguments of every kind that may be null.
 	NullArgs
@@ -602,6 +610,10 @@ const (
 	ZeroReadWords
 	// SourcePositions (Linux 6.9, verbose_linfo): the log has file and line of source lines.
 	SourcePositions
+	// ReadObjectsLogged (Linux 6.4, mark_stack_slot_obj_read): the log shows dynptrs and iterators on the stack that a call reads.
+	ReadObjectsLogged
+	// LinkedLogged (Linux 7.0, sync_linked_regs): the log shows scalars that are narrowed with their copies.
+	LinkedLogged
 	// HelperOfTypeWords (Linux 6.12, check_helper_call): a helper that the program type does not have has its own message.
 	HelperOfTypeWords
 	// ReferenceWords (Linux 6.17, check_func_arg): a call that takes two references is a mistake of the program, not of the verifier.

@@ -5,7 +5,7 @@ var kfuncsRows = [...]Row{
 		"bpf_refcount_acquire takes objects at offset 0 only"},
 	{"RCUProtectedKfuncs", v6_18, nil, Memory, "check_kfunc_call",
 		"kfuncs that are protected by RCU are called in RCU sections, and their results are valid there"},
-	{"KfuncResultsTrusted", v6_18, nil, Memory, "check_kfunc_call",
+	{"KfuncResultsTrusted", v7_0, nil, Memory, "check_kfunc_call",
 		"results of kfuncs are trusted"},
 	{"NullArgs", v6_15, nil, Memory, "check_kfunc_args",
 		"NULL can be passed for arguments of every kind that may be null"},

@@ -49,6 +49,8 @@ var numbersRows = [...]Row{
 		"copies in spills of less than 8 bytes are narrowed together with the compared register"},
 	{"LinkedDeduced", v6_18, nil, Memory, "sync_linked_regs",
 		"the ranges of a linked scalar narrow each other after it was updated"},
+	{"LinkedLive", v7_0, []Update{{v6_18, 44}}, Memory, "collect_linked_regs",
+		"registers that no path reads again are not narrowed with their copies"},
 	{"SingularIDs", v7_0, nil, Memory, "clear_singular_ids",
 		"identities that only one register has are dropped"},
 	{"ConstHaveNoID", v6_8, nil, Memory, "assign_scalar_id_before_mov",
