@@ -114,8 +114,6 @@ const (
 	DerivedDynptrs
 	// FastCalls (Linux 6.12, mark_fastcall_patterns): spills around calls that preserve registers do not count as stack.
 	FastCalls
-	// InlinedCurrentTask (Linux 7.0, verifier_inlines_helper_call): calls of bpf_get_current_task and bpf_get_current_task_btf preserve registers.
-	InlinedCurrentTask
 	// PrivateStack (Linux 6.13, check_max_stack_depth_subprog): functions of tracing programs have stacks of their own.
 	PrivateStack
 	// PrivateStackARM64 (Linux 6.17, bpf_jit_supports_private_stack): so have those on arm64.
@@ -183,7 +181,7 @@ const (
 	StoreFieldsLate
 	// CompareDstFirst (Linux 6.8, check_cond_jmp_op): a comparison checks its destination register before its other fields.
 	CompareDstFirst
-	// ComparesInHistory (Linux 6.11, check_cond_jmp_op): the history notes comparisons of stack pointers.
+	// ComparesInHistory (Linux 6.16, check_cond_jmp_op): the history notes comparisons of stack pointers.
 	ComparesInHistory
 	// AttachAfterCFG (Linux 6.3, bpf_check): the attach target is checked after the control flow.
 	AttachAfterCFG

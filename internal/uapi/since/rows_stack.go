@@ -47,8 +47,6 @@ var stackRows = [...]Row{
 		"dynptrs of a packet end when the packet is released"},
 	{"FastCalls", v6_12, nil, Memory, "mark_fastcall_patterns",
 		"spills around calls that preserve registers do not count as stack"},
-	{"InlinedCurrentTask", v7_0, nil, Memory, "verifier_inlines_helper_call",
-		"calls of bpf_get_current_task and bpf_get_current_task_btf preserve registers"},
 	{"PrivateStack", v6_13, nil, Memory, "check_max_stack_depth_subprog",
 		"functions of tracing programs have stacks of their own"},
 	{"PrivateStackARM64", v6_17, nil, Memory, "bpf_jit_supports_private_stack",

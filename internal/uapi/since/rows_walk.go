@@ -53,7 +53,7 @@ var walkRows = [...]Row{
 		"the fields of stores are checked when exploration reaches them"},
 	{"CompareDstFirst", v6_8, nil, Memory, "check_cond_jmp_op",
 		"a comparison checks its destination register before its other fields"},
-	{"ComparesInHistory", v6_11, nil, Memory, "check_cond_jmp_op",
+	{"ComparesInHistory", v6_16, []Update{{v6_12, 0}, {v6_15, 0}}, Memory, "check_cond_jmp_op",
 		"the history notes comparisons of stack pointers"},
 	{"AttachAfterCFG", v6_3, nil, Memory, "bpf_check",
 		"the attach target is checked after the control flow"},
