@@ -212,6 +212,8 @@ const (
 	AtomicPointerTypes
 	// LoadAcquire (Linux 6.15, check_atomic_load): load-acquire and store-release.
 	LoadAcquire
+	// SignedArenaLoads (Linux 6.18, convert_ctx_accesses): loads from an arena may extend the sign.
+	SignedArenaLoads
 	// Gotox (Linux 6.19, check_indirect_jump): indirect jumps.
 	Gotox
 	// FuncSymbols (Linux 6.4, check_pseudo_btf_id): addresses of kernel functions can be loaded.

@@ -192,6 +192,11 @@ static __noinline int deep2(int x)
 	return a[1] & 0;
 }
 
+static int calm(void *map, int *key, struct timed *value)
+{
+	return 0;
+}
+
 static int on_timer(void *map, int *key, struct timed *value)
 {
 	volatile char a[300];
@@ -1091,4 +1096,26 @@ SEC("?tc") int ConstSizePrecise(struct __sk_buff *ctx)
 	asm volatile("r1 = 1; r1 = 2; r1 = 3; r1 = 4; r1 = 5; r1 = 6; if r1 == 3 goto +0; if r1 == 4 goto +0; if r1 == 5 goto +0" ::: "r1");
 	p = bpf_dynptr_slice(&d, 0, NULL, n);
 	return p ? *p : 0;
+}
+
+/* What sets a callback; a test puts many open branches before it. */
+SEC("?tc") int SetsCallback(struct __sk_buff *ctx)
+{
+	struct timed *t = first(timers);
+
+	bpf_timer_set_callback(&t->timer, calm);
+	return 0;
+}
+
+/* For a release before the one that the programs here are for. */
+PAIR("tc", ArenaSigned, struct __sk_buff)
+{
+	u64 at = 8;
+
+	asm volatile("%0 = addr_space_cast(%0, 0, 1)" : "+r"(at));
+	if (bad)
+		asm volatile("%0 = *(s8 *)(%0 + 0)" : "+r"(at));
+	else
+		asm volatile("%0 = *(u8 *)(%0 + 0)" : "+r"(at));
+	return (at & 1) + (opaque(&arena) == NULL);
 }
