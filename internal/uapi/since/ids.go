@@ -11,9 +11,9 @@ const (
 
 	// MixedBounds (Linux 6.8, reg_bounds_sync): 64-bit and 32-bit ranges narrow each other.
 	MixedBounds
-	// SplitSign (Linux 6.12, __reg64_deduce_bounds): a signed range on both sides of zero narrows an unsigned range that overlaps only one side.
+	// SplitSign (Linux 6.17, __reg64_deduce_bounds): a signed range on both sides of zero narrows an unsigned range that overlaps only one side.
 	SplitSign
-	// SplitSign32 (Linux 6.18, __reg32_deduce_bounds): so does a signed 32-bit range.
+	// SplitSign32 (Linux 7.0, __reg32_deduce_bounds): so does a signed 32-bit range.
 	SplitSign32
 	// WrapBoth (Linux 6.17, scalar_min_max_add): a sum or difference stays a range if both ends overflow.
 	WrapBoth
@@ -45,7 +45,7 @@ const (
 	TwoRegisterRanges
 	// UnknownOperands (Linux 6.10, adjust_scalar_min_max_vals): products, ORs and XORs of two numbers that are not constant are ranges.
 	UnknownOperands
-	// ForkSigns (Linux 6.18, maybe_fork_scalars): an AND or OR of -1 or 0 with a constant is explored for both values.
+	// ForkSigns (Linux 7.0, maybe_fork_scalars): an AND or OR of -1 or 0 with a constant is explored for both values.
 	ForkSigns
 	// NarrowCopies (Linux 6.4, check_alu_op): a 32-bit copy of a number that fits in 32 bits has its identity.
 	NarrowCopies
