@@ -111,16 +111,6 @@ func (r *Replayer) Compare(ctx context.Context, l *Line) *Comparison {
 		return c
 	}
 	k, p, err := r.program(l)
-	if err == nil && (l.CPUs != 0 || r.cfg.Alter != nil) {
-		with := *k
-		if l.CPUs != 0 {
-			with.CPUs = l.CPUs
-		}
-		if r.cfg.Alter != nil {
-			r.cfg.Alter(&with)
-		}
-		k = &with
-	}
 	if err != nil {
 		c.Kind, c.Err = Failed, err
 		return c
@@ -194,10 +184,21 @@ func (r *Replayer) target(release string) (*loader.Target, *verifier.Kernel, err
 // errChanged means that the object differs from the recorded one.
 var errChanged = errors.New("the object has changed since it was recorded")
 
+// program returns a line's program, and the kernel that verifies it.
 func (r *Replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error) {
 	t, k, err := r.target(l.Kernel)
 	if err != nil {
 		return nil, nil, err
+	}
+	if l.CPUs != 0 || r.cfg.Alter != nil {
+		with := *k
+		if l.CPUs != 0 {
+			with.CPUs = l.CPUs
+		}
+		if r.cfg.Alter != nil {
+			r.cfg.Alter(&with)
+		}
+		k = &with
 	}
 	if l.Generated != nil {
 		p, err := l.Generated.verifierProgram(l)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,7 +47,7 @@ The last word says how the release is known:
 
 | word | meaning |
 |---|---|
-| recorded | kernels on both sides answered a program differently |
+| recorded | the kernels named answered a program differently because of it |
 | read in source | the sources of releases on both sides were read |
 | from memory | known from the kernel's history; the release may be off by one |
 
@@ -141,6 +142,34 @@ func newFields(release uapi.Release) []string {
 	return out
 }
 
+// witnesses says, for each rule whose change kernels show, which kernels they are, and that the
+// release is from memory if there are others between them.
+var witnesses = sync.OnceValue(func() map[string]string {
+	text, err := os.ReadFile(filepath.Join("..", "verifier", "testdata", "evidence.txt"))
+	if err != nil {
+		panic(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Split(strings.TrimSpace(line), "\t")
+		without, _, _ := strings.Cut(f[2], "-")
+		with, _, _ := strings.Cut(f[3], "-")
+		out[f[0]] = fmt.Sprintf(": not on %s, on %s", without, with)
+		if since.Previous(releaseOf(with)) != releaseOf(without) && releaseOf(with) != releaseOf(without) {
+			out[f[0]] += "; the release from memory"
+		}
+	}
+	return out
+})
+
+func releaseOf(kernel string) uapi.Release {
+	var major, minor int
+	if _, err := fmt.Sscanf(kernel, "%d.%d", &major, &minor); err != nil {
+		panic(err)
+	}
+	return since.R(major, minor)
+}
+
 func changedRules(b *strings.Builder, release uapi.Release) {
 	area := ""
 	for _, r := range since.All() {
@@ -159,6 +188,10 @@ func changedRules(b *strings.Builder, release uapi.Release) {
 				also += fmt.Sprintf(".%d", u.Patch)
 			}
 		}
-		fmt.Fprintf(b, "- %s (`%s`%s; %s)\n", row.What, row.Kernel, also, row.Evidence)
+		known := row.Evidence.String()
+		if between, ok := witnesses()[row.Name]; ok {
+			known += between
+		}
+		fmt.Fprintf(b, "- %s (`%s`%s; %s)\n", row.What, row.Kernel, also, known)
 	}
 }

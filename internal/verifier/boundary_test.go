@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +40,13 @@ type boundary struct {
 	// written is true for those of boundaryText.
 	written bool
 	// Types is "7.2" for a program of kernel functions that the embedded types, of 6.12, lack.
-	Types   string `json:",omitempty"`
+	Types string `json:",omitempty"`
+	// Errno adds the error's name to answers; Log adds the first line of a log of level 2 that has
+	// this text.
+	Errno bool   `json:",omitempty"`
+	Log   string `json:",omitempty"`
+	// Arch is the architecture if it is not the types'.
+	Arch    string `json:",omitempty"`
 	Answers []answerOn
 	Line    *verdicts.Line
 }
@@ -61,8 +69,8 @@ const (
 	boundaryFile = "testdata/boundaries.jsonl.gz"
 	// boundaryText holds those that were written: "== RULE TYPE OPTION..." and the program in
 	// assembler, or "== RULE OBJECT PROGRAM OPTION..."; lines "! KERNEL ANSWER" follow the head.
-	// Options are types=7.2, flags=, attach=, target=, and for each map map=TYPE,KEY,VALUE,ENTRIES
-	// and perhaps ",FLAGS" or ",frozen".
+	// Options are types=7.2, arch=, flags=, attach=, target=, errno=yes, log=TEXT (~ for a space), and for
+	// each map map=TYPE,KEY,VALUE,ENTRIES and perhaps ",FLAGS" or ",frozen".
 	boundaryText = "testdata/boundaries.txt"
 )
 
@@ -123,6 +131,12 @@ func (b *boundary) option(t testing.TB, name, value string) {
 	switch name {
 	case "types":
 		b.Types = value
+	case "arch":
+		b.Arch = value
+	case "errno":
+		b.Errno = value == "yes"
+	case "log":
+		b.Log = strings.ReplaceAll(value, "~", " ")
 	case "flags":
 		b.Line.ProgFlags = number(value)
 	case "attach":
@@ -177,6 +191,7 @@ type answers struct {
 	replay, newer *verdicts.Replayer
 	// flip is a rule to turn around, or since.Always for none.
 	flip since.Rule
+	arch string
 }
 
 func newAnswers(t testing.TB) *answers {
@@ -190,6 +205,9 @@ func newAnswers(t testing.TB) *answers {
 }
 
 func (a *answers) alter(k *verifier.Kernel) {
+	if a.arch != "" {
+		k.Arch = a.arch
+	}
 	if a.flip != since.Always {
 		k.Rules = since.Version{Release: k.Release, Patch: k.Patch}.Rules().Without(a.flip)
 	}
@@ -217,9 +235,29 @@ func (a *answers) on(t testing.TB, b *boundary, kernel string) string {
 	if b.Types != "" {
 		replay = a.newer
 	}
+	a.arch = b.Arch
+	defer func() { a.arch = "" }()
 	c := replay.Compare(context.Background(), &l)
 	require.NoError(t, c.Err, "%s: %s", b.Rule, l.Key())
-	return answer(c.Ours)
+	says := answer(c.Ours)
+	if b.Errno {
+		says += ": " + c.Ours.Errno.Name()
+	}
+	if b.Log != "" {
+		log, err := replay.Log(context.Background(), &l)
+		require.NoError(t, err, "%s: %s", b.Rule, l.Key())
+		says += "; log: " + lineWith(log, b.Log)
+	}
+	return says
+}
+
+func lineWith(log, text string) string {
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, text) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return "no line with " + text
 }
 
 // The answer to each program changes exactly with the version that brought its rule.
@@ -304,7 +342,23 @@ func TestBoundariesAreOfTheirRules(t *testing.T) {
 // when it gets one; none may come.
 const withoutBoundary = "testdata/rules-without-boundary.txt"
 
+var testName = regexp.MustCompile(`\bTest[A-Z]\w*`)
+
+// testSources returns the tests of this package.
+func testSources(t testing.TB) []byte {
+	files, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	var all []byte
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		require.NoError(t, err)
+		all = append(all, text...)
+	}
+	return all
+}
+
 func TestEveryRuleHasABoundary(t *testing.T) {
+	tests := testSources(t)
 	has, excused := map[string]bool{}, map[string]string{}
 	for _, b := range readBoundaries(t) {
 		has[b.Rule] = true
@@ -323,6 +377,9 @@ func TestEveryRuleHasABoundary(t *testing.T) {
 		_, known := since.Named(name)
 		require.True(t, known, "%s is no rule", name)
 		excused[name] = reason
+		for _, test := range testName.FindAllString(reason, -1) {
+			require.True(t, bytes.Contains(tests, []byte("func "+test+"(")), "%s: no %s", name, test)
+		}
 	}
 	if *rewrite.Flag { // only shrinks
 		var out strings.Builder
@@ -341,5 +398,5 @@ func TestEveryRuleHasABoundary(t *testing.T) {
 			wrong = append(wrong, r.String())
 		}
 	}
-	assert.Empty(t, wrong, "each needs a program in %s or a reason in %s, not both", boundaryFile, withoutBoundary)
+	assert.Empty(t, wrong, "each needs a program in %s or a reason in %s, not both", boundaryText, withoutBoundary)
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/uapi"
-	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // markFastcalls finds spills and fills around calls that preserve registers: the kernel removes
@@ -59,7 +58,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 		if p.Ret.Kind != proto.Void {
 			clobbered |= 1
 		}
-		inlined = p.Attr&proto.FastCall != 0 && l.inlinesHelper(h.ID)
+		inlined = p.Attr&proto.FastCall != 0 && inlinesHelper(h.ID)
 	case isKfuncCall(in):
 		k := l.kfuncAt(i)
 		if k == nil || k.proto == nil || !k.allowed {
@@ -99,12 +98,8 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 	l.subs[sub].fastcallOff = min(l.subs[sub].fastcallOff, off)
 }
 
-func (l *layout) inlinesHelper(id uapi.FuncID) bool {
-	switch id {
-	case uapi.FuncGetSmpProcessorId:
-		return true
-	case uapi.FuncGetCurrentTask, uapi.FuncGetCurrentTaskBtf:
-		return l.has(since.InlinedCurrentTask)
-	}
-	return false
-}
+// inlinesHelper: the kernel replaces the call by instructions that change only r0
+// (bpf_verifier_inlines_helper_call). From 7.0 on it inlines bpf_get_current_task and
+// bpf_get_current_task_btf too, but their prototypes lack allow_fastcall, so that their calls still
+// clobber r1 to r5 for the verifier.
+func inlinesHelper(id uapi.FuncID) bool { return id == uapi.FuncGetSmpProcessorId }

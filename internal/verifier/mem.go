@@ -434,7 +434,7 @@ func (a *memory) load(in *decode.Insn, dst, src uint8, sx bool) {
 	a.values.checkSrc(src)
 	a.values.checkDst(dst, false)
 	t := a.reg(int(src)).typ
-	if sx && t == ptrArena && !a.has(since.LoadAcquire) {
+	if sx && t == ptrArena && !a.has(since.SignedArenaLoads) {
 		a.refuse(refusal.SignExtendingLoadsArenaNotSupported)
 	}
 	a.access(a.insn, int(src), int(in.Off), sizeOf(in), read, int(dst), false, sx)

@@ -55,6 +55,11 @@ var built = []struct {
 	{"KernelBtfIdNotFunction", "6.18", "socket_filter: call 7/r0 = 0/exit", func(s *subject) { s.Insns[0].Src = 2 }},
 	{"TooManySubprograms", "6.18", "socket_filter: r0 = 0/exit", func(s *subject) { s.text(calls(256)) }},
 	{"SequenceJumpsTooComplex", "6.18", "socket_filter: call 7/r0 = 0/exit", func(s *subject) { s.text("call 7\n" + fanOut(8200)) }},
+	{"SequenceJumpsTooComplexAsyncCb", "6.18", "testdata/refused/rules.o SetsCallback", func(s *subject) {
+		s.prepend("call 7\n" + strings.Repeat("if r0 == 1000 goto +0\n", 8192))
+	}},
+	{"CallsTooDeepForLiveness", "7.2", base("socket_filter: " + chain(7, 1)), func(s *subject) { s.text(chain(8, 1)) }},
+	{"LivenessAnalysisExceededComplexityLimitCalls", "7.2", base("socket_filter: " + chain(7, 1)), func(s *subject) { s.text(chain(7, 4)) }},
 	{"BackEdgeInsn", "6.1", "socket_filter: call 7/r0 = 0/exit", func(s *subject) {
 		s.text("call 7\ngoto +1\nr0 = 0\nif r0 != 0 goto -2\nr0 = 0\nexit")
 	}},
@@ -308,6 +313,41 @@ func fanOut(n int) string {
 		out.WriteString("if r0 == " + strconv.Itoa(i+10) + " goto +" + strconv.Itoa(n-i) + "\n")
 	}
 	return out.String() + "r0 = 0\nr0 = 0\nexit"
+}
+
+// chain is a program whose function calls the next so many times, down to a depth, each with a
+// pointer to its stack.
+func chain(depth, times int) string {
+	var out strings.Builder
+	for range depth {
+		out.WriteString("*(u64 *)(r10 - 8) = 0\n")
+		for left := times - 1; left >= 0; left-- {
+			fmt.Fprintf(&out, "r1 = r10\nr1 += -8\ncall +%d\n", 3*left+2)
+		}
+		out.WriteString("r0 = 0\nexit\n")
+	}
+	return out.String() + "*(u64 *)(r1 + 0) = 1\nr0 = 0\nexit"
+}
+
+// prepend puts instructions before the program.
+func (s *subject) prepend(text string) {
+	more, err := decode.Assemble(text)
+	if err != nil {
+		panic(err)
+	}
+	n := len(more)
+	s.Insns = append(more, s.Insns...)
+	refs := map[int]verifier.Ref{}
+	for pc, r := range s.Refs {
+		if r.Kind == verifier.RefFunc {
+			r.Func += n
+		}
+		refs[pc+n] = r
+	}
+	s.Refs, s.Lines = refs, nil
+	for i := 1; i < len(s.Funcs); i++ {
+		s.Funcs[i].Insn += n
+	}
 }
 
 func (s *subject) text(text string) {

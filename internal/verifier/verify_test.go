@@ -138,11 +138,11 @@ var beginnings = []struct {
 	text    string
 	message string // of the release before, "" for any
 }{
-	{since.UninitStack, "6.3 5.10.255 5.15.215 6.1.192", "*(u64 *)(r10 - 16) = 0\nr0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack off -8+0 size 8"},
+	{since.UninitStack, "6.3 5.10.255 5.15.215 6.1.100", "*(u64 *)(r10 - 16) = 0\nr0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack off -8+0 size 8"},
 	{since.UninitGrows, "6.3 6.1.192", "r0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack R10 off=-8 size=8"},
 	{since.StoreConstToContext, "6.3", "*(u32 *)(r1 + 48) = 1\nr0 = 0\nexit", "BPF_ST stores into R1 ctx is not allowed"},
 	{since.CPUv4, "6.6", "r0 = 5\nr0 s/= 2\nexit", "BPF_ALU uses reserved fields"},
-	{since.LongJump, "6.6 6.1.192", "r0 = 0\ngotol +0\nexit", "unknown opcode 06"},
+	{since.LongJump, "6.6 6.1.72", "r0 = 0\ngotol +0\nexit", "unknown opcode 06"},
 	{since.AtomicsFull, "5.12", "r1 = 1\n*(u64 *)(r10 - 8) = r1\nlock *(u64 *)(r10 - 8) |= r1\nr0 = 0\nexit", "BPF_STX uses reserved fields"},
 	{since.MayGoto, "6.9", "r0 = 0\nmay_goto +1\nr0 = 1\nexit", "unknown opcode e5"},
 	{since.LoadAcquire, "6.15", "r1 = 1\n*(u64 *)(r10 - 8) = r1\nr0 = load_acquire((u64 *)(r10 - 8))\nexit", "BPF_ATOMIC uses invalid atomic opcode 100"},
@@ -309,7 +309,7 @@ var endings = []struct {
 		"Sleepable programs can only use array, hash, ringbuf and local storage maps"},
 	{since.ContextMemArgs, "7.2", uapi.ProgTypeSyscall, 0, 0, "r2 = 8\nr3 = 0\ncall 113\nr0 = 0\nexit", true,
 		"R1 type=ctx expected=fp, pkt, pkt_meta, map_key, map_value, mem, ringbuf_mem, buf, trusted_ptr_"},
-	{since.NoSeg6PullData, "7.2 6.1.192 6.12.117", uapi.ProgTypeLwtSeg6local, 0, 0, "r2 = 0\ncall 39\nr0 = 0\nexit", false, ""},
+	{since.NoSeg6PullData, "7.2 6.1.192 6.12.112", uapi.ProgTypeLwtSeg6local, 0, 0, "r2 = 0\ncall 39\nr0 = 0\nexit", false, ""},
 	{since.LockdownWrites, "5.14", uapi.ProgTypeKprobe, 0, proto.Integrity, "*(u64 *)(r10 - 8) = 0\nr1 = 4096\nr2 = r10\nr2 += -8\nr3 = 8\ncall 36\nr0 = 0\nexit", false, ""},
 }
 

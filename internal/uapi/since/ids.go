@@ -11,9 +11,9 @@ const (
 
 	// MixedBounds (Linux 6.8, reg_bounds_sync): 64-bit and 32-bit ranges narrow each other.
 	MixedBounds
-	// SplitSign (Linux 6.12, __reg64_deduce_bounds): a signed range on both sides of zero narrows an unsigned range that overlaps only one side.
+	// SplitSign (Linux 6.17, __reg64_deduce_bounds): a signed range on both sides of zero narrows an unsigned range that overlaps only one side.
 	SplitSign
-	// SplitSign32 (Linux 6.18, __reg32_deduce_bounds): so does a signed 32-bit range.
+	// SplitSign32 (Linux 7.0, __reg32_deduce_bounds): so does a signed 32-bit range.
 	SplitSign32
 	// WrapBoth (Linux 6.17, scalar_min_max_add): a sum or difference stays a range if both ends overflow.
 	WrapBoth
@@ -45,7 +45,7 @@ const (
 	TwoRegisterRanges
 	// UnknownOperands (Linux 6.10, adjust_scalar_min_max_vals): products, ORs and XORs of two numbers that are not constant are ranges.
 	UnknownOperands
-	// ForkSigns (Linux 6.18, maybe_fork_scalars): an AND or OR of -1 or 0 with a constant is explored for both values.
+	// ForkSigns (Linux 7.0, maybe_fork_scalars): an AND or OR of -1 or 0 with a constant is explored for both values.
 	ForkSigns
 	// NarrowCopies (Linux 6.4, check_alu_op): a 32-bit copy of a number that fits in 32 bits has its identity.
 	NarrowCopies
@@ -116,8 +116,6 @@ const (
 	DerivedDynptrs
 	// FastCalls (Linux 6.12, mark_fastcall_patterns): spills around calls that preserve registers do not count as stack.
 	FastCalls
-	// InlinedCurrentTask (Linux 7.0, verifier_inlines_helper_call): calls of bpf_get_current_task and bpf_get_current_task_btf preserve registers.
-	InlinedCurrentTask
 	// PrivateStack (Linux 6.13, check_max_stack_depth_subprog): functions of tracing programs have stacks of their own.
 	PrivateStack
 	// PrivateStackARM64 (Linux 6.17, bpf_jit_supports_private_stack): so have those on arm64.
@@ -191,7 +189,7 @@ const (
 	StoreFieldsLate
 	// CompareDstFirst (Linux 6.8, check_cond_jmp_op): a comparison checks its destination register before its other fields.
 	CompareDstFirst
-	// ComparesInHistory (Linux 6.11, check_cond_jmp_op): the history notes comparisons of stack pointers.
+	// ComparesInHistory (Linux 6.16, check_cond_jmp_op): the history notes comparisons of stack pointers.
 	ComparesInHistory
 	// AttachAfterCFG (Linux 6.3, bpf_check): the attach target is checked after the control flow.
 	AttachAfterCFG
@@ -222,6 +220,8 @@ const (
 	AtomicPointerTypes
 	// LoadAcquire (Linux 6.15, check_atomic_load): load-acquire and store-release.
 	LoadAcquire
+	// SignedArenaLoads (Linux 6.18, convert_ctx_accesses): loads from an arena may extend the sign.
+	SignedArenaLoads
 	// Gotox (Linux 6.19, check_indirect_jump): indirect jumps.
 	Gotox
 	// FuncSymbols (Linux 6.4, check_pseudo_btf_id): addresses of kernel functions can be loaded.

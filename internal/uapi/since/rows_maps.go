@@ -31,7 +31,7 @@ var mapsRows = [...]Row{
 		"kptrs to bpf_crypto_ctx are valid under RCU"},
 	{"LocalKptrsRCU", v6_8, nil, Memory, "rcu_safe_kptr",
 		"kptrs to objects that programs allocated are valid under RCU"},
-	{"RuntimeElements", v6_1, nil, Memory, "check_map_prog_compatibility",
+	{"RuntimeElements", v6_1, nil, Recorded, "check_map_prog_compatibility",
 		"perf events, and programs that may sleep, can use hash maps that allocate their elements"},
 	{"SleepableMapKinds", v5_12, nil, Memory, "check_map_prog_compatibility",
 		"programs that may sleep can use per-CPU maps, maps of maps and ring buffers"},

@@ -37,7 +37,7 @@ func TestEveryRowIsWhole(t *testing.T) {
 }
 
 func TestSetsHoldTheRulesOfAVersion(t *testing.T) {
-	v := Version{R(6, 12), 117}
+	v := Version{R(6, 12), 81}
 	s := v.Rules()
 	assert.True(t, s.Has(Always))
 	for _, r := range All() {
@@ -45,7 +45,7 @@ func TestSetsHoldTheRulesOfAVersion(t *testing.T) {
 		assert.Equal(t, !s.Has(r), s.Without(r).Has(r), r.String())
 	}
 	assert.True(t, s.Has(SplitSign32))
-	assert.False(t, Version{R(6, 12), 116}.Rules().Has(SplitSign32))
+	assert.False(t, Version{R(6, 12), 80}.Rules().Has(SplitSign32))
 }
 
 func TestPrevious(t *testing.T) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 // ops: members of struct_ops that a release changed the answer to, each named after its rule
-// (verifier/testdata/boundaries.txt).
+// (verifier/testdata/boundaries.txt), and members that are refused, each with a neighbour.
 #include "refused.h"
 
 struct sock {
@@ -132,3 +132,81 @@ struct Qdisc_ops drops = {
 	.dequeue = (void *)OpsReturnKptr,
 	.id = "bpf_drops",
 };
+
+struct Qdisc {
+	u32 flags;
+	u32 limit;
+} CORE;
+
+/* Both members of each pair are in their own queueing discipline, because a struct has one enqueue. */
+PAIR("struct_ops/enqueue", NoWriteSupportOff, u64)
+{
+	struct Qdisc *sch = (void *)ctx[1];
+
+	if (bad)
+		sch->flags = 1;
+	else
+		sch->limit = 1;
+	bpf_qdisc_skb_drop((void *)ctx[0], (void *)ctx[2]);
+	return 1;
+}
+
+PAIR("struct_ops/enqueue", WriteAccessOffSizeBeyondMember, u64)
+{
+	struct Qdisc *sch = (void *)ctx[1];
+
+	if (bad)
+		asm volatile("*(u64 *)(%0 + 0) = 1" ::"r"(&sch->limit) : "memory");
+	else
+		sch->limit = 1;
+	bpf_qdisc_skb_drop((void *)ctx[0], (void *)ctx[2]);
+	return 1;
+}
+
+#define QDISC(name) \
+	SEC(".struct_ops.link") struct Qdisc_ops qdisc_##name = {.enqueue = (void *)name, .dequeue = (void *)OpsReturnKptr, .id = "bpf_refused"}
+QDISC(NoWriteSupportOff);
+QDISC(NoWriteSupportOff_ok);
+QDISC(WriteAccessOffSizeBeyondMember);
+QDISC(WriteAccessOffSizeBeyondMember_ok);
+
+extern void *bpf_rdonly_cast(const void *obj, u32 type) __ksym;
+extern u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+
+PAIR("struct_ops/ssthresh", ArgExpectedSocket, u64)
+{
+	void *sk = (void *)ctx[0];
+
+	return tcp_reno_ssthresh(bad ? bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct sock)) : sk);
+}
+
+SEC(".struct_ops.link") struct tcp_congestion_ops reno = {.ssthresh = (void *)ArgExpectedSocket, .name = "bpf_refused"};
+SEC(".struct_ops.link") struct tcp_congestion_ops reno_ok = {.ssthresh = (void *)ArgExpectedSocket_ok, .name = "bpf_refused"};
+
+struct hid_bpf_ctx {
+	u32 allocated_size;
+} CORE;
+struct hid_bpf_ops {
+	int (*hid_device_event)(struct hid_bpf_ctx *ctx, int type, u64 source);
+};
+extern u8 *hid_bpf_get_data(struct hid_bpf_ctx *ctx, unsigned int offset, const u64 rdwr_buf_size) __ksym;
+
+PAIR("struct_ops/hid_device_event", NotConst, u64)
+{
+	u8 *data = hid_bpf_get_data((void *)ctx[0], 0, bad ? (opaque(ctx[1]) & 3) + 1 : 4);
+
+	return data ? data[0] & 1 : 0;
+}
+
+PAIR("struct_ops/hid_device_event", RdonlyRdwrBufSizeExceedsU32, u64)
+{
+	u8 *data = hid_bpf_get_data((void *)ctx[0], 0, bad ? 1ull << 32 : 4);
+
+	return data ? data[0] & 1 : 0;
+}
+
+#define HID(name) SEC(".struct_ops.link") struct hid_bpf_ops hid_##name = {.hid_device_event = (void *)name}
+HID(NotConst);
+HID(NotConst_ok);
+HID(RdonlyRdwrBufSizeExceedsU32);
+HID(RdonlyRdwrBufSizeExceedsU32_ok);

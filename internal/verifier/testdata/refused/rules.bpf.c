@@ -192,6 +192,11 @@ static __noinline int deep2(int x)
 	return a[1] & 0;
 }
 
+static int calm(void *map, int *key, struct timed *value)
+{
+	return 0;
+}
+
 static int on_timer(void *map, int *key, struct timed *value)
 {
 	volatile char a[300];
@@ -1024,4 +1029,93 @@ SEC("?tc") int LocksAtReturn(struct __sk_buff *ctx)
 	locks(l);
 	bpf_spin_unlock(&l->lock);
 	return 0;
+}
+
+/* Both the program and its callback have stacks that are too deep, by different sizes. */
+SEC("?tc") int DepthOrder(struct __sk_buff *ctx)
+{
+	volatile char a[340];
+	struct timed *t = first(timers);
+
+	a[ctx->len & 63] = 1;
+	bpf_timer_set_callback(&t->timer, on_timer);
+	return deep2(ctx->len);
+}
+
+extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
+extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
+extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
+
+/* No two rounds are the same before the counter is widened. */
+SEC("?tc") int ConvergingIterators(struct __sk_buff *ctx)
+{
+	struct bpf_iter_num it;
+	u64 n = 0;
+
+	bpf_iter_num_new(&it, 0, 1000);
+	while (bpf_iter_num_next(&it)) {
+		asm volatile("%0 += 1" : "+r"(n));
+		if (opaque(ctx->len) == 7)
+			n = opaque(n + 2);
+	}
+	bpf_iter_num_destroy(&it);
+	return n & 1;
+}
+
+/* A loop whose states differ in a counter that goes round. */
+SEC("?tc") int MissLimit64(struct __sk_buff *ctx)
+{
+	struct bpf_iter_num it;
+	u64 n = 0;
+	int v = 0;
+
+	bpf_iter_num_new(&it, 0, 1000);
+	while (bpf_iter_num_next(&it)) {
+		asm volatile("%0 += 1; %0 &= 15" : "+r"(n));
+		if (n == 3)
+			v = opaque(1);
+		if (n == 9)
+			v = opaque(0);
+		if (opaque(ctx->len) == 7)
+			v = opaque(2);
+	}
+	bpf_iter_num_destroy(&it);
+	return v;
+}
+
+/* The size of a slice is one of two, which only its being exact keeps apart. */
+SEC("?tc") int ConstSizePrecise(struct __sk_buff *ctx)
+{
+	struct bpf_dynptr d;
+	u64 n = 4;
+	u8 *p;
+
+	bpf_dynptr_from_mem(first(plains), 16, 0, &d);
+	if (opaque(ctx->len) == 3)
+		n = opaque(8);
+	asm volatile("r1 = 1; r1 = 2; r1 = 3; r1 = 4; r1 = 5; r1 = 6; if r1 == 3 goto +0; if r1 == 4 goto +0; if r1 == 5 goto +0" ::: "r1");
+	p = bpf_dynptr_slice(&d, 0, NULL, n);
+	return p ? *p : 0;
+}
+
+/* What sets a callback; a test puts many open branches before it. */
+SEC("?tc") int SetsCallback(struct __sk_buff *ctx)
+{
+	struct timed *t = first(timers);
+
+	bpf_timer_set_callback(&t->timer, calm);
+	return 0;
+}
+
+/* For a release before the one that the programs here are for. */
+PAIR("tc", ArenaSigned, struct __sk_buff)
+{
+	u64 at = 8;
+
+	asm volatile("%0 = addr_space_cast(%0, 0, 1)" : "+r"(at));
+	if (bad)
+		asm volatile("%0 = *(s8 *)(%0 + 0)" : "+r"(at));
+	else
+		asm volatile("%0 = *(u8 *)(%0 + 0)" : "+r"(at));
+	return (at & 1) + (opaque(&arena) == NULL);
 }
