@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,7 +44,12 @@ func (c *raceCommand) scene(ctx context.Context, obj *loader.Object, target *loa
 	}
 	s.file.Kernel.Defaults = true // of fields that nobody set: programs without a run take part too
 	s.runner, err = s.open(races.Machine)
-	if err != nil {
+	var mistake *scenario.Error
+	var mistakes scenario.Errors
+	switch {
+	case errors.As(err, &mistake), errors.As(err, &mistakes):
+		return nil, usageError{err}
+	case err != nil:
 		return nil, codeError{exitLoad, err}
 	}
 	return s, nil
