@@ -173,6 +173,44 @@ func TestKconfigVariablesInKernelBTF(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestVariablesOfLinkedFilesKeepTheirPlaces: static variables of two files that a linker joined can
+// have one name, and a kernel accepts the section.
+func TestVariablesOfLinkedFilesKeepTheirPlaces(t *testing.T) {
+	types := btf.NewBuilder(nil)
+	number := types.Int("int", 4, btf.IntSigned)
+	var vars []btf.VarSecinfo
+	for _, off := range []uint32{4, 0, 8} {
+		id := types.Add(btf.Type{Kind: btf.KindVar, Name: "hits", Ref: number, Linkage: btf.LinkageStatic})
+		vars = append(vars, btf.VarSecinfo{Type: id, Offset: off, Size: 4})
+	}
+	types.Add(btf.Type{Kind: btf.KindDatasec, Name: ".data", Size: 12, Vars: vars})
+	raw, err := types.Marshal(binary.LittleEndian)
+	require.NoError(t, err)
+	b := elfbuild.New(binary.LittleEndian)
+	code := b.Code("socket", []decode.Insn{{Code: 0xb7}, {Code: 0x95}})
+	b.Func("f", code, 0, 2)
+	data := b.Section(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, make([]byte, 12))
+	for _, off := range []uint64{4, 0, 8} {
+		b.Symbol("hits", data, off, 4, elf.STT_OBJECT, elf.STB_LOCAL)
+	}
+	b.Section(".BTF", elf.SHT_PROGBITS, 0, raw)
+	o, err := OpenBytes("linked.o", b.Bytes())
+	require.NoError(t, err)
+	_, err = o.CheckBTF(uapi.ReleaseOf(uapi.VersionCode(6, 12)), nil)
+	require.NoError(t, err)
+	fixed, err := o.KernelBTF()
+	require.NoError(t, err)
+	spec, err := btf.Parse(fixed, nil)
+	require.NoError(t, err)
+	section, ok := spec.Find(btf.KindDatasec, ".data")
+	require.True(t, ok)
+	var places []uint32
+	for _, v := range section.Vars {
+		places = append(places, v.Offset)
+	}
+	assert.Equal(t, []uint32{0, 4, 8}, places)
+}
+
 // TestHiddenFunctionsAreStaticForKernels: the BTF that a kernel gets calls them static, the
 // object's own does not.
 func TestHiddenFunctionsAreStaticForKernels(t *testing.T) {

@@ -194,8 +194,14 @@ type typeFixer struct {
 }
 
 // section sets a section's size and its variables' offsets: those in the image of a data map,
-// others one after another.
+// others one after another. A linker has set those of sections that have a size; two static
+// variables of files that it linked can have one name.
 func (f *typeFixer) section(t btf.Type, image *Map) btf.Type {
+	if t.Size != 0 && t.Name != secKconfig && t.Name != secKsyms {
+		t.Vars = slices.Clone(t.Vars)
+		slices.SortStableFunc(t.Vars, byOffset)
+		return t
+	}
 	places, size := map[string]Var{}, uint32(0)
 	if image != nil {
 		size = uint32(len(image.Data))
@@ -223,10 +229,12 @@ func (f *typeFixer) section(t btf.Type, image *Map) btf.Type {
 		next = max(next, v.Offset+v.Size)
 		vars = append(vars, v)
 	}
-	slices.SortStableFunc(vars, func(a, b btf.VarSecinfo) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(vars, byOffset)
 	t.Vars, t.Size = vars, max(size, next)
 	return t
 }
+
+func byOffset(a, b btf.VarSecinfo) int { return cmp.Compare(a.Offset, b.Offset) }
 
 // nameParams names the parameters of an extern function's prototype: compilers omit the names, but
 // a defined function needs them.

@@ -14,11 +14,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/find/race"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 // raceOptions are the flags of the race command.
 type raceOptions struct {
 	progs       []string
+	scenario    string
 	preemptions int
 	time        time.Duration
 	random      int
@@ -40,12 +42,13 @@ type raceCommand struct {
 
 	raceOptions
 	timed bool // --time was given
+	with  *raceScene
 }
 
 func newRaceCommand(a *app) *cobra.Command {
 	c := &raceCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
-		Use:   "race OBJECT [--btf KERNEL] [-p PROGRAM]...",
+		Use:   "race OBJECT [-s FILE] [--btf KERNEL] [-p PROGRAM]...",
 		Short: "Run programs against each other in every order, and find those with a wrong outcome",
 		Long: `Run programs of an object at the same time, in every order of their accesses to maps and global variables up to a number of
 preemptions, and report orders whose outcome no order of whole programs has: lost updates, values made of two, actions on what has
@@ -54,10 +57,13 @@ changed meanwhile, programs that wait for each other.
 Each program runs with itself and with every program that shares a map or a
 global variable with it: on two CPUs, and in the middle of it on one CPU where the kernel's release permits that.
 
+With -s, the state is that of a scenario file, programs get the inputs of its runs, each with each other, its race: is explored too,
+and its invariants hold at the end of every order.
+
 Code that works without locks by design (atomic operations, compare-and-exchange loops, BPF_NOEXIST) has no finding.
 
 Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a count fail only with --strict.`,
-		Example: "  bpfrun race prog.o\n  bpfrun race prog.o -p ingress -p egress --preemptions 3 --time 1m\n  bpfrun race prog.o --btf kernel.btf --json",
+		Example: "  bpfrun race prog.o\n  bpfrun race prog.o -p ingress -p egress --preemptions 3 --time 1m\n  bpfrun race prog.o -s tests/flows.yaml\n  bpfrun race prog.o --btf kernel.btf --json",
 		Args:    oneObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.timed = cmd.Flags().Changed("time")
@@ -66,6 +72,7 @@ Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a cou
 	}
 	f := cmd.Flags()
 	listVar(f, &c.progs, "prog", "p", "only `PROGRAM`; repeatable")
+	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario `FILE` with the state, inputs, races and invariants")
 	f.IntVar(&c.preemptions, "preemptions", 2, "at most `N` times in one order a program that could go on is stopped for another")
 	f.DurationVar(&c.time, "time", 10*time.Second, "stop after `TIME`; if it is given, random orders follow those within --preemptions until then")
 	f.IntVar(&c.orders, "orders", 0, "stop after `N` orders instead of a time: the same on every machine, for one --seed; a --time then is the longest that it takes")
@@ -124,24 +131,20 @@ func (c *raceCommand) race(path string) error {
 	if err != nil {
 		return err
 	}
-	linked, err := c.linkTo(obj, target, c.progs...)
-	if err != nil {
-		return err
-	}
 	cfg = races.Machine(cfg)
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	cfg.Verify = pass.NewVerdicts(ctx, linked, c.progs, c.sim.noVerify).Verify
-	m, err := machine.New(linked, cfg)
+	opt := c.search(memory)
+	m, err := c.machine(ctx, obj, target, &cfg, &opt)
 	if err != nil {
-		return codeError{exitLoad, err}
+		return err
 	}
 	defer m.Close()
-	opt := c.search(memory)
+	linked := m.Linked()
 	doc := races.NewDocument(obj, report.NewTarget(target, source.Path), opt)
 	var not *race.NotRunnableError
 	began := time.Now()
-	if len(wholes(obj)) > 0 { // they get the other half
+	if len(wholes(obj)) > 0 && c.with == nil { // they get the other half
 		opt.Time /= 2
 		opt.Orders = max(opt.Orders/2, min(opt.Orders, 1))
 	}
@@ -152,8 +155,10 @@ func (c *raceCommand) race(path string) error {
 	default:
 		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
-	if err := c.simulate(ctx, linked, cfg, doc, memory, began); err != nil {
-		return err
+	if c.with == nil {
+		if err := c.simulate(ctx, linked, cfg, doc, memory, began); err != nil {
+			return err
+		}
 	}
 	doc.Seconds = time.Since(began).Seconds()
 	if err := c.keepFindings(context.WithoutCancel(ctx), path, m, doc); err != nil {
@@ -173,6 +178,33 @@ func (c *raceCommand) race(path string) error {
 		return errors.Join(report.WriteJSON(c.stdout, doc), wrong)
 	}
 	return errors.Join(report.WriteRace(c.stdout, doc, table), wrong)
+}
+
+// machine makes the machine whose programs meet, and says what a scenario file adds to the search.
+func (c *raceCommand) machine(ctx context.Context, obj *loader.Object, target *loader.Target, cfg *machine.Config, opt *races.Options) (*machine.Machine, error) {
+	if c.scenario != "" {
+		s, err := c.scene(ctx, obj, target)
+		if err != nil {
+			return nil, err
+		}
+		if opt.Scene, err = s.runner.RaceScene(); err != nil {
+			s.runner.Close()
+			return nil, usageError{err}
+		}
+		c.with, opt.Machine = s, s.another
+		cfg.Ignore = append(cfg.Ignore, s.runner.Machine().Ignored()...)
+		return s.runner.Machine(), nil
+	}
+	linked, err := c.linkTo(obj, target, c.progs...)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Verify = pass.NewVerdicts(ctx, linked, c.progs, c.sim.noVerify).Verify
+	m, err := machine.New(linked, *cfg)
+	if err != nil {
+		return nil, codeError{exitLoad, err}
+	}
+	return m, nil
 }
 
 // search returns what is searched, and for how long.

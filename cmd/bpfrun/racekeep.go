@@ -55,19 +55,16 @@ func (c *raceCommand) keepFindings(ctx context.Context, object string, m *machin
 
 // scenarioOf writes a finding as a scenario file.
 func (c *raceCommand) scenarioOf(object string, f *report.RaceFinding) (string, error) {
-	dir, err := filepath.Abs(c.keep)
+	object, err := objectFrom(c.keep, object)
 	if err != nil {
 		return "", err
 	}
-	if object, err = filepath.Abs(object); err != nil {
-		return "", err
-	}
-	if near, err := filepath.Rel(dir, object); err == nil {
-		object = near
+	if c.with != nil {
+		return c.with.written(object, f)
 	}
 	var b strings.Builder
 	visible.Fprintf(&b, "# %s: %s\n", f.Kind, f.Message)
-	visible.Fprintf(&b, "object: %s\n", quoted(filepath.ToSlash(object)))
+	visible.Fprintf(&b, "object: %s\n", quoted(object))
 	if c.sim.noVerify {
 		b.WriteString("verify: false\n")
 	}

@@ -17,6 +17,13 @@ type creator struct {
 	cfg *Config
 }
 
+// quietly returns a creator whose warnings nobody sees.
+func (cr *creator) quietly() *creator {
+	out := *cr
+	out.warnings = &warnings{}
+	return &out
+}
+
 // createMaps creates every map of the object as libbpf would before loading its programs. For a map
 // type that is not simulated the error is recorded: it affects only programs that use the map.
 func (cr *creator) createMaps() error {
@@ -26,7 +33,7 @@ func (cr *creator) createMaps() error {
 		}
 		spec := cr.mapSpec(def)
 		cr.defaultSize(&spec)
-		created, err := maps.New(cr.env, spec)
+		created, err := cr.create(spec)
 		var ns *maps.NotSimulated
 		if err != nil && !errors.As(err, &ns) {
 			return mapError(def, err)
@@ -34,6 +41,23 @@ func (cr *creator) createMaps() error {
 		cr.reg.note(&boundMap{def: def, m: created, err: err})
 	}
 	return nil
+}
+
+// create makes a map. One whose key and value types a kernel refuses is made without them, as
+// libbpf does (bpf_object__create_map).
+func (cr *creator) create(spec maps.Spec) (maps.Map, error) {
+	created, err := maps.New(cr.env, spec)
+	var refused *maps.CreateError
+	if err == nil || spec.BTF == nil || spec.KeyType == 0 && spec.ValueType == 0 || !errors.As(err, &refused) {
+		return created, err
+	}
+	spec.BTF, spec.KeyType, spec.ValueType, spec.Offsets = nil, 0, 0, nil
+	plain, again := maps.New(cr.env, spec)
+	if again != nil {
+		return created, err
+	}
+	cr.warnf("%v; libbpf makes the map without its types", refused)
+	return plain, nil
 }
 
 func mapError(def *loader.Map, err error) error {

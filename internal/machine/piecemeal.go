@@ -1,11 +1,15 @@
 package machine
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -38,6 +42,51 @@ func (m *Machine) AddMap(def *loader.Map, types, inner *btf.Spec) (maps.Map, err
 	}
 	m.note(&boundMap{def: def, m: created})
 	return created, nil
+}
+
+// NewInner creates an empty map that an element of a map of maps can be, by the definition of its
+// inner maps; a size that user space gives is a common one. The error is [uapi.ENOENT] without such
+// a definition, or one of [maps.New].
+func (m *Machine) NewInner(outer *loader.Map, name string) (maps.Map, error) {
+	if outer.Inner == nil {
+		return nil, uapi.ENOENT
+	}
+	def := *outer.Inner
+	def.Name = name
+	cr := m.creator.quietly()
+	spec := cr.mapSpec(&def)
+	cr.defaultSize(&spec)
+	inner, err := cr.create(spec)
+	if err != nil {
+		return nil, err
+	}
+	m.note(&boundMap{def: &def, m: inner})
+	return inner, nil
+}
+
+// FillOuter puts an empty map into an element of a map of maps, as user space does.
+func (m *Machine) FillOuter(outer *loader.Map, key []byte) error {
+	b, _ := m.Map(outer)
+	to, ok := b.(maps.OuterMap)
+	if !ok || len(key) != int(b.Spec().KeySize) {
+		return uapi.EINVAL
+	}
+	inner, err := m.NewInner(outer, outer.Name+"["+m.keyText(key)+"]")
+	if err != nil {
+		return err
+	}
+	if errno := to.SetInner(key, inner, uint64(uapi.Any)); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// keyText is a key as a number, or as its bytes.
+func (m *Machine) keyText(key []byte) string {
+	if len(key) <= 8 {
+		return strconv.FormatUint(endian.Uint(m.mem.ByteOrder(), key), 10)
+	}
+	return hex.EncodeToString(key)
 }
 
 // exactSpec converts a definition without adjustments, as bpf(2) receives it.

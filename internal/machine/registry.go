@@ -58,6 +58,16 @@ func (reg *registry) MapByName(name string) (maps.Map, bool) {
 	return nil, false
 }
 
+// MapDefAt returns the map at an address with its definition, also one that was added.
+func (reg *registry) MapDefAt(addr uint64) (maps.Map, *loader.Map) {
+	for b := range reg.maps.All() {
+		if b.m != nil && b.m.Addr() == addr {
+			return b.m, b.def
+		}
+	}
+	return nil, nil
+}
+
 // note adds a map to the machine.
 func (reg *registry) note(b *boundMap) {
 	reg.lastMap++
@@ -224,13 +234,21 @@ func (reg *registry) drop(def *loader.Map) (*boundMap, bool) {
 	return b, true
 }
 
-// snapshot records how often each program ran.
+// snapshot records which maps there are, and how often each program ran.
 func (reg *registry) snapshot() (restore func()) {
 	runs := map[*program]int{}
 	for p := range reg.programs.All() {
 		runs[p] = p.runs
 	}
+	list := slices.Collect(reg.maps.All())
 	return func() {
+		if !slices.Equal(list, slices.Collect(reg.maps.All())) {
+			reg.maps, reg.byDef = ordered.List[*boundMap]{}, make(map[*loader.Map]*boundMap, len(list))
+			for _, b := range list {
+				reg.maps.Add(b.number, b)
+				reg.byDef[b.def] = b
+			}
+		}
 		for p := range reg.programs.All() {
 			p.runs = runs[p]
 		}

@@ -71,13 +71,12 @@ func (t *table) newInner(key []byte, n *grammar.Node) (maps.Map, error) {
 	if t.def.Inner == nil {
 		return nil, n.Errorf("map %s has no inner map: define it by %s.inner, or with --inner-map", t.def.Name, t.def.Name)
 	}
-	def := *t.def.Inner
-	def.Name = t.innerName(key)
-	b, err := t.m.AddMap(&def, t.spec, nil)
+	b, err := t.m.NewInner(t.def, t.innerName(key))
 	if err != nil {
-		return nil, n.Wrap("map "+def.Name, err)
+		return nil, n.Wrap("map "+t.innerName(key), err)
 	}
-	inner := &table{t.v, t.m, &def, b, t.spec}
+	_, def := t.m.MapDefAt(b.Addr())
+	inner := &table{t.v, t.m, def, b, t.spec}
 	return b, inner.set(n)
 }
 

@@ -315,8 +315,17 @@ func (r *Runner) callback(a *RaceActor) (*race.Callback, error) {
 	return nil, a.Callback.Unknown("callback", a.Callback.Text, names)
 }
 
-// raceActors are the actors of a run with their input.
+// raceActors are the actors of a run with their input, each with objects of one event of its own.
 func (r *Runner) raceActors(run *Run) ([]race.Actor, error) {
+	actors, err := r.plainActors(run)
+	if err != nil {
+		return nil, err
+	}
+	return race.Apart(r.m, actors), nil
+}
+
+// plainActors are the actors of a run with their input.
+func (r *Runner) plainActors(run *Run) ([]race.Actor, error) {
 	var out []race.Actor
 	for _, a := range run.Race.Actors {
 		actor := race.Actor{Name: a.Name, Over: -1, Enters: a.Enters}
@@ -344,7 +353,44 @@ func (r *Runner) raceActors(run *Run) ([]race.Actor, error) {
 		}
 		out = append(out, actor)
 	}
-	return race.Apart(r.m, out), nil
+	return out, nil
+}
+
+// RaceScene returns what the file says to a search of races: its runs as inputs of their programs,
+// its races and its invariants. From now on the search alone judges runs.
+func (r *Runner) RaceScene() (*race.Scene, error) {
+	r.m.Observe(nil)
+	out := &race.Scene{}
+	var wrong grammar.Mistakes
+	for _, run := range r.file.Runs {
+		if run.Race != nil {
+			actors, err := r.plainActors(run)
+			if !wrong.Add(err) || slices.ContainsFunc(run.Race.Actors, func(a *RaceActor) bool {
+				if a.Run == nil {
+					return false
+				}
+				_, cannot := r.cannotRun(a.Run)
+				return cannot
+			}) {
+				continue
+			}
+			m := race.Meeting{Name: run.Name, Actors: actors, Written: true}
+			for _, n := range run.Race.Before {
+				m.Before = append(m.Before, n.Text)
+			}
+			out.Races = append(out.Races, m)
+			continue
+		}
+		p := r.input[run]
+		if _, cannot := r.cannotRun(run); p == nil || p.cannot != nil || cannot || run.simulated() || run.HID != nil || run.Functions != nil || len(run.Chain) > 0 {
+			continue
+		}
+		out.Runs = append(out.Runs, race.Given{Name: run.Name, Program: run.Prog, Input: p.in})
+	}
+	if r.inv.checker != nil {
+		out.Check = func(runs int) race.Checker { return &raceInvariants{r.inv.checker, uint64(runs)} }
+	}
+	return out, wrong.Err()
 }
 
 // raced runs a race and judges it.

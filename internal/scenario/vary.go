@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/scenario/invariant"
 	"github.com/bpfrun/bpfrun/loader"
@@ -105,6 +106,9 @@ func (r *Runner) ValueNode(name string, value []byte) *grammar.Node {
 	t, err := r.table(grammar.Word(name))
 	if err != nil {
 		return grammar.HexBytes(value)
+	}
+	if _, ok := t.b.(maps.OuterMap); ok { // an empty inner map
+		return &grammar.Node{Kind: grammar.Mapping}
 	}
 	return r.typedNode(t.b.Spec().ValueType, value, func(n *grammar.Node) ([]byte, error) { return t.value(n) })
 }

@@ -149,10 +149,12 @@ func (f *Fuzzer) without() []string {
 	return slices.DeleteFunc(slices.Clone(f.opt.Without), func(name string) bool { return slices.Contains(f.opt.Programs, name) })
 }
 
-// settable reports whether user space fills maps of a type with plain values.
+// settable reports whether user space fills maps of a type with plain values, or
+// with maps that are empty.
 func settable(t uapi.MapType) bool {
 	switch t {
-	case uapi.MapTypeHash, uapi.MapTypeArray, uapi.MapTypeLRUHash, uapi.MapTypeLPMTrie, uapi.MapTypePercpuArray, uapi.MapTypePercpuHash, uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap:
+	case uapi.MapTypeHash, uapi.MapTypeArray, uapi.MapTypeLRUHash, uapi.MapTypeLPMTrie, uapi.MapTypePercpuArray, uapi.MapTypePercpuHash, uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap,
+		uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps:
 		return true
 	}
 	return false
@@ -164,8 +166,12 @@ func targets(t uapi.MapType) bool {
 	return t == uapi.MapTypeDevmap || t == uapi.MapTypeDevmapHash || t == uapi.MapTypeCpumap
 }
 
-// fill makes a value one that exists: a target is not 0, and there is no program behind it.
+// fill makes a value one that exists: a target is not 0, and there is no program behind it. Of a
+// map of maps all values are the same.
 func (f *Fuzzer) fill(t uapi.MapType, v []byte) {
+	if t == uapi.MapTypeArrayOfMaps || t == uapi.MapTypeHashOfMaps {
+		clear(v) // the map that is there is an empty one
+	}
 	if !targets(t) || len(v) < 4 {
 		return
 	}
@@ -393,5 +399,5 @@ func (s *side) initial(b maps.Map) []maps.Entry {
 
 // isArray reports whether the keys of a map are numbers below its size.
 func isArray(t uapi.MapType) bool {
-	return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray || t == uapi.MapTypeDevmap || t == uapi.MapTypeCpumap
+	return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray || t == uapi.MapTypeDevmap || t == uapi.MapTypeCpumap || t == uapi.MapTypeArrayOfMaps
 }

@@ -288,6 +288,11 @@ func (s *side) state(r *scenario.Runner, in *Input) {
 		if !ok || len(e.Key) != int(b.Spec().KeySize) || len(e.Value) != int(b.Spec().ValueSize) {
 			continue
 		}
+		if _, outer := b.(maps.OuterMap); outer {
+			_, def := m.MapDefAt(b.Addr())
+			_ = m.FillOuter(def, e.Key)
+			continue
+		}
 		v := []byte(e.Value)
 		if size := maps.UserValueSize(b); size != len(v) { // of each CPU
 			all := make([]byte, size)

@@ -416,7 +416,7 @@ func (s *side) found(w search.Wish) (spot, bool) {
 	m := s.whole.Machine()
 	for _, def := range m.Linked().Maps {
 		if b, ok := m.Map(def); ok && b.Addr() == w.Map {
-			if isArray(b.Spec().Type) && !targets(b.Spec().Type) {
+			if isArray(b.Spec().Type) && !targets(b.Spec().Type) && b.Spec().Inner == nil {
 				return spot{part: nowhere, fixed: true, text: "an element that " + def.Name + " lacks, and arrays have all below their size"}, true
 			}
 			return spot{part: nowhere, fixed: true, text: "no element with that key in " + def.Name}, true

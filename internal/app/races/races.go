@@ -42,6 +42,10 @@ type Options struct {
 	Preemptions int
 	Seed        uint64
 	Memory      race.Memory
+	// Scene is what a user wrote; nil for nothing. Machine then makes another machine in its state,
+	// with a configuration.
+	Scene   *race.Scene
+	Machine func(machine.Config) (*machine.Machine, func(), error)
 	// Preemptible says whether the kernel switches tasks in the middle of a program; nil for what
 	// its release does.
 	Preemptible *bool
@@ -90,11 +94,21 @@ func NewDocument(obj *loader.Object, target *report.Target, opt Options) *report
 // records coverage, which makes orders slower.
 func prepare(ctx context.Context, m *machine.Machine, cfg machine.Config, opt Options, began time.Time) (*race.Prepared, error) {
 	cfg.Uncovered = false
-	other, err := machine.New(m.Linked(), cfg)
+	open := opt.Machine
+	if open == nil {
+		open = func(cfg machine.Config) (*machine.Machine, func(), error) {
+			other, err := machine.New(m.Linked(), cfg)
+			if err != nil {
+				return nil, nil, err
+			}
+			return other, other.Close, nil
+		}
+	}
+	other, done, err := open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer other.Close()
+	defer done()
 	race.Warm(m)
 	race.Warm(other)
 	var until time.Time
@@ -107,14 +121,14 @@ func prepare(ctx context.Context, m *machine.Machine, cfg machine.Config, opt Op
 // meet runs all races of an object. Each gets an equal share of the orders or the time that is
 // left; if that is too little for all, those that come first get enough.
 func meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, opt Options, prepared *race.Prepared, began time.Time) error {
-	meetings := race.Meetings(m, opt.Programs, kernel(m, opt))
-	end := began.Add(opt.Time)
+	meetings := race.MeetingsOf(m, opt.Scene, opt.Programs, kernel(m, opt))
+	end, known := began.Add(opt.Time), map[string]bool{}
 	for i, meeting := range meetings {
 		if opt.Time > 0 && !time.Now().Before(end) || opt.Orders > 0 && doc.Orders >= opt.Orders {
 			doc.Skipped, doc.Complete = len(meetings)-i, false
 			return nil
 		}
-		cfg := race.Config{Preemptions: opt.Preemptions, Seed: opt.Seed, Random: opt.Random, Memory: opt.Memory, Prepared: prepared, Ignore: m.Ignored()}
+		cfg := race.Config{Preemptions: opt.Preemptions, Seed: opt.Seed, Random: opt.Random, Memory: opt.Memory, Prepared: prepared, Scene: opt.Scene, Ignore: m.Ignored()}
 		if opt.Time > 0 {
 			left := time.Until(end)
 			cfg.Until = time.Now().Add(max(left/time.Duration(len(meetings)-i), min(left, leastShare)))
@@ -126,6 +140,9 @@ func meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, opt
 			cfg.Random = math.MaxInt
 		}
 		r, err := race.Explore(ctx, m, meeting, cfg)
+		if r != nil && opt.Scene != nil {
+			r.Drop(known)
+		}
 		switch {
 		case err == nil:
 			doc.Add(meeting, r)

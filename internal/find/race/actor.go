@@ -24,6 +24,8 @@ type Actor struct {
 	Enters Entry
 	// Within is the operation of a simulation that it is; nil for a program by itself.
 	Within *Within
+	// given means that its input is one that a user wrote.
+	given bool
 	// further is what gets the program further, besides Input; nil for nothing.
 	further *furtherInput
 	// twins are the objects of its own that [Apart] gave it; nil for none.

@@ -15,6 +15,10 @@ type state struct {
 	own    bool
 	// further means that the actors get the inputs that were found to get further.
 	further bool
+	// named are programs that a user wants to have run before; history means that all runs that a
+	// user wrote have.
+	named   []string
+	history bool
 	// oneTask means that the programs before run in the task of the first actor alone, for the
 	// objects of each: two requests of one thread end on two CPUs.
 	oneTask bool
@@ -26,7 +30,7 @@ type state struct {
 // The machine's state is the same afterwards. The error is that of ctx, with a report of what was
 // found until then, or a [*NotRunnableError].
 func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Config) (*Report, error) {
-	states := append([]state{{}, {own: true}}, cfg.Prepared.states(meeting)...)
+	states := cfg.states(meeting)
 	start := m.Snapshot()
 	defer m.Restore(start)
 	all := &Report{Actors: meeting.Actors, Complete: true}
@@ -50,7 +54,7 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		if st.oneTask && !slices.ContainsFunc(actors, func(a Actor) bool { return a.twins.any(a.Input) }) {
 			continue
 		}
-		ok, err := bring(ctx, m, actors, cfg.Prepared, st)
+		ok, ran, err := bring(ctx, m, actors, &cfg, st)
 		if err != nil {
 			return all.partial(), err
 		}
@@ -63,6 +67,9 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		if !ok {
 			continue
 		}
+		if cfg.Scene != nil && cfg.Scene.Check != nil {
+			each.Check = cfg.Scene.Check(ran + programs(actors))
+		}
 		r, err := Run(ctx, m, actors, each)
 		if r == nil {
 			return all.partial(), err
@@ -71,7 +78,12 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		all.Complete = all.Complete && r.Complete
 		all.Insns = max(all.Insns, r.Insns)
 		for _, f := range r.Findings {
-			f.After, f.Before, f.Assumes = st.own, st.before, meeting.Assumes
+			f.After, f.Before, f.Assumes = st.own, slices.Concat(st.before, st.named), meeting.Assumes
+			if st.history {
+				for _, g := range cfg.Scene.Runs {
+					f.Before = append(f.Before, g.Name)
+				}
+			}
 			if st.further {
 				f.Inputs = cfg.Prepared.told(actors)
 			}
@@ -94,11 +106,52 @@ func (r *Report) partial() *Report {
 	return r
 }
 
-// bring runs what a state wants to have run. false means that a program faults.
-func bring(ctx context.Context, m *machine.Machine, actors []Actor, p *Prepared, st state) (bool, error) {
+// states lists what a meeting is explored from.
+func (cfg *Config) states(meeting Meeting) []state {
+	if meeting.Written {
+		return []state{{named: meeting.Before}}
+	}
+	out := append([]state{{}, {own: true}}, cfg.Prepared.states(meeting)...)
+	if cfg.Scene != nil && len(cfg.Scene.Runs) > 0 {
+		out = append(out, state{history: true})
+	}
+	return out
+}
+
+// programs counts the actors that are programs.
+func programs(actors []Actor) (n int) {
+	for i := range actors {
+		if actors[i].User == nil && actors[i].Callback == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// bring runs what a state wants to have run, and counts it. false means that a program faults.
+func bring(ctx context.Context, m *machine.Machine, actors []Actor, cfg *Config, st state) (ok bool, ran int, err error) {
 	run := func(name string, in machine.Input) (bool, error) {
+		ran++
 		res, err := m.Run(ctx, name, in)
 		return err == nil && res.Fault == nil, err
+	}
+	if st.history {
+		for _, g := range cfg.Scene.Runs {
+			if _, err := run(g.Program, g.Input); err != nil { // a run may be one that must fault
+				return false, ran, err
+			}
+		}
+	}
+	for _, name := range st.named {
+		inputs := Before(actors, name)
+		if len(inputs) == 0 {
+			inputs = []machine.Input{{}}
+		}
+		for _, in := range inputs {
+			if ok, err := run(name, in); !ok {
+				return false, ran, err
+			}
+		}
 	}
 	for i := range actors {
 		a := &actors[i]
@@ -107,13 +160,13 @@ func bring(ctx context.Context, m *machine.Machine, actors []Actor, p *Prepared,
 		}
 		for _, in := range Before(actors, a.Program) {
 			if ok, err := run(a.Program, in); !ok {
-				return false, err
+				return false, ran, err
 			}
 		}
 	}
 	for _, name := range st.before {
 		for i := range actors { // in the task of each actor
-			in := p.inputs[name].input
+			in := cfg.Prepared.inputs[name].input
 			in.CPU, in.Current = actors[i].Input.CPU, actors[i].Input.Current
 			if st.oneTask {
 				in.CPU, in.Current = actors[0].Input.CPU, actors[0].Input.Current
@@ -123,11 +176,11 @@ func bring(ctx context.Context, m *machine.Machine, actors []Actor, p *Prepared,
 				continue
 			}
 			if ok, err := run(name, in); !ok {
-				return false, err
+				return false, ran, err
 			}
 		}
 	}
-	return true, nil
+	return true, ran, nil
 }
 
 // states lists what a meeting is explored from besides the usual: the elements that other programs
@@ -136,7 +189,7 @@ func (p *Prepared) states(meeting Meeting) []state {
 	if p == nil {
 		return nil
 	}
-	further := slices.ContainsFunc(meeting.Actors, func(a Actor) bool { _, ok := p.inputs[a.Program]; return ok })
+	further := slices.ContainsFunc(meeting.Actors, func(a Actor) bool { _, ok := p.inputs[a.Program]; return ok && !a.given })
 	if !further && len(p.producers) == 0 {
 		return nil
 	}
@@ -155,7 +208,7 @@ func (p *Prepared) actors(m *machine.Machine, actors []Actor) []Actor {
 	out := slices.Clone(actors)
 	for i := range out {
 		in, ok := p.inputs[out[i].Program]
-		if !ok {
+		if !ok || out[i].given {
 			continue
 		}
 		was := out[i].Input
@@ -177,6 +230,20 @@ func (p *Prepared) told(actors []Actor) []string {
 		}
 	}
 	return out
+}
+
+// Drop removes the findings that are known, and adds the others to those. Known are lines that
+// interfere on two CPUs, or in the middle of each other: several runs of a program have the same.
+func (r *Report) Drop(known map[string]bool) {
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
+		key := f.about()
+		if interrupts(f.Actors) != 0 {
+			key += " nested"
+		}
+		had := known[key]
+		known[key] = true
+		return had
+	})
 }
 
 // has reports whether a report has a finding about the same places.

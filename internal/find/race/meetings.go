@@ -19,6 +19,10 @@ type Meeting struct {
 	Why string
 	// Simulation is what calls the actors, for operations of a scheduler or a queueing discipline.
 	Simulation string
+	// Written means that a user wrote it: it is explored from the machine's state, after the
+	// programs Before have run.
+	Written bool
+	Before  []string
 	// Assumes is what the meeting depends on and is not known of the kernel.
 	Assumes []string
 }
@@ -28,21 +32,36 @@ type Meeting struct {
 // Callbacks that they defer take part like programs. Only programs of the list take part; all do if
 // it is empty. Programs that cannot run are left out.
 func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
+	return MeetingsOf(m, nil, only, k)
+}
+
+// MeetingsOf lists the meetings of a scene: those that a user wrote, and the pairs that [Meetings]
+// lists, with each input that a user wrote.
+func MeetingsOf(m *machine.Machine, scene *Scene, only []string, k Kernel) []Meeting {
 	var out []Meeting
 	progs := slices.DeleteFunc(slices.Clone(m.Linked().Programs), func(lp *loader.LinkedProgram) bool {
 		_, ok := m.ImageOf(lp.Name)
 		return !ok || len(only) > 0 && !slices.Contains(only, lp.Name)
 	})
 	second := SecondTask(m)
-	pair := func(a, b role) {
+	one := func(a, b role) {
 		if m.Kernel().CPUs() > 1 {
 			first, other := a.actor(), b.actor()
-			other.Input = machine.Input{CPU: 1, Current: second}
+			other.Input.CPU, other.Input.Current = 1, besides(m, other.Input.Current, first.Input.Current, second)
 			out = append(out, Meeting{Name: a.name() + " and " + b.name() + " on two CPUs", Actors: []Actor{first, other}})
 		}
 		out = append(out, nested(m, a, b, k)...)
 		if a != b {
 			out = append(out, nested(m, b, a, k)...)
+		}
+	}
+	pair := func(a, b role) {
+		for i, x := range scene.roles(a) {
+			for j, y := range scene.roles(b) {
+				if a != b || i <= j {
+					one(x, y)
+				}
+			}
 		}
 	}
 	// Each program with itself, then with the next one, and so on: what is left when time is over
@@ -63,12 +82,12 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 		}
 		for _, lp := range progs {
 			if share(lp, owner) {
-				pair(role{lp: lp}, role{owner, &callbacks[i]})
+				pair(role{lp: lp}, role{lp: owner, callback: &callbacks[i]})
 			}
 		}
 		for j := range callbacks[:i+1] {
 			if lp, _ := m.Linked().Program(callbacks[j].Program); slices.Contains(progs, lp) && share(lp, owner) {
-				pair(role{lp, &callbacks[j]}, role{owner, &callbacks[i]})
+				pair(role{lp: lp, callback: &callbacks[j]}, role{lp: owner, callback: &callbacks[i]})
 			}
 		}
 	}
@@ -77,6 +96,9 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 		rank[out[i].Name] = urgency(m, &out[i])
 	}
 	slices.SortStableFunc(out, func(a, b Meeting) int { return rank[b.Name] - rank[a.Name] })
+	if scene != nil {
+		out = append(slices.Clone(scene.Races), out...)
+	}
 	return out
 }
 

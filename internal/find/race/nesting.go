@@ -34,17 +34,30 @@ func (e Entry) String() string {
 	return [...]string{"by another task", "in an interrupt", "in an NMI"}[e]
 }
 
-// role is a program, or one of its callbacks.
+// role is a program, or one of its callbacks, with an input that a user wrote or the default one.
 type role struct {
 	lp       *loader.LinkedProgram
 	callback *Callback
+	given    *Given
 }
 
 // name is what reports call it.
-func (r role) name() string { return (&Actor{Program: r.lp.Name, Callback: r.callback}).label() }
+func (r role) name() string {
+	a := r.actor()
+	return a.label()
+}
 
 // actor makes an actor of it.
-func (r role) actor() Actor { return Actor{Program: r.lp.Name, Callback: r.callback, Over: -1} }
+func (r role) actor() Actor {
+	a := Actor{Program: r.lp.Name, Callback: r.callback, Over: -1}
+	if r.given != nil {
+		a.Input, a.given = r.given.Input, true
+		if a.Input.CPU = 0; r.callback == nil {
+			a.Name = r.given.Name
+		}
+	}
+	return a
+}
 
 // placeOf returns where a program or a callback runs; masked means with interrupts disabled.
 func placeOf(r role) (p progtype.Place, masked, ok bool) {
@@ -92,7 +105,7 @@ func interrupted(over, by role, k Kernel) (Entry, bool) {
 		return 0, false
 	}
 	v := since.Of(k.Version)
-	if g := o.Guards(v); g == progtype.AllTracing && b.Guards(v) == progtype.AllTracing || g == progtype.OwnGuard && over == by {
+	if g := o.Guards(v); g == progtype.AllTracing && b.Guards(v) == progtype.AllTracing || g == progtype.OwnGuard && over.lp == by.lp && over.callback == by.callback {
 		return 0, false
 	}
 	switch {
@@ -117,7 +130,9 @@ func nested(m *machine.Machine, over, by role, k Kernel) []Meeting {
 	a, b := over.actor(), by.actor()
 	b.Over, b.Enters = 0, entry
 	if entry == ByTask {
-		b.Input.Current = SecondTask(m)
+		b.Input.Current = besides(m, b.Input.Current, a.Input.Current, SecondTask(m))
+	} else {
+		b.Input.Current = a.Input.Current // it runs in the task that it interrupts
 	}
 	o, _, _ := placeOf(over)
 	p, _, _ := placeOf(by)

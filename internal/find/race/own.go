@@ -33,13 +33,14 @@ var eventHooks = sync.OnceValue(func() map[string]string {
 type twins struct {
 	m     *machine.Machine
 	types map[string]bool // besides eventTypes
+	given bool            // also of the objects that the input has
 	of    map[uint64]*kernel.Object
 }
 
 // Apart gives every program but the first one objects of its own where its hook hands out an object
 // of one event: a request, a packet, a file that is opened. They have the same contents and point
 // to the same things, so that keys differ only if they are such an object's address. Arguments that
-// the input has stay as they are.
+// the input has stay as they are, unless two actors have one input that a user wrote for one run.
 func Apart(m *machine.Machine, actors []Actor) []Actor {
 	out := slices.Clone(actors)
 	types := map[string]bool{}
@@ -56,7 +57,7 @@ func Apart(m *machine.Machine, actors []Actor) []Actor {
 		case first:
 			first = false
 		default:
-			out[i].twins = &twins{m, types, map[uint64]*kernel.Object{}}
+			out[i].twins = &twins{m, types, out[i].given, map[uint64]*kernel.Object{}}
 			out[i].Input = out[i].twins.input(out[i].Program, out[i].Input)
 		}
 	}
@@ -76,7 +77,7 @@ func (t *twins) input(program string, in machine.Input) machine.Input {
 	}
 	args := maps.Clone(in.Args)
 	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		if _, given := in.Args[name]; given {
+		if _, given := in.Args[name]; given && !t.given {
 			continue
 		}
 		twin := t.twin(objects[name])

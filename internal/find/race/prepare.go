@@ -252,8 +252,10 @@ func (in *furtherInput) write(m *machine.Machine, c *kernel.Context) {
 	for _, o := range in.writes {
 		switch {
 		case o.Kind == search.Element:
-			if b, ok := m.MapByName(o.Map); ok && len(o.Key) == int(b.Spec().KeySize) && c == nil {
-				_ = b.Update(maps.AllCPUs, o.Key, make([]byte, maps.UserValueSize(b)), uapi.NoExist)
+			if b, def := named(m, o.Map); b != nil && len(o.Key) == int(b.Spec().KeySize) && c == nil {
+				if _, errno := b.Lookup(0, o.Key); errno != 0 {
+					search.Insert(m, b, def, o.Key)
+				}
 			}
 		case o.Place.Input == search.MapValue && len(o.Place.Key) > 0 && c == nil:
 			pokeElement(m, o)
@@ -263,6 +265,15 @@ func (in *furtherInput) write(m *machine.Machine, c *kernel.Context) {
 			c.SetField(o.Place.Name, endian.Uint(m.Memory().ByteOrder(), o.Data))
 		}
 	}
+}
+
+// named returns a map by its name, with its definition.
+func named(m *machine.Machine, name string) (maps.Map, *loader.Map) {
+	b, ok := m.MapByName(name)
+	if !ok {
+		return nil, nil
+	}
+	return m.MapDefAt(b.Addr())
 }
 
 // pokeElement writes to an element by its key: its address may differ.

@@ -91,6 +91,7 @@ func TestWhatOnlyOtherInputsAndStatesShowIsFound(t *testing.T) {
 			{"of_six", "an update of six is lost", "packet eth.type = ip6", nil},
 			{"ends", "an update of took is lost", "", []string{"begins"}},
 			{"by_rule", "an update of matched is lost", "rules[3].mode = 5", nil},
+			{"by_tenant", "an update of tenants[2] is lost", "tenants[2] inserted", nil},
 		} {
 			cfg := Config{Preemptions: 2}
 			for _, meeting := range Meetings(m, []string{tt.program}, Kernel{Version: 6<<16 | 12<<8}) {

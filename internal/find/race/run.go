@@ -30,6 +30,8 @@ type Config struct {
 	Memory Memory
 	// Check is asked at the end of each order; nil for no questions.
 	Check Checker
+	// Scene is what a user wrote; nil for nothing.
+	Scene *Scene
 	// Prepared has inputs and states besides the default ones; nil for these alone.
 	Prepared *Prepared
 	// Ignore silences findings, those of a program if one of its instructions interferes.

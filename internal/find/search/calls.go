@@ -2,6 +2,7 @@ package search
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
@@ -135,7 +136,7 @@ func (t *Trace) insert(p *loader.LinkedProgram) {
 	if pc < 0 || pc >= len(p.Insns) || p.Insns[pc].Op() != decode.OpCallHelper || !finds(uapi.FuncID(p.Insns[pc].Imm)) {
 		return
 	}
-	mp, _ := mapAt(t.m, regs[1])
+	mp, def := mapAt(t.m, regs[1])
 	if mp == nil {
 		return
 	}
@@ -149,9 +150,20 @@ func (t *Trace) insert(p *loader.LinkedProgram) {
 		}
 		key := make([]byte, mp.Spec().KeySize)
 		if t.m.Memory().Read(regs[2], key) == nil {
-			mp.Update(maps.AllCPUs, key, fresh(mp), 0)
+			Insert(t.m, mp, def, key)
 		}
 	}
+}
+
+// Insert adds an element as user space does: with a value of zeros, with the first device or the
+// smallest queue where a map takes only those, or with an empty map. What the map does not take is
+// left out.
+func Insert(m *machine.Machine, mp maps.Map, def *loader.Map, key []byte) {
+	if _, ok := mp.(maps.OuterMap); ok {
+		_ = m.FillOuter(def, key)
+		return
+	}
+	mp.Update(maps.AllCPUs, key, fresh(mp), 0)
 }
 
 // fresh is the value of a new element: zeros, or the first device or the smallest queue where a map

@@ -19,6 +19,10 @@ func (s *searching) inserted(res *machine.Result, changes []Override) {
 		if mp == nil || mp.Spec().Type.PerCPU() || len(o.Key) != int(mp.Spec().KeySize) {
 			continue
 		}
+		if _, ok := mp.(maps.OuterMap); ok { // programs do not change these
+			res.Changes = slices.DeleteFunc(res.Changes, func(c machine.Change) bool { return c.Map == o.Map && bytes.Equal(c.Key, o.Key) })
+			continue
+		}
 		was := Contents(mp, o.Map, o.Key, changes)
 		i := slices.IndexFunc(res.Changes, func(c machine.Change) bool { return c.Map == o.Map && bytes.Equal(c.Key, o.Key) })
 		switch {

@@ -374,11 +374,4 @@ func variablesAt(m *machine.Machine, addr uint64) (def *loader.Map, off uint64) 
 }
 
 // mapAt finds a map by its address.
-func mapAt(m *machine.Machine, addr uint64) (maps.Map, *loader.Map) {
-	for _, def := range m.Linked().Maps {
-		if mp, ok := m.Map(def); ok && mp.Addr() == addr {
-			return mp, def
-		}
-	}
-	return nil, nil
-}
+func mapAt(m *machine.Machine, addr uint64) (maps.Map, *loader.Map) { return m.MapDefAt(addr) }

@@ -63,4 +63,32 @@ SEC("tc") int by_rule(struct __sk_buff *skb)
 	return 2;
 }
 
+// The map that counts is one that user space makes and puts into another.
+struct counts {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 4);
+	__type(key, __u32);
+	__array(values, struct counts);
+} tenants SEC(".maps");
+SEC("tc") int by_tenant(struct __sk_buff *skb)
+{
+	__u32 tenant = 2, zero = 0;
+	void *counts = bpf_map_lookup_elem(&tenants, &tenant);
+	__u64 *n;
+
+	if (!counts)
+		return 0;
+	n = bpf_map_lookup_elem(counts, &zero);
+	if (!n)
+		return 0;
+	*n += skb->len;
+	return 2;
+}
+
 char _license[] SEC("license") = "GPL";

@@ -1,0 +1,58 @@
+package race
+
+import (
+	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/machine"
+)
+
+// Scene is what a user wrote about the programs of a machine, whose state is that of the scene.
+type Scene struct {
+	// Runs are inputs of programs, in place of the default ones.
+	Runs []Given
+	// Races are sets of actors of their own.
+	Races []Meeting
+	// Check returns what must hold at the end of every order, after so many runs; nil for no
+	// questions.
+	Check func(runs int) Checker
+}
+
+// Given is a run of a program with the input that a user wrote.
+type Given struct {
+	Name, Program string
+	Input         machine.Input
+}
+
+// roles are what a program is in meetings: each of its runs that a user wrote, or itself with the
+// default input.
+func (s *Scene) roles(r role) []role {
+	var out []role
+	if s != nil {
+		for i := range s.Runs {
+			if g := &s.Runs[i]; g.Program == r.lp.Name {
+				with := r
+				with.given = g
+				out = append(out, with)
+			}
+		}
+	}
+	if out == nil {
+		out = []role{r}
+	}
+	return out
+}
+
+// besides returns the task in which an actor runs while another one runs in a task: not in the same
+// one.
+func besides(m *machine.Machine, own, other, second *kernel.Object) *kernel.Object {
+	switch {
+	case own == nil:
+		return second
+	case own != other:
+		return own
+	}
+	task, err := m.Kernel().Twin(own)
+	if err != nil || task.SetUint("pid", own.Num("pid")+1) != nil {
+		return second
+	}
+	return task
+}
