@@ -382,7 +382,7 @@ func (r *Runner) RaceScene() (*race.Scene, error) {
 			continue
 		}
 		p := r.input[run]
-		if _, cannot := r.cannotRun(run); p == nil || p.cannot != nil || cannot || run.simulated() || run.HID != nil || run.Functions != nil || len(run.Chain) > 0 {
+		if _, cannot := r.cannotRun(run); p == nil || p.cannot != nil || cannot || run.Simulated != nil || run.Functions != nil || len(run.Chain) > 0 {
 			continue
 		}
 		out.Runs = append(out.Runs, race.Given{Name: run.Name, Program: run.Prog, Input: p.in})

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/cpuset"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,7 +28,7 @@ func TestCPUsOfTasksBeyondTheFirstWord(t *testing.T) {
 		Tasks: []sched.TaskSpec{{Name: "a", Allowed: allowed, CPU: 3, Times: sched.Forever, Steps: []sched.Step{
 			{Kind: sched.DoRun, For: time.Millisecond}, {Kind: sched.DoSleep, For: time.Millisecond}, {Kind: sched.DoRun, For: time.Millisecond}, {Kind: sched.DoAffinity, CPUs: sched.MaskOf(150)},
 		}}},
-		Calls: func(c *Call) error {
+		Calls: func(c *drive.Call) error {
 			for _, v := range c.Input.Values {
 				if o, ok := v.(*kernel.Object); ok && o.TypeName() == "task_struct" {
 					set, err := o.CPUSet("cpus_mask")
