@@ -18,6 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -130,7 +131,7 @@ func (s *raceScene) written(object string, f *report.RaceFinding) (string, error
 	root.Child("kernel").Put("values", grammar.Word("default"))
 	root.Put("race", &grammar.Node{Kind: grammar.Sequence, Items: []*grammar.Node{own}})
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s: %s\n", f.Kind, f.Message)
+	visible.Fprintf(&b, "# %s: %s\n", f.Kind, f.Message)
 	b.Write(root.Print())
 	return b.String(), nil
 }

@@ -59,7 +59,11 @@ func rawSelect(n int, in, out, ex *unix.FdSet, limit *time.Duration) (int, error
 		nr, unit = unix.SYS_PSELECT6, time.Nanosecond
 	}
 	t := [2]int64{int64(*limit / time.Second), int64(*limit % time.Second / unit)}
-	r, _, e := unix.Syscall6(uintptr(nr), uintptr(n), uintptr(unsafe.Pointer(in)), uintptr(unsafe.Pointer(out)), uintptr(unsafe.Pointer(ex)), uintptr(unsafe.Pointer(&t)), 0)
+	var r uintptr
+	var e unix.Errno
+	for e = unix.EINTR; e == unix.EINTR; { // Go's scheduler sends signals
+		r, _, e = unix.Syscall6(uintptr(nr), uintptr(n), uintptr(unsafe.Pointer(in)), uintptr(unsafe.Pointer(out)), uintptr(unsafe.Pointer(ex)), uintptr(unsafe.Pointer(&t)), 0)
+	}
 	*limit = time.Duration(t[0])*time.Second + time.Duration(t[1])*unit
 	if e != 0 {
 		return 0, e

@@ -196,6 +196,7 @@ func (w *wire) verdict(v *verifier.Verdict) {
 	listOf(w, &v.Reliable, func(n *int) { num(w, n) })
 	num(w, &v.ExceptionCallback)
 	w.bool(&v.Untyped)
+	num(w, &v.CtxSize)
 	w.bool(&v.Unlocked)
 	w.bits(&v.Reached)
 	listOf(w, &v.Path, func(b *verifier.Branch) {

@@ -55,7 +55,7 @@ func TestMissingLinesOfFamousRefusals(t *testing.T) {
 		{"refused.o", "leaked", all, "with `bpf_ringbuf_discard(r, 0);` before leaving at refused.bpf.c:110 the program loads"},
 		{"refused.o", "constant_written", all, "with no `const` in the definition of the variable that refused.bpf.c:120 writes the program loads"},
 		{"refused.o", "cannot_sleep", all[2:], "because bpf_copy_from_user may sleep, the program loads"},
-		{"refused.o", "padding", all[:2], "padding too */` before refused.bpf.c:143 the program loads"},
+		{"refused.o", "padding", all[:1], "padding too */` before refused.bpf.c:143 the program loads"},
 		{"refused.o", "two_mistakes", all, "with `if (!e) return 0;` after refused.bpf.c:154 and `if (i > 15) return 0;` before refused.bpf.c:156 the program loads"},
 		{"unlicensed.o", "traces", all, "with `char LICENSE[] SEC(\"license\") = \"GPL\";` the program loads"},
 	} {
