@@ -5,15 +5,3 @@
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package conformance
-
-import "github.com/bpfrun/bpfrun/conformance/isa"
-
-// Types shared by the reports of all suites.
-type (
-	// Result counts passed and failed tests.
-	Result = isa.Result
-	// Failure describes a failed test.
-	Failure = isa.Failure
-	// InputError locates an invalid line in an input.
-	InputError = isa.InputError
-)

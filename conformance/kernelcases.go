@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/conformance/result"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
@@ -191,7 +192,7 @@ func (g GlobalWant) MarshalJSON() ([]byte, error) {
 const maxCaseFile = 256 << 20
 
 // ReadCases reads a file of recorded cases, which may be compressed (.gz). The error is an
-// [*InputError] or comes from the file system.
+// [*result.InputError] or comes from the file system.
 func ReadCases(path string) (*CaseFile, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -210,24 +211,24 @@ func readFile(path string) ([]byte, error) {
 	var r io.Reader = f
 	if strings.HasSuffix(path, ".gz") {
 		if r, err = gzip.NewReader(f); err != nil {
-			return nil, &InputError{Name: path, Line: 1, Err: err}
+			return nil, &result.InputError{Name: path, Line: 1, Err: err}
 		}
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxCaseFile))
 	if err != nil {
-		return nil, &InputError{Name: path, Line: 1, Err: err}
+		return nil, &result.InputError{Name: path, Line: 1, Err: err}
 	}
 	return data, nil
 }
 
-// ParseCases parses recorded cases; name appears in errors, which are of type [*InputError].
+// ParseCases parses recorded cases; name appears in errors, which are of type [*result.InputError].
 func ParseCases(name string, data []byte) (*CaseFile, error) {
 	var c CaseFile
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, &InputError{Name: name, Line: lineOf(data, err), Err: worded.Error(err)}
+		return nil, &result.InputError{Name: name, Line: lineOf(data, err), Err: worded.Error(err)}
 	}
 	if c.Object == "" || len(c.Cases) == 0 {
-		return nil, &InputError{Name: name, Line: 1, Err: fmt.Errorf("no recorded cases: want {object, kernel, check_names, cases}")}
+		return nil, &result.InputError{Name: name, Line: 1, Err: fmt.Errorf("no recorded cases: want {object, kernel, check_names, cases}")}
 	}
 	return &c, nil
 }

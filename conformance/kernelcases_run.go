@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/conformance/result"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
@@ -43,7 +44,7 @@ type CasesConfig struct {
 
 // CasesResult counts the cases of a file by outcome.
 type CasesResult struct {
-	Result
+	result.Result
 	// Refused counts the cases that the recorded kernel refused to load; they are not compared.
 	Refused int
 }
@@ -86,7 +87,7 @@ func (r *caseRunner) judgeAll(ctx context.Context, w io.Writer) (*CasesResult, e
 			continue
 		}
 		res.Failed++
-		res.Failures = append(res.Failures, Failure{ID: c.Name, What: strings.Join(diffs, "; ")})
+		res.Failures = append(res.Failures, result.Failure{ID: c.Name, What: strings.Join(diffs, "; ")})
 		for _, d := range diffs {
 			fmt.Fprintf(w, "%s: %s\n", c.Name, d)
 		}
@@ -147,7 +148,7 @@ type outcome struct {
 func (r *caseRunner) judge(ctx context.Context, c *Case) ([]string, error) {
 	m, err := r.machine(c)
 	if err != nil {
-		var bad *InputError
+		var bad *result.InputError
 		if errors.As(err, &bad) {
 			return nil, err
 		}
@@ -189,7 +190,7 @@ func (r *caseRunner) machine(c *Case) (*machine.Machine, error) {
 	for _, run := range c.Runs {
 		p, ok := r.object.Program(run.Prog)
 		if !ok {
-			return nil, &InputError{Name: r.file.Object, Line: 1, Err: fmt.Errorf("case %s: no program %q in the object", c.Name, run.Prog)}
+			return nil, &result.InputError{Name: r.file.Object, Line: 1, Err: fmt.Errorf("case %s: no program %q in the object", c.Name, run.Prog)}
 		}
 		if !p.Autoload {
 			opts.Only = append(opts.Only, run.Prog)

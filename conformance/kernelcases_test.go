@@ -17,6 +17,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/conformance/result"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
@@ -203,7 +204,7 @@ func TestCasesSayWhatDiffers(t *testing.T) {
 }
 
 func TestCasesRefuseOtherInput(t *testing.T) {
-	var input *InputError
+	var input *result.InputError
 	for _, text := range []string{"", "[]", "{}", `{"object":"a.o"}`, `{"object":"a.o","cases":[{"globals":{"a":1}}]}`, `{"object":"a.o","cases":[{"runs":[{"data":"xyz"}]}]}`} {
 		_, err := ParseCases("a.json", []byte(text))
 		require.ErrorAs(t, err, &input, text)

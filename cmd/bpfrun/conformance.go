@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/conformance/isa"
+	"github.com/bpfrun/bpfrun/conformance/result"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/visible"
@@ -49,7 +50,7 @@ last line reads "N passed, M failed". Exit code 1 if any failed.`,
 			if err != nil {
 				return err
 			}
-			total := isa.Result{}
+			total := result.Result{}
 			found := &findings{console: c.console}
 			for _, path := range args {
 				for _, mode := range modes {
@@ -103,7 +104,7 @@ input, the memory r1 points to as an argument of hex bytes, r0 in hex on standar
 func pluginCode(err error) int {
 	var refused *isa.Refused
 	var faulted *isa.Faulted
-	var input *isa.InputError
+	var input *result.InputError
 	switch {
 	case errors.As(err, &refused):
 		return exitLoad

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/conformance/result"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
@@ -17,35 +18,10 @@ type Config struct {
 	Limit uint64 // maximum number of instructions of a run; 0 means DefaultLimit
 }
 
-// Failure describes a vector that failed.
-type Failure struct {
-	ID   string
-	What string // the difference
-}
-
-// Result is the result of [Judge].
-type Result struct {
-	Passed, Failed int
-	Failures       []Failure
-}
-
-// Summary returns the last line of a report: "N passed, M failed".
-func (r *Result) Summary() string { return fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed) }
-
-func (r *Result) add(w io.Writer, id, what string) {
-	if what == "" {
-		r.Passed++
-		return
-	}
-	r.Failed++
-	r.Failures = append(r.Failures, Failure{id, what})
-	fmt.Fprintf(w, "%s: %s\n", id, what)
-}
-
 // Judge runs the vectors of a file, which may mix both forms of lines, and writes a line for each
 // vector that fails. It returns an error if the file cannot be read; a failed vector is not an
 // error.
-func Judge(path string, cfg Config, w io.Writer) (*Result, error) {
+func Judge(path string, cfg Config, w io.Writer) (*result.Result, error) {
 	if cfg.Limit == 0 {
 		cfg.Limit = DefaultLimit
 	}
@@ -55,17 +31,17 @@ func Judge(path string, cfg Config, w io.Writer) (*Result, error) {
 	}
 	defer it.Close()
 	it.Limit = cfg.Limit
-	r := &Result{}
+	r := &result.Result{}
 	n := 0
 	err = ReadFile(path, func(l Line) error {
 		n++
 		switch {
 		case l.P != "":
-			r.add(w, name(l.ID, n), judgeKernel(it, &l))
+			r.Add(w, name(l.ID, n), judgeKernel(it, &l))
 		case l.Code != "":
-			r.add(w, name(l.Name, n), judgeSimple(&l, cfg))
+			r.Add(w, name(l.Name, n), judgeSimple(&l, cfg))
 		default:
-			return &InputError{Name: path, Line: n, Err: fmt.Errorf("neither a program p nor code")}
+			return &result.InputError{Name: path, Line: n, Err: fmt.Errorf("neither a program p nor code")}
 		}
 		return nil
 	})
@@ -162,11 +138,11 @@ func Plugin(memory string, stdin io.Reader, cfg Config, stdout io.Writer) error 
 	}
 	insns, err := decodeHex(strings.Join(strings.Fields(string(text)), ""))
 	if err != nil {
-		return &InputError{Name: "standard input", Line: 1, Err: err}
+		return &result.InputError{Name: "standard input", Line: 1, Err: err}
 	}
 	data, err := hex.DecodeString(strings.Join(strings.Fields(memory), ""))
 	if err != nil {
-		return &InputError{Name: "memory argument", Line: 1, Err: worded.Error(err)}
+		return &result.InputError{Name: "memory argument", Line: 1, Err: worded.Error(err)}
 	}
 	if cfg.Limit == 0 {
 		cfg.Limit = DefaultLimit

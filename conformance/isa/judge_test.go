@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/conformance/result"
 )
 
 // vectorFiles are the recorded vectors of the tree, and with a corpus the larger ones.
@@ -85,7 +87,7 @@ func TestJudgeSaysWhatDiffers(t *testing.T) {
 }
 
 func TestJudgeRefusesOtherInput(t *testing.T) {
-	var input *InputError
+	var input *result.InputError
 	_, err := Judge(writeLines(t, `{"id":"a"}`), Config{}, io.Discard)
 	require.ErrorAs(t, err, &input)
 	assert.Equal(t, 1, input.Line)
@@ -116,7 +118,7 @@ func TestPackets(t *testing.T) {
 func TestPlugin(t *testing.T) {
 	var refused *Refused
 	var faulted *Faulted
-	var input *InputError
+	var input *result.InputError
 	for _, tt := range []struct {
 		name, prog, mem, want string
 		err                   any

@@ -5,10 +5,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 
+	"github.com/bpfrun/bpfrun/conformance/result"
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
@@ -49,19 +49,6 @@ type Verdict struct {
 	Why string `json:"why,omitempty"` // the verifier's last message
 }
 
-// InputError is an error in one line of an input.
-type InputError struct {
-	Name string // name of the input
-	Line int    // counted from 1
-	Err  error
-}
-
-// Error returns the cause, prefixed with file and line.
-func (e *InputError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
-
-// Unwrap returns the cause.
-func (e *InputError) Unwrap() error { return e.Err }
-
 // ReadFile decodes each line of a file of JSON lines, which may be compressed with gzip, and calls
 // f with it. It skips empty lines and stops at the first error of f.
 func ReadFile[T any](path string, f func(T) error) error {
@@ -79,7 +66,7 @@ func Read[T any](name string, r io.Reader, f func(T) error) error {
 	if magic, err := b.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
 		z, err := gzip.NewReader(b)
 		if err != nil {
-			return &InputError{Name: name, Line: 1, Err: err}
+			return &result.InputError{Name: name, Line: 1, Err: err}
 		}
 		defer z.Close()
 		b = bufio.NewReader(z)
@@ -95,14 +82,14 @@ func Read[T any](name string, r io.Reader, f func(T) error) error {
 		}
 		var v T
 		if err := json.Unmarshal(line, &v); err != nil {
-			return &InputError{Name: name, Line: n, Err: worded.Error(err)}
+			return &result.InputError{Name: name, Line: n, Err: worded.Error(err)}
 		}
 		if err := f(v); err != nil {
 			return err
 		}
 	}
 	if err := s.Err(); err != nil {
-		return &InputError{Name: name, Line: n + 1, Err: err}
+		return &result.InputError{Name: name, Line: n + 1, Err: err}
 	}
 	return nil
 }

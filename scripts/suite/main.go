@@ -1,6 +1,8 @@
 // Suite prints the packages whose tests CI runs in a special way, one a line:
 //
 //	go run ./scripts/suite race     packages in which goroutines run at the same time
+//	go run ./scripts/suite race-run a regular expression of tests, then packages in which only these
+//	                                tests start goroutines
 //	go run ./scripts/suite arch     packages whose results may depend on the processor
 //	go run ./scripts/suite fuzz     packages with fuzz targets: package, folder, names of the targets
 //
@@ -32,7 +34,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return errors.New("usage: suite race|arch|fuzz")
+		return errors.New("usage: suite race|race-run|arch|fuzz")
 	}
 	all, err := list()
 	if err != nil {
@@ -44,7 +46,11 @@ func run(args []string) error {
 	}
 	switch root := strings.TrimSpace(string(module)); args[0] {
 	case "race":
-		print(concurrent(all))
+		print(concurrent(all, root))
+	case "race-run":
+		tests, packages := concurrentTests(all, root)
+		fmt.Println("^(" + strings.Join(tests, "|") + ")$")
+		print(packages)
 	case "arch":
 		print(processor(all, root))
 	case "fuzz":
@@ -54,7 +60,7 @@ func run(args []string) error {
 			}
 		}
 	default:
-		return fmt.Errorf("no suite %q: want race, arch or fuzz", args[0])
+		return fmt.Errorf("no suite %q: want race, race-run, arch or fuzz", args[0])
 	}
 	return nil
 }
@@ -80,9 +86,9 @@ func (p *pkg) tested() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 
 
 // facts are what the rules ask of a package's sources.
 type facts struct {
-	goroutines bool // the code starts some
-	tests      bool // the tests start some
-	processor  bool // the code has files for one processor, or asks which one it is
+	goroutines bool     // the code starts some
+	tests      []string // tests in files that start some
+	processor  bool     // the code has files for one processor, or asks which one it is
 	fuzz       []string
 }
 
@@ -123,34 +129,42 @@ func (p *pkg) read() error {
 func (facts *facts) add(name string, f *ast.File) {
 	test := strings.HasSuffix(name, "_test.go")
 	facts.processor = facts.processor || !test && ofOneProcessor(name, f)
+	var tests []string
 	if test {
 		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Fuzz") {
+			fn, ok := d.(*ast.FuncDecl)
+			switch {
+			case !ok || fn.Recv != nil:
+			case strings.HasPrefix(fn.Name.Name, "Fuzz"):
 				facts.fuzz = append(facts.fuzz, fn.Name.Name)
+			case strings.HasPrefix(fn.Name.Name, "Test"):
+				tests = append(tests, fn.Name.Name)
 			}
 		}
 	}
+	started := false
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
-			facts.starts(test)
+			started = true
 		case *ast.SelectorExpr:
 			x, _ := n.X.(*ast.Ident)
 			switch {
 			// The methods of a sync.WaitGroup, a testing.T and a testing.B.
 			case n.Sel.Name == "Go", n.Sel.Name == "Parallel", n.Sel.Name == "RunParallel", x != nil && x.Name == "time" && n.Sel.Name == "AfterFunc":
-				facts.starts(test)
+				started = true
 			case !test && x != nil && (x.Name == "runtime" && n.Sel.Name == "GOARCH" || x.Name == "binary" && n.Sel.Name == "NativeEndian"):
 				facts.processor = true
 			}
 		}
 		return true
 	})
-}
-
-func (facts *facts) starts(test bool) {
-	facts.goroutines = facts.goroutines || !test
-	facts.tests = facts.tests || test
+	switch {
+	case started && test:
+		facts.tests = append(facts.tests, tests...)
+	case started:
+		facts.goroutines = true
+	}
 }
 
 var processors = []string{"amd64", "arm64"}
@@ -172,16 +186,40 @@ func ofOneProcessor(name string, f *ast.File) bool {
 	return false
 }
 
-// concurrent returns the packages that start goroutines, in code or in tests, or import one whose
-// code does: where one goroutine runs, the race detector finds nothing.
-func concurrent(all []*pkg) []string {
+// concurrent returns the packages whose code starts goroutines, or that import one whose code does:
+// where one goroutine runs, the race detector finds nothing.
+func concurrent(all []*pkg, module string) []string {
+	starts := starting(all, module)
+	return choose(all, func(p *pkg) bool { return p.runs(starts) })
+}
+
+// concurrentTests returns the packages of which only tests start goroutines, and the tests in the
+// files that do.
+func concurrentTests(all []*pkg, module string) (tests, packages []string) {
+	starts := starting(all, module)
+	packages = choose(all, func(p *pkg) bool {
+		if len(p.facts.tests) == 0 || p.runs(starts) {
+			return false
+		}
+		tests = append(tests, p.facts.tests...)
+		return true
+	})
+	slices.Sort(tests)
+	return slices.Compact(tests), packages
+}
+
+// starting are the packages whose code starts goroutines, but for what only tests use.
+func starting(all []*pkg, module string) map[string]bool {
 	starts := map[string]bool{}
 	for _, p := range all {
-		starts[p.ImportPath] = p.facts.goroutines
+		starts[p.ImportPath] = p.facts.goroutines && !strings.HasPrefix(p.ImportPath, module+"/internal/testing/")
 	}
-	return choose(all, func(p *pkg) bool {
-		return p.facts.goroutines || p.facts.tests || slices.ContainsFunc(slices.Concat(p.Imports, p.TestImports, p.XTestImports), func(i string) bool { return starts[i] })
-	})
+	return starts
+}
+
+// runs reports whether the package's code, or code that it uses itself, starts goroutines.
+func (p *pkg) runs(starts map[string]bool) bool {
+	return p.facts.goroutines || slices.ContainsFunc(slices.Concat(p.Imports, p.TestImports, p.XTestImports), func(i string) bool { return starts[i] })
 }
 
 // generated are packages without code for one processor whose results still rest on how the

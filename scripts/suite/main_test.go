@@ -27,8 +27,8 @@ func TestFactsOfSources(t *testing.T) {
 		"go statement":               {"a.go", "package a\nfunc f() { go f() }", facts{goroutines: true}},
 		"wait group":                 {"a.go", "package a\nfunc f() { wg.Go(f) }", facts{goroutines: true}},
 		"timer":                      {"a.go", "package a\nfunc f() { time.AfterFunc(1, f) }", facts{goroutines: true}},
-		"goroutine of a test":        {"a_test.go", "package a\nfunc f() { go f() }", facts{tests: true}},
-		"parallel tests":             {"a_test.go", "package a\nfunc TestA(t *testing.T) { t.Parallel() }", facts{tests: true}},
+		"goroutine of a test":        {"a_test.go", "package a\nfunc TestA(t *testing.T) { f() }\nfunc f() { go f() }\nfunc TestB(t *testing.T) {}", facts{tests: []string{"TestA", "TestB"}}},
+		"parallel tests":             {"a_test.go", "package a\nfunc TestA(t *testing.T) { t.Parallel() }", facts{tests: []string{"TestA"}}},
 		"file of a processor":        {"a_arm64.go", "package a", facts{processor: true}},
 		"constraint":                 {"a.go", "//go:build linux && (amd64 || arm64)\n\npackage a", facts{processor: true}},
 		"comment after the package":  {"a.go", "package a\n\n//go:build arm64\n", facts{}},
@@ -49,7 +49,10 @@ func TestSuitesFollowImports(t *testing.T) {
 		{ImportPath: m + "/pool", TestGoFiles: tests, facts: facts{goroutines: true}},
 		{ImportPath: m + "/user", XTestGoFiles: tests, Imports: []string{m + "/pool"}},
 		{ImportPath: m + "/far", TestGoFiles: tests, Imports: []string{m + "/user"}},
-		{ImportPath: m + "/own", TestGoFiles: tests, facts: facts{tests: true}},
+		{ImportPath: m + "/own", TestGoFiles: tests, facts: facts{tests: []string{"TestOwn"}}},
+		{ImportPath: m + "/both", TestGoFiles: tests, Imports: []string{m + "/pool"}, facts: facts{tests: []string{"TestBoth"}}},
+		{ImportPath: m + "/internal/testing/probe", TestGoFiles: tests, facts: facts{goroutines: true}},
+		{ImportPath: m + "/probed", TestGoFiles: tests, TestImports: []string{m + "/internal/testing/probe"}},
 		{ImportPath: m + "/ownuser", TestGoFiles: tests, Imports: []string{m + "/own"}},
 		{ImportPath: m + "/untested", facts: facts{goroutines: true, processor: true}},
 		{ImportPath: m + "/jit", TestGoFiles: tests, facts: facts{processor: true}},
@@ -57,6 +60,9 @@ func TestSuitesFollowImports(t *testing.T) {
 		{ImportPath: m + "/vm", TestGoFiles: tests},
 		{ImportPath: m + "/cmd/tool", TestGoFiles: tests, facts: facts{processor: true}},
 	}
-	assert.Equal(t, []string{m + "/pool", m + "/user", m + "/own"}, concurrent(all))
+	assert.Equal(t, []string{m + "/pool", m + "/user", m + "/both", m + "/internal/testing/probe"}, concurrent(all, m))
+	names, packages := concurrentTests(all, m)
+	assert.Equal(t, []string{"TestOwn"}, names)
+	assert.Equal(t, []string{m + "/own"}, packages)
 	assert.Equal(t, []string{m + "/jit", m + "/engine", m + "/vm"}, processor(all, m))
 }
