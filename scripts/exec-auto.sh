@@ -63,6 +63,7 @@ for table in bcc bpftrace; do
 		else
 			command=${line%% ! *} want="! ${line#* ! }"
 		fi
+		declare -a words=()
 		eval "words=($command)"
 		run "$table-" "$want" "${words[@]}"
 	done < "internal/exec/testdata/auto-$table.txt"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
@@ -66,13 +67,16 @@ func Simulates(obj *loader.Object) (keys []string) {
 	return keys
 }
 
-// Scenes are how scenario files write runs of the subsystems.
-func Scenes() (forms []*scene.Form) {
+// Scenes are how scenario files write runs of the subsystems. They are shared: every run of a file
+// is looked at for each.
+func Scenes() []*scene.Form { return scenes() }
+
+var scenes = sync.OnceValue(func() (forms []*scene.Form) {
 	for _, s := range Systems() {
 		forms = append(forms, s.Scene)
 	}
 	return forms
-}
+})
 
 // AllKeys returns those of all subsystems whose programs cannot run alone.
 func AllKeys() (keys []string) {
