@@ -41,15 +41,26 @@ var (
 	ErrNoModule  = errors.New("no module of that name")
 )
 
+// mostModules is how much the types of a kernel's modules may be, in bytes: those of Debian's 4,000
+// are a fifth of it.
+var mostModules = 512 << 20
+
 // modulesOf keeps the modules of a package for the kernel of a file.
 func (a *adding) modulesOf(deb, kernelFile string, keep bool) error {
 	path := modulesFile(kernelFile)
 	list := map[string][]byte{}
+	size := 0
+	take := func(name string, b []byte) error {
+		if size += len(b) - len(list[name]); size > mostModules {
+			return fmt.Errorf("%w: the types of the modules are more than %d MiB", btf.ErrTooLarge, mostModules>>20)
+		}
+		list[name] = b
+		return nil
+	}
 	if keep { // a kernel's modules may be in several packages
 		if err := eachKept(path, func(name string, raw func() ([]byte, error)) error {
 			b, err := raw()
-			list[name] = b
-			return err
+			return cmp.Or(err, take(name, b))
 		}); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -58,8 +69,7 @@ func (a *adding) modulesOf(deb, kernelFile string, keep bool) error {
 		if _, ok := btf.IsBTF(m.Raw); !ok || !filepath.IsLocal(m.Name) {
 			return nil
 		}
-		list[m.Name] = m.Raw
-		return nil
+		return take(m.Name, m.Raw)
 	}); err != nil {
 		return err
 	}

@@ -107,4 +107,9 @@ func TestModulesComeWithTheirKernel(t *testing.T) {
 	assert.Error(t, err)
 	_, _, err = p.Add(extra, "")
 	assert.Error(t, err)
+
+	defer func(most int) { mostModules = most }(mostModules)
+	mostModules = 32 // less than one of them
+	_, _, err = p.Add(image, "")
+	assert.ErrorIs(t, err, btf.ErrTooLarge)
 }
