@@ -24,10 +24,10 @@ const (
 )
 
 // ethReplies are the numbers of replies, which count notifications, too (ETHTOOL_MSG_*_GET_REPLY).
-var ethReplies = map[byte]byte{ethLinkInfo: 2, ethLinkModes: 4, ethLinkState: 6, ethChannels: 18, ethTimestamping: 26}
+var ethReplies = [256]byte{ethLinkInfo: 2, ethLinkModes: 4, ethLinkState: 6, ethChannels: 18, ethTimestamping: 26}
 
 // ethQuestions are the commands that ask, of those up to the last that is known here.
-var ethQuestions = map[byte]bool{1: true, 2: true, 4: true, 6: true, 7: true, 9: true, 11: true, 13: true, 15: true, 17: true, 19: true, 21: true, 23: true, 25: true}
+var ethQuestions = [256]bool{1: true, 2: true, 4: true, 6: true, 7: true, 9: true, 11: true, 13: true, 15: true, 17: true, 19: true, 21: true, 23: true, 25: true}
 
 // Attributes of a request's header (ETHTOOL_A_HEADER_*).
 const ethIndex, ethName = 1, 2

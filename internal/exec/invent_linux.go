@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
@@ -52,10 +53,12 @@ func moment(hook string) int {
 // changes are hooks that say something only when they fire again: how often they fire before all
 // others and after them. A task leaves the CPU, gets it back, is woken and runs; a connection is
 // made and ends; a request follows another one.
-var changes = map[string][2]int{
-	"sched_switch": {2, 2}, "inet_sock_set_state": {1, 1}, "tcp_set_state": {1, 1}, "cpu_frequency": {1, 1}, "cpu_idle": {1, 1}, "block_rq_complete": {0, 2},
-	"finish_task_switch": {2, 2}, "tcp_cong_state_set": {1, 1},
-}
+var changes = sync.OnceValue(func() map[string][2]int {
+	return map[string][2]int{
+		"sched_switch": {2, 2}, "inet_sock_set_state": {1, 1}, "tcp_set_state": {1, 1}, "cpu_frequency": {1, 1}, "cpu_idle": {1, 1}, "block_rq_complete": {0, 2},
+		"finish_task_switch": {2, 2}, "tcp_cong_state_set": {1, 1},
+	}
+})
 
 // tellingValues are arguments without which tools pass an event over: an interrupt that somebody
 // handled, a capability whose check is audited.
@@ -95,7 +98,7 @@ func (s *supervisor) invent() []Line {
 				both[i], _ = ParseLine(p.Hook + l)
 			}
 		}
-		times, changing := changes[p.Hook]
+		times, changing := changes()[p.Hook]
 		if !changing {
 			out = append(out, l, pause)
 		} else {

@@ -151,6 +151,6 @@ func TestInventedTasksTakeTurns(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, a.Event.Task["pid"], b.Event.Tasks[other]["pid"], hook)
 		assert.Equal(t, b.Event.Task["pid"], a.Event.Tasks[other]["pid"], hook)
-		assert.NotZero(t, changes[hook], hook)
+		assert.NotZero(t, changes()[hook], hook)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -35,12 +36,14 @@ type kind struct {
 }
 
 // transfers are the calls that move bytes of the first argument's file.
-var transfers = map[string]kind{
-	"read": {in: true}, "readv": {in: true}, "pread64": {in: true}, "preadv": {in: true}, "preadv2": {in: true},
-	"write": {out: true}, "writev": {out: true}, "pwrite64": {out: true}, "pwritev": {out: true}, "pwritev2": {out: true},
-	"sendfile": {out: true}, "copy_file_range": {out: true},
-	"recvfrom": {in: true, socket: true}, "recvmsg": {in: true, socket: true}, "sendto": {out: true, socket: true}, "sendmsg": {out: true, socket: true},
-}
+var transfers = sync.OnceValue(func() map[string]kind {
+	return map[string]kind{
+		"read": {in: true}, "readv": {in: true}, "pread64": {in: true}, "preadv": {in: true}, "preadv2": {in: true},
+		"write": {out: true}, "writev": {out: true}, "pwrite64": {out: true}, "pwritev": {out: true}, "pwritev2": {out: true},
+		"sendfile": {out: true}, "copy_file_range": {out: true},
+		"recvfrom": {in: true, socket: true}, "recvmsg": {in: true, socket: true}, "sendto": {out: true, socket: true}, "sendmsg": {out: true, socket: true},
+	}
+})
 
 // isBuffer reports whether an argument is memory of any content.
 func isBuffer(name string) bool { return strings.Contains(name, "buf") }
@@ -90,7 +93,7 @@ func connectionBytes(fd int) (taken, given uint64, state uint8, ok bool) {
 // count notes what is counted before a call that moves bytes, and shows programs those that it
 // sends.
 func (c *call) count(b *begun) {
-	k, ok := transfers[b.name]
+	k, ok := transfers()[b.name]
 	if !ok {
 		return
 	}

@@ -282,7 +282,7 @@ func spinsTool() error {
 }
 
 func TestAProgramThatNeverWaitsGetsItsEventsInTime(t *testing.T) {
-	r := start(t, "spins", "sched_switch\n", func(c *Config) { c.Timeout = 300 * time.Millisecond })
+	r := start(t, "spins", "sched_switch\n", func(c *Config) { c.Timeout = 3 * time.Second })
 	assert.Equal(t, "9\n", r.out, r.notes)
 	assert.Zero(t, r.code)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
@@ -70,23 +71,25 @@ const (
 )
 
 // notations are the forms by architecture, in libbpf's order (parse_usdt_arg of usdt.c).
-var notations = map[string][]form{
-	"x86": {
-		{Index, lazyre.New(sizePart + offsetPart + `?\s*\(\s*` + regPart + `\s*,\s*%(?P<index>[a-z0-9]+)\s*(?:,\s*(?P<scale>\d+)\s*)?\)` + endPart)},
-		{Deref, lazyre.New(sizePart + offsetPart + `?\s*\(\s*` + regPart + `\s*\)` + endPart)},
-		{Reg, lazyre.New(sizePart + regPart + endPart)},
-		{Const, lazyre.New(sizePart + `\$` + offsetPart + endPart)},
-	},
-	"arm64": {
-		{Deref, lazyre.New(sizePart + `\[\s*` + armPart + `\s*(?:,\s*` + offsetPart + `\s*)?\]` + endPart)},
-		{Const, lazyre.New(sizePart + offsetPart + endPart)},
-		{Reg, lazyre.New(sizePart + armPart + endPart)},
-	},
-}
+var notations = sync.OnceValue(func() map[string][]form {
+	return map[string][]form{
+		"x86": {
+			{Index, lazyre.New(sizePart + offsetPart + `?\s*\(\s*` + regPart + `\s*,\s*%(?P<index>[a-z0-9]+)\s*(?:,\s*(?P<scale>\d+)\s*)?\)` + endPart)},
+			{Deref, lazyre.New(sizePart + offsetPart + `?\s*\(\s*` + regPart + `\s*\)` + endPart)},
+			{Reg, lazyre.New(sizePart + regPart + endPart)},
+			{Const, lazyre.New(sizePart + `\$` + offsetPart + endPart)},
+		},
+		"arm64": {
+			{Deref, lazyre.New(sizePart + `\[\s*` + armPart + `\s*(?:,\s*` + offsetPart + `\s*)?\]` + endPart)},
+			{Const, lazyre.New(sizePart + offsetPart + endPart)},
+			{Reg, lazyre.New(sizePart + armPart + endPart)},
+		},
+	}
+})
 
 // Parse parses the arguments of a probe as a note has them: "-4@%edi 8@-16(%rbp) 8@$5".
 func Parse(arch, text string) ([]Arg, error) {
-	forms := notations[arch]
+	forms := notations()[arch]
 	if forms == nil {
 		return nil, &ArgError{text, "the notation of " + arch + " is not known; those of x86 and arm64 are"}
 	}

@@ -5,22 +5,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // usageNames names usages that reports often have (HID Usage Tables); all others are written
 // 0xPPPPUUUU.
-var usageNames = map[string]uint32{
-	"x": 0x10030, "y": 0x10031, "z": 0x10032, "rx": 0x10033, "ry": 0x10034, "rz": 0x10035, "slider": 0x10036, "dial": 0x10037, "wheel": 0x10038, "hat": 0x10039,
-	"pressure": 0xd0030, "in_range": 0xd0032, "barrel": 0xd0044, "tip": 0xd0042, "eraser": 0xd0045, "invert": 0xd003c, "tilt_x": 0xd003d, "tilt_y": 0xd003e,
-	"barrel2": 0xd005a, "pan": 0xc0238,
-}
+var usageNames = sync.OnceValue(func() map[string]uint32 {
+	return map[string]uint32{
+		"x": 0x10030, "y": 0x10031, "z": 0x10032, "rx": 0x10033, "ry": 0x10034, "rz": 0x10035, "slider": 0x10036, "dial": 0x10037, "wheel": 0x10038, "hat": 0x10039,
+		"pressure": 0xd0030, "in_range": 0xd0032, "barrel": 0xd0044, "tip": 0xd0042, "eraser": 0xd0045, "invert": 0xd003c, "tilt_x": 0xd003d, "tilt_y": 0xd003e,
+		"barrel2": 0xd005a, "pan": 0xc0238,
+	}
+})
 
 // buttonPage and keyPage are usage pages whose usages are numbers: button1, key4.
 const buttonPage, keyPage = 9 << 16, 7 << 16
 
 // Usage returns the usage with a name: "x", "button1", "key4", "0x00010030".
 func Usage(name string) (uint32, bool) {
-	if u, ok := usageNames[name]; ok {
+	if u, ok := usageNames()[name]; ok {
 		return u, true
 	}
 	for prefix, page := range map[string]uint32{"button": buttonPage, "key": keyPage} {
