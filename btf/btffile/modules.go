@@ -42,7 +42,7 @@ func ModuleName(file string) string {
 }
 
 // EachModule calls do for every module with BTF in a Debian package, in the order of the package.
-// An error of do stops EachModule and is returned. A package without modules is no error.
+// It stops at the first error of do and returns it. A package may have no modules.
 func EachModule(path string, do func(Module) error) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 
 // labels tell the types of a kernel apart without ids, so that types of several kernels that refer
 // to types of the same labels are equal. Labels may collide: where several types share one, a
-// reference also says which of them it means.
+// reference also has the number of the type among them.
 type labels struct {
 	types *types
 	table *stringTable

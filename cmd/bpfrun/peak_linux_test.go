@@ -41,9 +41,9 @@ func TestPeakMemory(t *testing.T) {
 	}
 }
 
-// peakOf runs a command and returns the most memory that it had, in KiB. What the kernel says at
-// its end (rusage) is no less than what this process, which started it, had until then: so it is
-// asked while it runs.
+// peakOf runs a command and returns its peak memory, in KiB. It asks while the command runs: a
+// process inherits the peak of the one that started it, so that rusage may report that of these
+// tests.
 func peakOf(t *testing.T, cmd *exec.Cmd) (kib int) {
 	t.Helper()
 	require.NoError(t, cmd.Start())

@@ -180,7 +180,8 @@ func (c *raceCommand) race(path string) error {
 	return errors.Join(report.WriteRace(c.stdout, doc, table), wrong)
 }
 
-// machine makes the machine whose programs meet, and says what a scenario file adds to the search.
+// machine makes the machine whose programs meet. It puts what a scenario file adds to the search
+// into opt.
 func (c *raceCommand) machine(ctx context.Context, obj *loader.Object, target *loader.Target, cfg *machine.Config, opt *races.Options) (*machine.Machine, error) {
 	if c.scenario != "" {
 		s, err := c.scene(ctx, obj, target)

@@ -34,5 +34,5 @@ func (o runOptions) writeTrace(docs []*report.RunDocument) error {
 			return nil
 		}
 	}
-	return usagef("--trace-out: there is no schedule to write: the object has no sched_ext scheduler, or no run of the scenario has sched:")
+	return usagef("--trace-out needs a schedule: an object with a sched_ext scheduler or, with -s, a run that has sched:")
 }

@@ -9,794 +9,421 @@ const (
 
 	// Numbers and ranges
 
-	// MixedBounds (Linux 6.8, reg_bounds_sync): 64-bit and 32-bit ranges narrow each other.
-	MixedBounds
-	// SplitSign (Linux 6.17, __reg64_deduce_bounds): a signed range on both sides of zero narrows an unsigned range that overlaps only one side.
-	SplitSign
-	// SplitSign32 (Linux 7.0, __reg32_deduce_bounds): so does a signed 32-bit range.
-	SplitSign32
-	// WrapBoth (Linux 6.17, scalar_min_max_add): a sum or difference stays a range if both ends overflow.
-	WrapBoth
-	// MulSigned (Linux 6.14, scalar_min_max_mul): products with negative factors are ranges.
-	MulSigned
-	// MulTnumShift (Linux 5.14, tnum_mul): the known bits of a product are computed by shifting and adding.
-	MulTnumShift
-	// MulTnumUnion (Linux 6.18, tnum_mul): the known bits of a product are computed by unions.
-	MulTnumUnion
-	// NegRange (Linux 6.17, adjust_reg_min_max_vals): negation keeps ranges.
-	NegRange
-	// BswapRange (Linux 6.18, scalar_byte_swap): byte swaps keep known bits.
-	BswapRange
-	// DivRange (Linux 7.0, scalar_min_max_udiv): quotients and remainders are ranges.
-	DivRange
-	// EqBits (Linux 6.18, is_scalar_branch_taken): values with different known bits are not equal.
-	EqBits
-	// EqHalves (Linux 6.8, is_scalar_branch_taken): values whose low halves have disjoint ranges are not equal.
-	EqHalves
-	// EqRange (Linux 6.4, is_branch64_taken): a constant outside a value's range is not equal to it.
-	EqRange
-	// ConstLeft (Linux 6.4, is_branch_taken): a constant in the destination register decides a comparison as one in the source does.
-	ConstLeft
-	// CircularRanges (Linux 7.2, cnum64_intersect): a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided.
-	CircularRanges
-	// SameRegister (Linux 7.0, is_scalar_branch_taken): comparing a register with itself decides the branch.
-	SameRegister
-	// TwoRegisterRanges (Linux 6.8, reg_set_min_max): a comparison of two registers narrows both.
-	TwoRegisterRanges
-	// UnknownOperands (Linux 6.10, adjust_scalar_min_max_vals): products, ORs and XORs of two numbers that are not constant are ranges.
-	UnknownOperands
-	// ForkSigns (Linux 7.0, maybe_fork_scalars): an AND or OR of -1 or 0 with a constant is explored for both values.
-	ForkSigns
-	// NarrowCopies (Linux 6.4, check_alu_op): a 32-bit copy of a number that fits in 32 bits has its identity.
-	NarrowCopies
-	// LinkedOffsets (Linux 6.12, sync_linked_regs): scalars that differ by a constant stay linked.
-	LinkedOffsets
-	// LinkedNegative (Linux 7.0, sync_linked_regs): scalars that differ by a negative or 32-bit constant stay linked too.
-	LinkedNegative
-	// LinkedInSpills (Linux 6.8, find_equal_scalars): copies in spills of less than 8 bytes are narrowed together with the compared register.
-	LinkedInSpills
-	// LinkedDeduced (Linux 6.18, sync_linked_regs): the ranges of a linked scalar narrow each other after it was updated.
-	LinkedDeduced
-	// LinkedLive (Linux 7.0, collect_linked_regs): registers that no path reads again are not narrowed with their copies.
-	LinkedLive
-	// SingularIDs (Linux 7.0, clear_singular_ids): identities that only one register has are dropped.
-	SingularIDs
-	// ConstHaveNoID (Linux 6.8, assign_scalar_id_before_mov): only scalars that are not constant get identities.
-	ConstHaveNoID
-	// CPUNumberRange (Linux 6.6, do_refine_retval_range): bpf_get_smp_processor_id returns less than the number of possible CPUs.
-	CPUNumberRange
-	// TaskStackResult (Linux 5.13, do_refine_retval_range): the result of bpf_get_task_stack is at most the size of its buffer.
-	TaskStackResult
+	MixedBounds       // Linux 6.8, reg_bounds_sync: 64-bit and 32-bit ranges narrow each other
+	SplitSign         // Linux 6.17, __reg64_deduce_bounds: a signed range on both sides of zero narrows an unsigned range that overlaps only one side
+	SplitSign32       // Linux 7.0, __reg32_deduce_bounds: so does a signed 32-bit range
+	WrapBoth          // Linux 6.17, scalar_min_max_add: a sum or difference stays a range if both ends overflow
+	MulSigned         // Linux 6.14, scalar_min_max_mul: products with negative factors are ranges
+	MulTnumShift      // Linux 5.14, tnum_mul: the known bits of a product are computed by shifting and adding
+	MulTnumUnion      // Linux 6.18, tnum_mul: the known bits of a product are computed by unions
+	NegRange          // Linux 6.17, adjust_reg_min_max_vals: negation keeps ranges
+	BswapRange        // Linux 6.18, scalar_byte_swap: byte swaps keep known bits
+	DivRange          // Linux 7.0, scalar_min_max_udiv: quotients and remainders are ranges
+	EqBits            // Linux 6.18, is_scalar_branch_taken: values with different known bits are not equal
+	EqHalves          // Linux 6.8, is_scalar_branch_taken: values whose low halves have disjoint ranges are not equal
+	EqRange           // Linux 6.4, is_branch64_taken: a constant outside a value's range is not equal to it
+	ConstLeft         // Linux 6.4, is_branch_taken: a constant in the destination register decides a comparison as one in the source does
+	CircularRanges    // Linux 7.2, cnum64_intersect: a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided
+	SameRegister      // Linux 7.0, is_scalar_branch_taken: comparing a register with itself decides the branch
+	TwoRegisterRanges // Linux 6.8, reg_set_min_max: a comparison of two registers narrows both
+	UnknownOperands   // Linux 6.10, adjust_scalar_min_max_vals: products, ORs and XORs of two numbers that are not constant are ranges
+	ForkSigns         // Linux 7.0, maybe_fork_scalars: an AND or OR of -1 or 0 with a constant is explored for both values
+	NarrowCopies      // Linux 6.4, check_alu_op: a 32-bit copy of a number that fits in 32 bits has its identity
+	LinkedOffsets     // Linux 6.12, sync_linked_regs: scalars that differ by a constant stay linked
+	LinkedNegative    // Linux 7.0, sync_linked_regs: scalars that differ by a negative or 32-bit constant stay linked too
+	LinkedInSpills    // Linux 6.8, find_equal_scalars: copies in spills of less than 8 bytes are narrowed together with the compared register
+	LinkedDeduced     // Linux 6.18, sync_linked_regs: the ranges of a linked scalar narrow each other after it was updated
+	LinkedLive        // Linux 7.0, collect_linked_regs: registers that no path reads again are not narrowed with their copies
+	SingularIDs       // Linux 7.0, clear_singular_ids: identities that only one register has are dropped
+	ConstHaveNoID     // Linux 6.8, assign_scalar_id_before_mov: only scalars that are not constant get identities
+	CPUNumberRange    // Linux 6.6, do_refine_retval_range: bpf_get_smp_processor_id returns less than the number of possible CPUs
+	TaskStackResult   // Linux 5.13, do_refine_retval_range: the result of bpf_get_task_stack is at most the size of its buffer
 
 	// Stack
 
-	// SubregSpill (Linux 5.16, check_stack_write_fixed_off): spills of 1, 2 and 4 bytes keep what is known of them.
-	SubregSpill
-	// UninitStack (Linux 6.3, check_stack_read_fixed_off): privileged programs may read stack that was never written.
-	UninitStack
-	// UninitGrows (Linux 6.3, check_stack_range_initialized): privileged programs may read stack below the deepest written byte.
-	UninitGrows
-	// StoredConstants (Linux 6.2, check_stack_write_fixed_off): constants stored on the stack stay known.
-	StoredConstants
-	// StoredZero (Linux 6.8, check_stack_write_fixed_off): this includes a stored constant 0.
-	StoredZero
-	// SpilledZeros (Linux 6.8, check_stack_write_fixed_off): a register that is 0 is spilled as a register, not as zero bytes.
-	SpilledZeros
-	// UnboundedSpills (Linux 6.9, check_stack_write_fixed_off): numbers without bounds are spilled as registers, not as bytes of any value.
-	UnboundedSpills
-	// TrackedSpills (Linux 6.3, check_stack_write_fixed_off): a spill through a copy of the frame pointer does not require a precise value.
-	TrackedSpills
-	// SpillIDs (Linux 6.8, check_stack_write_fixed_off): a spilled register and its slot get one identity.
-	SpillIDs
-	// SpillRestKept (Linux 6.8, save_register_state): the rest of a slot keeps its zero bytes when a part is spilled.
-	SpillRestKept
-	// SpillRestUnwritten (Linux 6.10, mark_stack_slot_misc): the rest of a slot also keeps its unwritten bytes.
-	SpillRestUnwritten
-	// ZeroSpillWrites (Linux 6.8, check_stack_write_var_off): zeros written at a variable offset keep spilled zeros known.
-	ZeroSpillWrites
-	// ZeroFills (Linux 6.8, check_stack_read_fixed_off): reading a part of a spilled zero, or zero bytes, yields 0.
-	ZeroFills
-	// NarrowFills (Linux 6.8, check_stack_read_fixed_off): a part of a spill can be filled.
-	NarrowFills
-	// StackAboveErrno (Linux 6.3, check_stack_access_within_bounds): access above the frame is refused with EINVAL instead of EACCES.
-	StackAboveErrno
-	// ZeroSizeStack (Linux 6.8, check_stack_range_initialized): access of size 0 at the top of the frame is refused.
-	ZeroSizeStack
-	// DynptrSlots (Linux 6.3, destroy_if_dynptr_stack_slot): stores into a dynptr end it or are refused, and dynptrs have constant offsets.
-	DynptrSlots
-	// HelperStackWrites (Linux 6.13, check_stack_range_initialized): whether a helper reads or writes decides the check of its stack buffer.
-	HelperStackWrites
-	// ClobberBTFSpills (Linux 5.19, check_stack_range_initialized): a helper that writes over a spilled pointer to a kernel object ends the pointer.
-	ClobberBTFSpills
-	// SharedDynptrs (Linux 6.19, destroy_if_dynptr_stack_slot): a dynptr that holds a reference can be overwritten while a clone of it remains.
-	SharedDynptrs
-	// DynptrSliceTypes (Linux 7.2, destroy_if_dynptr_stack_slot): slices of every memory type end with their dynptr.
-	DynptrSliceTypes
-	// DerivedDynptrs (Linux 7.2, release_reference): dynptrs of a packet end when the packet is released.
-	DerivedDynptrs
-	// FastCalls (Linux 6.12, mark_fastcall_patterns): spills around calls that preserve registers do not count as stack.
-	FastCalls
-	// PrivateStack (Linux 6.13, check_max_stack_depth_subprog): functions of tracing programs have stacks of their own.
-	PrivateStack
-	// PrivateStackARM64 (Linux 6.17, bpf_jit_supports_private_stack): so have those on arm64.
-	PrivateStackARM64
-	// StackByJIT (Linux 6.9, round_up_stack_depth): the stack of a compiled function is rounded to 16 bytes instead of 32.
-	StackByJIT
-	// GlobalChains (Linux 7.1, check_max_stack_depth_subprog): the depth of calls counts from the last global function.
-	GlobalChains
-	// AsyncStacks (Linux 6.5, check_max_stack_depth): the stack of callbacks that run later is limited as well.
-	AsyncStacks
-	// DepthOrder (Linux 6.13, check_max_stack_depth): stack depths are checked from the first function to the last.
-	DepthOrder
+	SubregSpill        // Linux 5.16, check_stack_write_fixed_off: spills of 1, 2 and 4 bytes keep what is known of them
+	UninitStack        // Linux 6.3, check_stack_read_fixed_off: privileged programs may read stack that was never written
+	UninitGrows        // Linux 6.3, check_stack_range_initialized: privileged programs may read stack below the deepest written byte
+	StoredConstants    // Linux 6.2, check_stack_write_fixed_off: constants stored on the stack stay known
+	StoredZero         // Linux 6.8, check_stack_write_fixed_off: this includes a stored constant 0
+	SpilledZeros       // Linux 6.8, check_stack_write_fixed_off: a register that is 0 is spilled as a register, not as zero bytes
+	UnboundedSpills    // Linux 6.9, check_stack_write_fixed_off: numbers without bounds are spilled as registers, not as bytes of any value
+	TrackedSpills      // Linux 6.3, check_stack_write_fixed_off: a spill through a copy of the frame pointer does not require a precise value
+	SpillIDs           // Linux 6.8, check_stack_write_fixed_off: a spilled register and its slot get one identity
+	SpillRestKept      // Linux 6.8, save_register_state: the rest of a slot keeps its zero bytes when a part is spilled
+	SpillRestUnwritten // Linux 6.10, mark_stack_slot_misc: the rest of a slot also keeps its unwritten bytes
+	ZeroSpillWrites    // Linux 6.8, check_stack_write_var_off: zeros written at a variable offset keep spilled zeros known
+	ZeroFills          // Linux 6.8, check_stack_read_fixed_off: reading a part of a spilled zero, or zero bytes, yields 0
+	NarrowFills        // Linux 6.8, check_stack_read_fixed_off: a part of a spill can be filled
+	StackAboveErrno    // Linux 6.3, check_stack_access_within_bounds: access above the frame is refused with EINVAL instead of EACCES
+	ZeroSizeStack      // Linux 6.8, check_stack_range_initialized: access of size 0 at the top of the frame is refused
+	DynptrSlots        // Linux 6.3, destroy_if_dynptr_stack_slot: stores into a dynptr end it or are refused, and dynptrs have constant offsets
+	HelperStackWrites  // Linux 6.13, check_stack_range_initialized: whether a helper reads or writes decides the check of its stack buffer
+	ClobberBTFSpills   // Linux 5.19, check_stack_range_initialized: a helper that writes over a spilled pointer to a kernel object ends the pointer
+	SharedDynptrs      // Linux 6.19, destroy_if_dynptr_stack_slot: a dynptr that holds a reference can be overwritten while a clone of it remains
+	DynptrSliceTypes   // Linux 7.2, destroy_if_dynptr_stack_slot: slices of every memory type end with their dynptr
+	DerivedDynptrs     // Linux 7.2, release_reference: dynptrs of a packet end when the packet is released
+	FastCalls          // Linux 6.12, mark_fastcall_patterns: spills around calls that preserve registers do not count as stack
+	PrivateStack       // Linux 6.13, check_max_stack_depth_subprog: functions of tracing programs have stacks of their own
+	PrivateStackARM64  // Linux 6.17, bpf_jit_supports_private_stack: so have those on arm64
+	StackByJIT         // Linux 6.9, round_up_stack_depth: the stack of a compiled function is rounded to 16 bytes instead of 32
+	GlobalChains       // Linux 7.1, check_max_stack_depth_subprog: the depth of calls counts from the last global function
+	AsyncStacks        // Linux 6.5, check_max_stack_depth: the stack of callbacks that run later is limited as well
+	DepthOrder         // Linux 6.13, check_max_stack_depth: stack depths are checked from the first function to the last
 
 	// Exploration and pruning
 
-	// StaticStackLiveness (Linux 6.18, bpf_live_stack_query_init): live stack slots follow from read and write marks per call chain, not from parent states.
-	StaticStackLiveness
-	// LiveRegisters (Linux 6.15, compute_live_registers): registers that no path reads again are not compared.
-	LiveRegisters
-	// HalfSlots (Linux 7.1, bpf_compute_subprog_arg_access): the liveness of each half of a stack slot is computed before exploration.
-	HalfSlots
-	// CleanCurrent (Linux 7.1, clean_verifier_state): dead registers and slots are also removed from the current state.
-	CleanCurrent
-	// SCCLoops (Linux 6.17, compute_scc): loops are strongly connected components, and marks are propagated along their back edges.
-	SCCLoops
-	// PendingErrno (Linux 6.19, push_stack): too many pending branches are E2BIG; before, EFAULT for a conditional jump or a callback that runs later, ENOMEM for other branches.
-	PendingErrno
-	// CallbackLoops (Linux 6.19, compute_scc): calls with callbacks count as loops.
-	CallbackLoops
-	// ConvergingIterators (Linux 6.7, widen_imprecise_scalars): iterator loops end when a state is covered by an earlier one; imprecise values are widened.
-	ConvergingIterators
-	// MissLimit64 (Linux 6.7, is_state_visited): checkpoints in loops that must converge are kept for 64 misses.
-	MissLimit64
-	// ForceCheckpointHistory (Linux 6.12, is_state_visited): a state is kept after 40 entries of history.
-	ForceCheckpointHistory
-	// JumpPoints (Linux 6.2, push_jmp_history): history is recorded at jumps, not at checkpoints.
-	JumpPoints
-	// LazyPrecision (Linux 6.2, mark_all_scalars_imprecise): checkpoints drop precision marks, and the current state is not marked.
-	LazyPrecision
-	// BacktrackSubprogs (Linux 6.5, backtrack_insn): precision is tracked through calls.
-	BacktrackSubprogs
-	// PreciseSpills (Linux 6.8, backtrack_insn): stack slots are tracked backward through the instruction that accessed them.
-	PreciseSpills
-	// SmallSpillTracking (Linux 5.18, backtrack_insn): spills of less than 8 bytes are tracked backward.
-	SmallSpillTracking
-	// UnreadPrecision (Linux 5.19, propagate_precision): registers that nothing reads are not marked precise from a kept state.
-	UnreadPrecision
-	// ScalarIDs (Linux 6.5, regsafe): state comparison includes the identities of scalars.
-	ScalarIDs
-	// DeadInLoops (Linux 7.1, stacksafe): in loops too, what a kept state has not set matches anything; before, only what is not set either.
-	DeadInLoops
-	// FreeScalars (Linux 7.0, check_scalar_ids): a scalar of a kept state that is not linked stands for one that is.
-	FreeScalars
-	// IdentityPairs (Linux 6.3, check_ids): states are equal only if identities and references of all frames correspond one to one.
-	IdentityPairs
-	// SlotsAsScalars (Linux 6.9, stacksafe): a spilled scalar and bytes of any value are compared by what loading them yields.
-	SlotsAsScalars
-	// LoopsByRange (Linux 6.9, is_state_visited): states in loops are compared by ranges, states of infinite loops exactly.
-	LoopsByRange
-	// LoopEntryKept (Linux 6.15, is_state_visited): a new checkpoint keeps the loop entry of the state.
-	LoopEntryKept
-	// StateRefs (Linux 6.14, copy_reference_state): references, locks and sections belong to the state, not to its frames.
-	StateRefs
-	// RefsOrdered (Linux 6.14, release_reference_state): releasing a reference keeps the order of the others.
-	RefsOrdered
-	// AnyBackEdge (Linux 6.7, push_insn): every instruction may lead back to one that precedes it, not only jumps.
-	AnyBackEdge
-	// InsnBeforeWalk (Linux 7.1, check_and_resolve_insns): the fields of all instructions are checked before exploration.
-	InsnBeforeWalk
-	// StoreFieldsLate (Linux 6.6, resolve_pseudo_ldimm64): the fields of stores are checked when exploration reaches them.
-	StoreFieldsLate
-	// CompareDstFirst (Linux 6.8, check_cond_jmp_op): a comparison checks its destination register before its other fields.
-	CompareDstFirst
-	// ComparesInHistory (Linux 6.16, check_cond_jmp_op): the history notes comparisons of stack pointers.
-	ComparesInHistory
-	// AttachAfterCFG (Linux 6.3, bpf_check): the attach target is checked after the control flow.
-	AttachAfterCFG
-	// LazyGlobals (Linux 6.8, do_check_subprogs): global functions are verified after the program, and only if they are called.
-	LazyGlobals
+	StaticStackLiveness    // Linux 6.18, bpf_live_stack_query_init: live stack slots follow from read and write marks per call chain, not from parent states
+	LiveRegisters          // Linux 6.15, compute_live_registers: registers that no path reads again are not compared
+	HalfSlots              // Linux 7.1, bpf_compute_subprog_arg_access: the liveness of each half of a stack slot is computed before exploration
+	CleanCurrent           // Linux 7.1, clean_verifier_state: dead registers and slots are also removed from the current state
+	SCCLoops               // Linux 6.17, compute_scc: loops are strongly connected components, and marks are propagated along their back edges
+	PendingErrno           // Linux 6.19, push_stack: too many pending branches are E2BIG; before, EFAULT for a conditional jump or a callback that runs later, ENOMEM for other branches
+	CallbackLoops          // Linux 6.19, compute_scc: calls with callbacks count as loops
+	ConvergingIterators    // Linux 6.7, widen_imprecise_scalars: iterator loops end when a state is covered by an earlier one; imprecise values are widened
+	MissLimit64            // Linux 6.7, is_state_visited: checkpoints in loops that must converge are kept for 64 misses
+	ForceCheckpointHistory // Linux 6.12, is_state_visited: a state is kept after 40 entries of history
+	JumpPoints             // Linux 6.2, push_jmp_history: history is recorded at jumps, not at checkpoints
+	LazyPrecision          // Linux 6.2, mark_all_scalars_imprecise: checkpoints drop precision marks, and the current state is not marked
+	BacktrackSubprogs      // Linux 6.5, backtrack_insn: precision is tracked through calls
+	PreciseSpills          // Linux 6.8, backtrack_insn: stack slots are tracked backward through the instruction that accessed them
+	SmallSpillTracking     // Linux 5.18, backtrack_insn: spills of less than 8 bytes are tracked backward
+	UnreadPrecision        // Linux 5.19, propagate_precision: registers that nothing reads are not marked precise from a kept state
+	ScalarIDs              // Linux 6.5, regsafe: state comparison includes the identities of scalars
+	DeadInLoops            // Linux 7.1, stacksafe: in loops too, what a kept state has not set matches anything; before, only what is not set either
+	FreeScalars            // Linux 7.0, check_scalar_ids: a scalar of a kept state that is not linked stands for one that is
+	IdentityPairs          // Linux 6.3, check_ids: states are equal only if identities and references of all frames correspond one to one
+	SlotsAsScalars         // Linux 6.9, stacksafe: a spilled scalar and bytes of any value are compared by what loading them yields
+	LoopsByRange           // Linux 6.9, is_state_visited: states in loops are compared by ranges, states of infinite loops exactly
+	LoopEntryKept          // Linux 6.15, is_state_visited: a new checkpoint keeps the loop entry of the state
+	StateRefs              // Linux 6.14, copy_reference_state: references, locks and sections belong to the state, not to its frames
+	RefsOrdered            // Linux 6.14, release_reference_state: releasing a reference keeps the order of the others
+	AnyBackEdge            // Linux 6.7, push_insn: every instruction may lead back to one that precedes it, not only jumps
+	InsnBeforeWalk         // Linux 7.1, check_and_resolve_insns: the fields of all instructions are checked before exploration
+	StoreFieldsLate        // Linux 6.6, resolve_pseudo_ldimm64: the fields of stores are checked when exploration reaches them
+	CompareDstFirst        // Linux 6.8, check_cond_jmp_op: a comparison checks its destination register before its other fields
+	ComparesInHistory      // Linux 6.16, check_cond_jmp_op: the history notes comparisons of stack pointers
+	AttachAfterCFG         // Linux 6.3, bpf_check: the attach target is checked after the control flow
+	LazyGlobals            // Linux 6.8, do_check_subprogs: global functions are verified after the program, and only if they are called
 
 	// Instructions
 
-	// AtomicsFull (Linux 5.12, check_atomic): atomics other than add.
-	AtomicsFull
-	// FuncPointers (Linux 5.13, check_ld_imm): addresses of functions can be loaded.
-	FuncPointers
-	// Kfuncs (Linux 5.13, add_kfunc_call): kernel functions can be called.
-	Kfuncs
-	// CPUv4 (Linux 6.6, check_alu_op): sign extension, gotol, unconditional byte swaps and signed division (cpu v4).
-	CPUv4
-	// LongJump (Linux 6.6, check_cfg): jumps over 32 bits.
-	LongJump
-	// MayGoto (Linux 6.9, check_cond_jmp_op): may_goto.
-	MayGoto
-	// MayGotoZero (Linux 6.15, check_cond_jmp_op): may_goto with offset 0.
-	MayGotoZero
-	// AddrCast (Linux 6.9, check_alu_op): casts between address spaces.
-	AddrCast
-	// ArenaAtomics (Linux 6.10, atomic_ptr_type_ok): atomics on arena memory.
-	ArenaAtomics
-	// AtomicPointerTypes (Linux 6.10, save_aux_ptr_type): an atomic accesses pointers of one kind on all paths.
-	AtomicPointerTypes
-	// LoadAcquire (Linux 6.15, check_atomic_load): load-acquire and store-release.
-	LoadAcquire
-	// SignedArenaLoads (Linux 6.18, convert_ctx_accesses): loads from an arena may extend the sign.
-	SignedArenaLoads
-	// Gotox (Linux 6.19, check_indirect_jump): indirect jumps.
-	Gotox
-	// FuncSymbols (Linux 6.4, check_pseudo_btf_id): addresses of kernel functions can be loaded.
-	FuncSymbols
-	// ArenaOffsets (Linux 7.0, resolve_pseudo_ldimm64): addresses in an arena may have any offset.
-	ArenaOffsets
-	// StoreConstToContext (Linux 6.3, check_mem_access): constants can be stored to the context.
-	StoreConstToContext
-	// LoadPacketReturns (Linux 6.16, check_ld_abs): a legacy packet load in a function may end it with result 0.
-	LoadPacketReturns
-	// NoLoadPacketInCallback (Linux 7.0, check_ld_abs): legacy packet loads in callbacks are refused.
-	NoLoadPacketInCallback
+	AtomicsFull            // Linux 5.12, check_atomic: atomics other than add
+	FuncPointers           // Linux 5.13, check_ld_imm: addresses of functions can be loaded
+	Kfuncs                 // Linux 5.13, add_kfunc_call: kernel functions can be called
+	CPUv4                  // Linux 6.6, check_alu_op: sign extension, gotol, unconditional byte swaps and signed division (cpu v4)
+	LongJump               // Linux 6.6, check_cfg: jumps over 32 bits
+	MayGoto                // Linux 6.9, check_cond_jmp_op: may_goto
+	MayGotoZero            // Linux 6.15, check_cond_jmp_op: may_goto with offset 0
+	AddrCast               // Linux 6.9, check_alu_op: casts between address spaces
+	ArenaAtomics           // Linux 6.10, atomic_ptr_type_ok: atomics on arena memory
+	AtomicPointerTypes     // Linux 6.10, save_aux_ptr_type: an atomic accesses pointers of one kind on all paths
+	LoadAcquire            // Linux 6.15, check_atomic_load: load-acquire and store-release
+	SignedArenaLoads       // Linux 6.18, convert_ctx_accesses: loads from an arena may extend the sign
+	Gotox                  // Linux 6.19, check_indirect_jump: indirect jumps
+	FuncSymbols            // Linux 6.4, check_pseudo_btf_id: addresses of kernel functions can be loaded
+	ArenaOffsets           // Linux 7.0, resolve_pseudo_ldimm64: addresses in an arena may have any offset
+	StoreConstToContext    // Linux 6.3, check_mem_access: constants can be stored to the context
+	LoadPacketReturns      // Linux 6.16, check_ld_abs: a legacy packet load in a function may end it with result 0
+	NoLoadPacketInCallback // Linux 7.0, check_ld_abs: legacy packet loads in callbacks are refused
 
 	// Calls, callbacks and references
 
-	// CallbackChains (Linux 6.7, push_callback_call): callbacks are explored as called zero, one or more times.
-	CallbackChains
-	// EachMap (Linux 6.10, record_func_map): a call of bpf_for_each_map_elem may get different maps.
-	EachMap
-	// GlobalEffects (Linux 6.13, mark_subprog_changes_pkt_data): callers know that global functions may change packets, sleep or throw.
-	GlobalEffects
-	// SleepyGlobals (Linux 6.15, check_func_call): global functions that may sleep are refused where sleeping is not allowed.
-	SleepyGlobals
-	// GlobalsThrow (Linux 6.19, check_func_call): a call of a global function that may throw is explored for both outcomes.
-	GlobalsThrow
-	// NoGlobalsUnderLock (Linux 6.9, check_func_call): global functions are not called under a lock.
-	NoGlobalsUnderLock
-	// StaticCallsUnderLock (Linux 6.9, do_check): static functions can be called under a lock.
-	StaticCallsUnderLock
-	// VoidGlobals (Linux 7.2, btf_prepare_func_args): global functions may return void; their result cannot be read.
-	VoidGlobals
-	// GlobalThrowRange (Linux 7.2, check_return_code): exceptions that global functions throw are in the range of the program's return value.
-	GlobalThrowRange
-	// NonNullConstants (Linux 7.2, btf_check_func_arg_match): a constant 0 is not passed to a global function's argument that is not null.
-	NonNullConstants
-	// PacketArgs (Linux 7.2, btf_check_func_arg_match): pointers to packets are not passed as memory to global functions that may change the packet.
-	PacketArgs
-	// ReturnsByRange (Linux 6.8, prepare_func_exit): return values are compared by range instead of by known bits.
-	ReturnsByRange
-	// ReturnPrecise (Linux 6.8, check_return_code): a return value that is checked must be precise.
-	ReturnPrecise
-	// AsyncReturnRange (Linux 6.18, check_return_code): each kind of callback that runs later has its own range of return values.
-	AsyncReturnRange
-	// OpsReturnKptr (Linux 6.16, check_return_code): struct_ops programs can return a referenced kernel object.
-	OpsReturnKptr
-	// LSMReturnRanges (Linux 6.12, bpf_lsm_get_retval_range): the values that an LSM program returns are those of its hook.
-	LSMReturnRanges
-	// FirstFuncUntyped (Linux 6.8, do_check_common): programs that trace a program do not rely on the type of its first function unless its parameter is the context.
-	FirstFuncUntyped
-	// ArgTags (Linux 6.8, btf_prepare_func_args): decl tags arg:ctx and arg:nonnull of the arguments of global functions.
-	ArgTags
-	// TrustTags (Linux 6.9, btf_prepare_func_args): decl tags arg:trusted, arg:nullable and arg:arena.
-	TrustTags
-	// UntrustedTag (Linux 6.17, btf_prepare_func_args): decl tag arg:untrusted.
-	UntrustedTag
-	// DynptrGlobalArgs (Linux 6.5, btf_prepare_func_args): global functions take dynptrs.
-	DynptrGlobalArgs
-	// ArenaPointerArgs (Linux 7.2, btf_prepare_func_args): arguments of global functions that point to arena memory need no tag.
-	ArenaPointerArgs
-	// GlobalMemWrites (Linux 5.18, check_mem_reg): memory that is passed to a global function must be readable and writable.
-	GlobalMemWrites
-	// Exceptions (Linux 6.7, check_subprogs): programs may have an exception callback.
-	Exceptions
-	// SleepableStates (Linux 7.0, in_sleepable_context): whether code may sleep is known per state: callbacks of timers never do.
-	SleepableStates
-	// NestedRCU (Linux 6.19, process_kf_arg): RCU sections nest.
-	NestedRCU
-	// TreeCallbackRCU (Linux 6.19, check_kfunc_call): RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones.
-	TreeCallbackRCU
-	// TailCallInvalidates (Linux 6.13, check_helper_call): a tail call may have changed the packet.
-	TailCallInvalidates
-	// TailCallReturns (Linux 6.18, check_helper_call): a tail call in a function may return to the function's caller.
-	TailCallReturns
-	// TailCallUnderLock (Linux 6.2, check_helper_call): tail calls under a lock are refused.
-	TailCallUnderLock
-	// LeaksTogether (Linux 6.14, check_resource_leak): references, locks and sections are checked in one place before tail calls, packet loads and exits.
-	LeaksTogether
-	// LocksAtReturn (Linux 6.9, check_resource_leak): functions may return to their caller with locks and sections held.
-	LocksAtReturn
-	// CallbackRefs (Linux 5.15, release_reference_state): callbacks cannot release references of their caller.
-	CallbackRefs
-	// SeveralReferences (Linux 7.2, check_func_arg): a call may take several objects that must be released.
-	SeveralReferences
-	// InvalidScalars (Linux 6.1, clear_all_pkt_pointers): pointers that become invalid are unknown numbers, not registers without a value.
-	InvalidScalars
-	// RetvalLSM (Linux 7.0, check_helper_call): the argument of bpf_set_retval in LSM programs is checked.
-	RetvalLSM
-	// CgroupLSMRetval (Linux 6.19, do_refine_retval_range): bpf_get_retval in LSM programs of cgroups returns what the hook may return.
-	CgroupLSMRetval
-	// RetvalForAll (Linux 7.2, check_helper_call): the argument and the result of bpf_set_retval and bpf_get_retval have a range in all programs.
-	RetvalForAll
+	CallbackChains       // Linux 6.7, push_callback_call: callbacks are explored as called zero, one or more times
+	EachMap              // Linux 6.10, record_func_map: a call of bpf_for_each_map_elem may get different maps
+	GlobalEffects        // Linux 6.13, mark_subprog_changes_pkt_data: callers know that global functions may change packets, sleep or throw
+	SleepyGlobals        // Linux 6.15, check_func_call: global functions that may sleep are refused where sleeping is not allowed
+	GlobalsThrow         // Linux 6.19, check_func_call: a call of a global function that may throw is explored for both outcomes
+	NoGlobalsUnderLock   // Linux 6.9, check_func_call: global functions are not called under a lock
+	StaticCallsUnderLock // Linux 6.9, do_check: static functions can be called under a lock
+	VoidGlobals          // Linux 7.2, btf_prepare_func_args: global functions may return void; their result cannot be read
+	GlobalThrowRange     // Linux 7.2, check_return_code: exceptions that global functions throw are in the range of the program's return value
+	NonNullConstants     // Linux 7.2, btf_check_func_arg_match: a constant 0 is not passed to a global function's argument that is not null
+	PacketArgs           // Linux 7.2, btf_check_func_arg_match: pointers to packets are not passed as memory to global functions that may change the packet
+	ReturnsByRange       // Linux 6.8, prepare_func_exit: return values are compared by range instead of by known bits
+	ReturnPrecise        // Linux 6.8, check_return_code: a return value that is checked must be precise
+	AsyncReturnRange     // Linux 6.18, check_return_code: each kind of callback that runs later has its own range of return values
+	OpsReturnKptr        // Linux 6.16, check_return_code: struct_ops programs can return a referenced kernel object
+	LSMReturnRanges      // Linux 6.12, bpf_lsm_get_retval_range: the values that an LSM program returns are those of its hook
+	FirstFuncUntyped     // Linux 6.8, do_check_common: programs that trace a program do not rely on the type of its first function unless its parameter is the context
+	ArgTags              // Linux 6.8, btf_prepare_func_args: decl tags arg:ctx and arg:nonnull of the arguments of global functions
+	TrustTags            // Linux 6.9, btf_prepare_func_args: decl tags arg:trusted, arg:nullable and arg:arena
+	UntrustedTag         // Linux 6.17, btf_prepare_func_args: decl tag arg:untrusted
+	DynptrGlobalArgs     // Linux 6.5, btf_prepare_func_args: global functions take dynptrs
+	ArenaPointerArgs     // Linux 7.2, btf_prepare_func_args: arguments of global functions that point to arena memory need no tag
+	GlobalMemWrites      // Linux 5.18, check_mem_reg: memory that is passed to a global function must be readable and writable
+	Exceptions           // Linux 6.7, check_subprogs: programs may have an exception callback
+	SleepableStates      // Linux 7.0, in_sleepable_context: whether code may sleep is known per state: callbacks of timers never do
+	NestedRCU            // Linux 6.19, process_kf_arg: RCU sections nest
+	TreeCallbackRCU      // Linux 6.19, check_kfunc_call: RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones
+	TailCallInvalidates  // Linux 6.13, check_helper_call: a tail call may have changed the packet
+	TailCallReturns      // Linux 6.18, check_helper_call: a tail call in a function may return to the function's caller
+	TailCallUnderLock    // Linux 6.2, check_helper_call: tail calls under a lock are refused
+	LeaksTogether        // Linux 6.14, check_resource_leak: references, locks and sections are checked in one place before tail calls, packet loads and exits
+	LocksAtReturn        // Linux 6.9, check_resource_leak: functions may return to their caller with locks and sections held
+	CallbackRefs         // Linux 5.15, release_reference_state: callbacks cannot release references of their caller
+	SeveralReferences    // Linux 7.2, check_func_arg: a call may take several objects that must be released
+	InvalidScalars       // Linux 6.1, clear_all_pkt_pointers: pointers that become invalid are unknown numbers, not registers without a value
+	RetvalLSM            // Linux 7.0, check_helper_call: the argument of bpf_set_retval in LSM programs is checked
+	CgroupLSMRetval      // Linux 6.19, do_refine_retval_range: bpf_get_retval in LSM programs of cgroups returns what the hook may return
+	RetvalForAll         // Linux 7.2, check_helper_call: the argument and the result of bpf_set_retval and bpf_get_retval have a range in all programs
 
 	// Arguments of helpers
 
-	// ConstDynptr (Linux 7.1, process_dynptr_func): helpers accept a callback's dynptr if they do not release it.
-	ConstDynptr
-	// ConstDynptrChecked (Linux 6.2, process_dynptr_func): a callback's dynptr is checked like others, and helpers do not change it.
-	ConstDynptrChecked
-	// HelperWrites (Linux 6.13, check_helper_mem_access): map values and keys are checked by whether the helper writes them, not by whether it accepts uninitialised memory.
-	HelperWrites
-	// UTF8Formats (Linux 6.12, bpf_bprintf_prepare): format strings may contain bytes from 0x80 on.
-	UTF8Formats
-	// MapArgsAnyMemory (Linux 6.2, check_reg_type): keys and values passed to map helpers may be in every kind of memory.
-	MapArgsAnyMemory
-	// BTFMemArgs (Linux 6.4, check_reg_type): memory arguments may be trusted kernel objects.
-	BTFMemArgs
-	// MapKeyPointers (Linux 5.13, check_reg_type): keys of map elements can be passed as memory.
-	MapKeyPointers
-	// MemOffsets (Linux 5.15, check_func_arg_reg_off): allocated memory is passed to helpers at offset 0 only.
-	MemOffsets
-	// XchgLocalKptr (Linux 6.12, check_reg_type): bpf_kptr_xchg works on kptrs in objects that programs allocated.
-	XchgLocalKptr
-	// XchgKeepsRCU (Linux 6.7, check_helper_call): an object given to bpf_kptr_xchg in an RCU section stays readable.
-	XchgKeepsRCU
-	// KnownKeyLookup (Linux 6.14, check_helper_call): a lookup in an array with a constant key within bounds needs no null check.
-	KnownKeyLookup
-	// ContextMemArgs (Linux 7.2, check_reg_type): helpers take the context of syscall programs as memory.
-	ContextMemArgs
-	// BTFMemWrites (Linux 7.2, check_helper_mem_access): kernel objects that are passed as memory are checked by whether it is written.
-	BTFMemWrites
-	// LockdownWrites (Linux 5.14, bpf_tracing_func_proto): a kernel that is locked down has no bpf_probe_write_user.
-	LockdownWrites
-	// NoSeg6PullData (Linux 7.2, lwt_seg6local_func_proto): programs of type lwt_seg6local cannot pull packet data.
-	NoSeg6PullData
-	// InnerMapLookups (Linux 6.18, get_constant_map_key): this does not hold for arrays with BPF_F_INNER_MAP.
-	InnerMapLookups
+	ConstDynptr        // Linux 7.1, process_dynptr_func: helpers accept a callback's dynptr if they do not release it
+	ConstDynptrChecked // Linux 6.2, process_dynptr_func: a callback's dynptr is checked like others, and helpers do not change it
+	HelperWrites       // Linux 6.13, check_helper_mem_access: map values and keys are checked by whether the helper writes them, not by whether it accepts uninitialised memory
+	UTF8Formats        // Linux 6.12, bpf_bprintf_prepare: format strings may contain bytes from 0x80 on
+	MapArgsAnyMemory   // Linux 6.2, check_reg_type: keys and values passed to map helpers may be in every kind of memory
+	BTFMemArgs         // Linux 6.4, check_reg_type: memory arguments may be trusted kernel objects
+	MapKeyPointers     // Linux 5.13, check_reg_type: keys of map elements can be passed as memory
+	MemOffsets         // Linux 5.15, check_func_arg_reg_off: allocated memory is passed to helpers at offset 0 only
+	XchgLocalKptr      // Linux 6.12, check_reg_type: bpf_kptr_xchg works on kptrs in objects that programs allocated
+	XchgKeepsRCU       // Linux 6.7, check_helper_call: an object given to bpf_kptr_xchg in an RCU section stays readable
+	KnownKeyLookup     // Linux 6.14, check_helper_call: a lookup in an array with a constant key within bounds needs no null check
+	ContextMemArgs     // Linux 7.2, check_reg_type: helpers take the context of syscall programs as memory
+	BTFMemWrites       // Linux 7.2, check_helper_mem_access: kernel objects that are passed as memory are checked by whether it is written
+	LockdownWrites     // Linux 5.14, bpf_tracing_func_proto: a kernel that is locked down has no bpf_probe_write_user
+	NoSeg6PullData     // Linux 7.2, lwt_seg6local_func_proto: programs of type lwt_seg6local cannot pull packet data
+	InnerMapLookups    // Linux 6.18, get_constant_map_key: this does not hold for arrays with BPF_F_INNER_MAP
 
 	// Kernel functions
 
-	// RefcountAtStart (Linux 7.2, check_kfunc_args): bpf_refcount_acquire takes objects at offset 0 only.
-	RefcountAtStart
-	// RCUProtectedKfuncs (Linux 6.18, check_kfunc_call): kfuncs that are protected by RCU are called in RCU sections, and their results are valid there.
-	RCUProtectedKfuncs
-	// KfuncResultsTrusted (Linux 7.0, check_kfunc_call): results of kfuncs are trusted.
-	KfuncResultsTrusted
-	// NullArgs (Linux 6.15, check_kfunc_args): NULL can be passed for arguments of every kind that may be null.
-	NullArgs
-	// OptionalSuffix (Linux 7.0, is_kfunc_arg_nullable): arguments with suffix __opt may be null.
-	OptionalSuffix
-	// ReleaseByReference (Linux 7.0, check_kfunc_args): releasing kfuncs check that the argument is referenced, not that it is trusted.
-	ReleaseByReference
-	// TrustedOffsets (Linux 6.8, check_kfunc_args): trusted arguments may point into an object.
-	TrustedOffsets
-	// SessionKfuncs (Linux 7.0, bpf_kprobe_multi_filter): kfuncs of session programs can be called from all programs of their type.
-	SessionKfuncs
-	// SessionContext (Linux 7.0, get_kfunc_ptr_arg_type): bpf_session_is_return and bpf_session_cookie take the context.
-	SessionContext
-	// TimerArgs (Linux 7.0, get_kfunc_ptr_arg_type): kfuncs take timers.
-	TimerArgs
-	// ConstSizePrecise (Linux 6.19, check_kfunc_args): a constant size passed to a kfunc is precise.
-	ConstSizePrecise
-	// MapAsStruct (Linux 6.6, process_kf_arg_ptr_to_btf_id): kfuncs take maps as struct bpf_map.
-	MapAsStruct
-	// TreeWalk (Linux 6.16, process_kf_arg_ptr_to_graph_node): bpf_rbtree_remove, _left and _right take nodes with or without a reference.
-	TreeWalk
-	// UnsafeDrop (Linux 7.2, check_kfunc_call): programs that may run in an NMI cannot drop objects with fields that are unsafe to free there.
-	UnsafeDrop
-	// RdonlyCastVoid (Linux 6.17, check_special_kfunc): bpf_rdonly_cast can cast to void.
-	RdonlyCastVoid
-	// XchgUnderLock (Linux 7.0, do_check): bpf_kptr_xchg can be called under a lock.
-	XchgUnderLock
+	RefcountAtStart     // Linux 7.2, check_kfunc_args: bpf_refcount_acquire takes objects at offset 0 only
+	RCUProtectedKfuncs  // Linux 6.18, check_kfunc_call: kfuncs that are protected by RCU are called in RCU sections, and their results are valid there
+	KfuncResultsTrusted // Linux 7.0, check_kfunc_call: results of kfuncs are trusted
+	NullArgs            // Linux 6.15, check_kfunc_args: NULL can be passed for arguments of every kind that may be null
+	OptionalSuffix      // Linux 7.0, is_kfunc_arg_nullable: arguments with suffix __opt may be null
+	ReleaseByReference  // Linux 7.0, check_kfunc_args: releasing kfuncs check that the argument is referenced, not that it is trusted
+	TrustedOffsets      // Linux 6.8, check_kfunc_args: trusted arguments may point into an object
+	SessionKfuncs       // Linux 7.0, bpf_kprobe_multi_filter: kfuncs of session programs can be called from all programs of their type
+	SessionContext      // Linux 7.0, get_kfunc_ptr_arg_type: bpf_session_is_return and bpf_session_cookie take the context
+	TimerArgs           // Linux 7.0, get_kfunc_ptr_arg_type: kfuncs take timers
+	ConstSizePrecise    // Linux 6.19, check_kfunc_args: a constant size passed to a kfunc is precise
+	MapAsStruct         // Linux 6.6, process_kf_arg_ptr_to_btf_id: kfuncs take maps as struct bpf_map
+	TreeWalk            // Linux 6.16, process_kf_arg_ptr_to_graph_node: bpf_rbtree_remove, _left and _right take nodes with or without a reference
+	UnsafeDrop          // Linux 7.2, check_kfunc_call: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there
+	RdonlyCastVoid      // Linux 6.17, check_special_kfunc: bpf_rdonly_cast can cast to void
+	XchgUnderLock       // Linux 7.0, do_check: bpf_kptr_xchg can be called under a lock
 
 	// Context, kernel objects and pointers
 
-	// PacketPointersWhole (Linux 6.12, bpf_skb_is_valid_access): sign-extending loads of packet pointers are refused.
-	PacketPointersWhole
-	// UnionArgs (Linux 6.3, btf_ctx_access): unions passed by value can be read.
-	UnionArgs
-	// IntPointerArgs (Linux 5.17, btf_ctx_access): arguments that point to integers of any size can be read.
-	IntPointerArgs
-	// VoidPointerArgs (Linux 6.14, btf_ctx_access): arguments that point to void with qualifiers can be read.
-	VoidPointerArgs
-	// AllPointerArgs (Linux 7.1, btf_ctx_access): arguments that point to anything can be read.
-	AllPointerArgs
-	// NullableTracepointArgs (Linux 6.12, btf_ctx_access): arguments with suffix __nullable may be null.
-	NullableTracepointArgs
-	// RawTpNullArgs (Linux 6.13, btf_ctx_access): known arguments of tracepoints may be null.
-	RawTpNullArgs
-	// TrustedArgs (Linux 6.2, prog_args_trusted): arguments of hooks are trusted.
-	TrustedArgs
-	// CtxByKernelType (Linux 6.4, btf_is_prog_ctx_type): sk_buff and xdp_buff are accepted as names of contexts.
-	CtxByKernelType
-	// SyscallVarCtx (Linux 7.0, check_mem_access): the context of a syscall program can be accessed at variable and unaligned offsets.
-	SyscallVarCtx
-	// FixedCtx (Linux 7.0, check_ctx_reg): constants can be added to the context pointer where no access to the context is rewritten.
-	FixedCtx
-	// OpsArgSuffixes (Linux 6.9, prepare_arg_info): arguments of struct_ops members with suffix __nullable may be null.
-	OpsArgSuffixes
-	// OpsRefArgs (Linux 6.15, prepare_arg_info): arguments of struct_ops members with suffix __ref must be released.
-	OpsRefArgs
-	// IterArgsTrusted (Linux 6.4, bpf_iter_reg_target): arguments of iterators are trusted.
-	IterArgsTrusted
-	// IterArgsReadonly (Linux 6.1, bpf_iter_reg_target): keys and values passed to map iterators are read-only.
-	IterArgsReadonly
-	// UntrustedMem (Linux 6.17, btf_struct_walk): following a pointer to something other than a struct yields memory that may fault.
-	UntrustedMem
-	// UntrustedMath (Linux 6.17, adjust_ptr_min_max_vals): arithmetic on memory that may fault is not checked.
-	UntrustedMath
-	// MixedUntrusted (Linux 6.17, save_aux_ptr_type): an instruction may access untrusted objects and memory that may fault.
-	MixedUntrusted
-	// UnionsUntrusted (Linux 6.3, btf_struct_walk): pointers in unions are untrusted.
-	UnionsUntrusted
-	// KernelStructsGPL (Linux 6.2, check_ptr_to_btf_access): only GPL-compatible programs read kernel objects.
-	KernelStructsGPL
-	// TrustByField (Linux 6.2, check_ptr_to_btf_access): whether a pointer read from an object is trusted follows from the object and the field.
-	TrustByField
-	// SafePointers (Linux 6.4, type_is_rcu): tables say which fields of kernel objects stay valid.
-	SafePointers
-	// SafeSubsysCgroup (Linux 6.14, type_is_rcu): cgroup_subsys_state.cgroup stays valid under RCU.
-	SafeSubsysCgroup
-	// SafeSocketSk (Linux 6.5, type_is_trusted_or_null): socket.sk is trusted and may be null.
-	SafeSocketSk
-	// DentryInodeNullable (Linux 6.18, type_is_trusted_or_null): dentry.d_inode may be null.
-	DentryInodeNullable
-	// SafeVMAFields (Linux 6.18, type_is_trusted_or_null): vm_area_struct.vm_mm and vm_file are trusted and may be null.
-	SafeVMAFields
-	// PacingWrites (Linux 6.0, bpf_tcp_ca_btf_struct_access): congestion control may write sk_pacing_rate and sk_pacing_status.
-	PacingWrites
-	// AppLimitedWrites (Linux 6.4, bpf_tcp_ca_btf_struct_access): congestion control may write app_limited.
-	AppLimitedWrites
-	// CwndStampWrites (Linux 6.9, bpf_tcp_ca_btf_struct_access): congestion control may write snd_cwnd_stamp.
-	CwndStampWrites
-	// OffsetInBounds (Linux 7.0, adjust_ptr_min_max_vals): constant and variable offsets of a pointer form one range.
-	OffsetInBounds
-	// PacketEndMoves (Linux 7.2, adjust_ptr_min_max_vals): what is known of a packet pointer at or beyond the end is lost when a constant is added to it.
-	PacketEndMoves
-	// FlowKeysMath (Linux 5.15, adjust_ptr_min_max_vals): only constants are added to a pointer to flow keys.
-	FlowKeysMath
-	// NullRegisters (Linux 7.2, check_cond_jmp_op): a branch that compares a pointer with a register that is 0 is a null check.
-	NullRegisters
-	// PointersEqual (Linux 6.2, check_cond_jmp_op): a pointer that equals one that is not null is not null.
-	PointersEqual
-	// TrustedNotNull (Linux 6.4, reg_not_null): trusted kernel objects and memory are known not to be null.
-	TrustedNotNull
-	// MapsNotNull (Linux 6.12, reg_not_null): pointers to maps, buffers and XDP sockets are known not to be null.
-	MapsNotNull
-	// FarPointersMayBeNull (Linux 6.12, reg_not_null): a pointer with an offset beyond the limit may be null.
-	FarPointersMayBeNull
-	// NoNullBranch32 (Linux 6.8, is_branch_taken): a 32-bit comparison of a pointer decides nothing.
-	NoNullBranch32
-	// LockIdentity (Linux 6.2, check_ld_imm): the address of a map's value has no identity of its own.
-	LockIdentity
+	PacketPointersWhole    // Linux 6.12, bpf_skb_is_valid_access: sign-extending loads of packet pointers are refused
+	UnionArgs              // Linux 6.3, btf_ctx_access: unions passed by value can be read
+	IntPointerArgs         // Linux 5.17, btf_ctx_access: arguments that point to integers of any size can be read
+	VoidPointerArgs        // Linux 6.14, btf_ctx_access: arguments that point to void with qualifiers can be read
+	AllPointerArgs         // Linux 7.1, btf_ctx_access: arguments that point to anything can be read
+	NullableTracepointArgs // Linux 6.12, btf_ctx_access: arguments with suffix __nullable may be null
+	RawTpNullArgs          // Linux 6.13, btf_ctx_access: known arguments of tracepoints may be null
+	TrustedArgs            // Linux 6.2, prog_args_trusted: arguments of hooks are trusted
+	CtxByKernelType        // Linux 6.4, btf_is_prog_ctx_type: sk_buff and xdp_buff are accepted as names of contexts
+	SyscallVarCtx          // Linux 7.0, check_mem_access: the context of a syscall program can be accessed at variable and unaligned offsets
+	FixedCtx               // Linux 7.0, check_ctx_reg: constants can be added to the context pointer where no access to the context is rewritten
+	OpsArgSuffixes         // Linux 6.9, prepare_arg_info: arguments of struct_ops members with suffix __nullable may be null
+	OpsRefArgs             // Linux 6.15, prepare_arg_info: arguments of struct_ops members with suffix __ref must be released
+	IterArgsTrusted        // Linux 6.4, bpf_iter_reg_target: arguments of iterators are trusted
+	IterArgsReadonly       // Linux 6.1, bpf_iter_reg_target: keys and values passed to map iterators are read-only
+	UntrustedMem           // Linux 6.17, btf_struct_walk: following a pointer to something other than a struct yields memory that may fault
+	UntrustedMath          // Linux 6.17, adjust_ptr_min_max_vals: arithmetic on memory that may fault is not checked
+	MixedUntrusted         // Linux 6.17, save_aux_ptr_type: an instruction may access untrusted objects and memory that may fault
+	UnionsUntrusted        // Linux 6.3, btf_struct_walk: pointers in unions are untrusted
+	KernelStructsGPL       // Linux 6.2, check_ptr_to_btf_access: only GPL-compatible programs read kernel objects
+	TrustByField           // Linux 6.2, check_ptr_to_btf_access: whether a pointer read from an object is trusted follows from the object and the field
+	SafePointers           // Linux 6.4, type_is_rcu: tables say which fields of kernel objects stay valid
+	SafeSubsysCgroup       // Linux 6.14, type_is_rcu: cgroup_subsys_state.cgroup stays valid under RCU
+	SafeSocketSk           // Linux 6.5, type_is_trusted_or_null: socket.sk is trusted and may be null
+	DentryInodeNullable    // Linux 6.18, type_is_trusted_or_null: dentry.d_inode may be null
+	SafeVMAFields          // Linux 6.18, type_is_trusted_or_null: vm_area_struct.vm_mm and vm_file are trusted and may be null
+	PacingWrites           // Linux 6.0, bpf_tcp_ca_btf_struct_access: congestion control may write sk_pacing_rate and sk_pacing_status
+	AppLimitedWrites       // Linux 6.4, bpf_tcp_ca_btf_struct_access: congestion control may write app_limited
+	CwndStampWrites        // Linux 6.9, bpf_tcp_ca_btf_struct_access: congestion control may write snd_cwnd_stamp
+	OffsetInBounds         // Linux 7.0, adjust_ptr_min_max_vals: constant and variable offsets of a pointer form one range
+	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
+	FlowKeysMath           // Linux 5.15, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys
+	NullRegisters          // Linux 7.2, check_cond_jmp_op: a branch that compares a pointer with a register that is 0 is a null check
+	PointersEqual          // Linux 6.2, check_cond_jmp_op: a pointer that equals one that is not null is not null
+	TrustedNotNull         // Linux 6.4, reg_not_null: trusted kernel objects and memory are known not to be null
+	MapsNotNull            // Linux 6.12, reg_not_null: pointers to maps, buffers and XDP sockets are known not to be null
+	FarPointersMayBeNull   // Linux 6.12, reg_not_null: a pointer with an offset beyond the limit may be null
+	NoNullBranch32         // Linux 6.8, is_branch_taken: a 32-bit comparison of a pointer decides nothing
+	LockIdentity           // Linux 6.2, check_ld_imm: the address of a map's value has no identity of its own
 
 	// Maps and their special fields
 
-	// ResilientLocks (Linux 6.15, btf_parse_fields): bpf_res_spin_lock.
-	ResilientLocks
-	// Timers (Linux 5.15, btf_parse_fields): bpf_timer.
-	Timers
-	// Workqueues (Linux 6.10, btf_parse_fields): bpf_wq.
-	Workqueues
-	// TaskWork (Linux 6.18, btf_parse_fields): bpf_task_work.
-	TaskWork
-	// LinkedLists (Linux 6.2, btf_parse_fields): bpf_list_head and bpf_list_node.
-	LinkedLists
-	// Trees (Linux 6.3, btf_parse_fields): bpf_rb_root and bpf_rb_node.
-	Trees
-	// Refcounts (Linux 6.4, btf_parse_fields): bpf_refcount.
-	Refcounts
-	// Kptrs (Linux 5.19, btf_parse_kptr): kptrs.
-	Kptrs
-	// KptrUntrustedTag (Linux 6.4, btf_parse_kptr): tag kptr means a referenced object, tag kptr_untrusted one without a reference.
-	KptrUntrustedTag
-	// PercpuKptrs (Linux 6.7, btf_parse_kptr): tag percpu_kptr.
-	PercpuKptrs
-	// UserPtrs (Linux 6.13, btf_parse_kptr): tag uptr.
-	UserPtrs
-	// NestedFields (Linux 6.11, btf_find_struct_field): special fields are found in nested structs and arrays, and their number is limited.
-	NestedFields
-	// RCUKptrs (Linux 6.4, rcu_safe_kptr): kptrs to some kernel types are valid under RCU.
-	RCUKptrs
-	// CryptoKptrs (Linux 6.10, rcu_safe_kptr): kptrs to bpf_crypto_ctx are valid under RCU.
-	CryptoKptrs
-	// LocalKptrsRCU (Linux 6.8, rcu_safe_kptr): kptrs to objects that programs allocated are valid under RCU.
-	LocalKptrsRCU
-	// RuntimeElements (Linux 6.1, check_map_prog_compatibility): perf events, and programs that may sleep, can use hash maps that allocate their elements.
-	RuntimeElements
-	// SleepableMapKinds (Linux 5.12, check_map_prog_compatibility): programs that may sleep can use per-CPU maps, maps of maps and ring buffers.
-	SleepableMapKinds
-	// SleepableStorage (Linux 5.17, check_map_prog_compatibility): programs that may sleep can use storage of sockets, inodes and tasks.
-	SleepableStorage
-	// SleepableUserRingbuf (Linux 6.1, check_map_prog_compatibility): programs that may sleep can use user ring buffers.
-	SleepableUserRingbuf
-	// SleepableCgroupStorage (Linux 6.2, check_map_prog_compatibility): programs that may sleep can use storage of cgroups.
-	SleepableCgroupStorage
-	// SleepableQueues (Linux 6.8, check_map_prog_compatibility): programs that may sleep can use queues and stacks.
-	SleepableQueues
-	// SleepableProgArrays (Linux 7.0, check_map_prog_compatibility): programs that may sleep can use program arrays.
-	SleepableProgArrays
-	// SleepableTries (Linux 7.1, check_map_prog_compatibility): programs that may sleep can use tries and resizable hashes.
-	SleepableTries
-	// SleepableLocks (Linux 6.6, check_map_prog_compatibility): programs that may sleep can use spin locks.
-	SleepableLocks
-	// TracingTimers (Linux 7.0, check_map_prog_compatibility): tracing programs can use maps with timers and work queues.
-	TracingTimers
+	ResilientLocks         // Linux 6.15, btf_parse_fields: bpf_res_spin_lock
+	Timers                 // Linux 5.15, btf_parse_fields: bpf_timer
+	Workqueues             // Linux 6.10, btf_parse_fields: bpf_wq
+	TaskWork               // Linux 6.18, btf_parse_fields: bpf_task_work
+	LinkedLists            // Linux 6.2, btf_parse_fields: bpf_list_head and bpf_list_node
+	Trees                  // Linux 6.3, btf_parse_fields: bpf_rb_root and bpf_rb_node
+	Refcounts              // Linux 6.4, btf_parse_fields: bpf_refcount
+	Kptrs                  // Linux 5.19, btf_parse_kptr: kptrs
+	KptrUntrustedTag       // Linux 6.4, btf_parse_kptr: tag kptr means a referenced object, tag kptr_untrusted one without a reference
+	PercpuKptrs            // Linux 6.7, btf_parse_kptr: tag percpu_kptr
+	UserPtrs               // Linux 6.13, btf_parse_kptr: tag uptr
+	NestedFields           // Linux 6.11, btf_find_struct_field: special fields are found in nested structs and arrays, and their number is limited
+	RCUKptrs               // Linux 6.4, rcu_safe_kptr: kptrs to some kernel types are valid under RCU
+	CryptoKptrs            // Linux 6.10, rcu_safe_kptr: kptrs to bpf_crypto_ctx are valid under RCU
+	LocalKptrsRCU          // Linux 6.8, rcu_safe_kptr: kptrs to objects that programs allocated are valid under RCU
+	RuntimeElements        // Linux 6.1, check_map_prog_compatibility: perf events, and programs that may sleep, can use hash maps that allocate their elements
+	SleepableMapKinds      // Linux 5.12, check_map_prog_compatibility: programs that may sleep can use per-CPU maps, maps of maps and ring buffers
+	SleepableStorage       // Linux 5.17, check_map_prog_compatibility: programs that may sleep can use storage of sockets, inodes and tasks
+	SleepableUserRingbuf   // Linux 6.1, check_map_prog_compatibility: programs that may sleep can use user ring buffers
+	SleepableCgroupStorage // Linux 6.2, check_map_prog_compatibility: programs that may sleep can use storage of cgroups
+	SleepableQueues        // Linux 6.8, check_map_prog_compatibility: programs that may sleep can use queues and stacks
+	SleepableProgArrays    // Linux 7.0, check_map_prog_compatibility: programs that may sleep can use program arrays
+	SleepableTries         // Linux 7.1, check_map_prog_compatibility: programs that may sleep can use tries and resizable hashes
+	SleepableLocks         // Linux 6.6, check_map_prog_compatibility: programs that may sleep can use spin locks
+	TracingTimers          // Linux 7.0, check_map_prog_compatibility: tracing programs can use maps with timers and work queues
 
 	// Attach targets
 
-	// MultiAttach (Linux 7.2, check_attach_btf_id): tracing programs that are attached to many functions later.
-	MultiAttach
-	// FaultableTracepoints (Linux 7.2, bpf_check_attach_target): programs that may sleep attach to tracepoints of system calls only.
-	FaultableTracepoints
-	// TracepointParamNames (Linux 6.12, bpf_check_attach_target): arguments of tracepoints have the names and suffixes of the tracepoint's declaration.
-	TracepointParamNames
-	// NoreturnTargets (Linux 6.15, check_attach_btf_id): programs do not attach to the return of functions that never return.
-	NoreturnTargets
-	// StructArgs (Linux 6.1, btf_distill_func_proto): functions that take structs by value can be traced.
-	StructArgs
-	// WideReturns (Linux 7.2, check_attach_btf_id): programs do not attach to the return of functions that return more than 8 bytes.
-	WideReturns
-	// SyscallInjection (Linux 7.0, check_attach_modify_return): entries of system calls allow fmod_ret without error injection.
-	SyscallInjection
-	// ModifyReturnTests (Linux 6.2, check_attach_modify_return): bpf_modify_return_test allows fmod_ret without error injection.
-	ModifyReturnTests
-	// FentryTestInjectable (Linux 6.1, check_attach_modify_return): bpf_fentry_test1 allows fmod_ret.
-	FentryTestInjectable
-	// NestedTracing (Linux 6.8, bpf_check_attach_target): tracing programs can trace tracing programs, one level deep.
-	NestedTracing
+	MultiAttach          // Linux 7.2, check_attach_btf_id: tracing programs that are attached to many functions later
+	FaultableTracepoints // Linux 7.2, bpf_check_attach_target: programs that may sleep attach to tracepoints of system calls only
+	TracepointParamNames // Linux 6.12, bpf_check_attach_target: arguments of tracepoints have the names and suffixes of the tracepoint's declaration
+	NoreturnTargets      // Linux 6.15, check_attach_btf_id: programs do not attach to the return of functions that never return
+	StructArgs           // Linux 6.1, btf_distill_func_proto: functions that take structs by value can be traced
+	WideReturns          // Linux 7.2, check_attach_btf_id: programs do not attach to the return of functions that return more than 8 bytes
+	SyscallInjection     // Linux 7.0, check_attach_modify_return: entries of system calls allow fmod_ret without error injection
+	ModifyReturnTests    // Linux 6.2, check_attach_modify_return: bpf_modify_return_test allows fmod_ret without error injection
+	FentryTestInjectable // Linux 6.1, check_attach_modify_return: bpf_fentry_test1 allows fmod_ret
+	NestedTracing        // Linux 6.8, bpf_check_attach_target: tracing programs can trace tracing programs, one level deep
 
 	// BTF
 
-	// EmptySections (Linux 5.12, btf_datasec_check_meta): a DATASEC may have no variables.
-	EmptySections
-	// KindFloat (Linux 5.13, btf_float_check_meta): FLOAT.
-	KindFloat
-	// KindDeclTag (Linux 5.16, btf_decl_tag_check_meta): DECL_TAG.
-	KindDeclTag
-	// KindTypeTag (Linux 5.17, btf_ref_type_check_meta): TYPE_TAG.
-	KindTypeTag
-	// KindEnum64 (Linux 6.0, btf_enum64_check_meta): ENUM64.
-	KindEnum64
-	// SignedEnums (Linux 6.0, btf_enum_check_meta): an ENUM may have the kind_flag.
-	SignedEnums
-	// FuncsResolve (Linux 5.18, btf_func_resolve): FUNC takes part in the resolution of references.
-	FuncsResolve
-	// TagsFirst (Linux 5.19, btf_check_type_tags): TYPE_TAGs precede other modifiers, and chains of modifiers are at most 32 long.
-	TagsFirst
-	// ShortChains (Linux 7.2, btf_check_type_tags): the order of TYPE_TAGs and other modifiers is free; chains are at most 32 long.
-	ShortChains
-	// LongNames (Linux 6.1, btf_name_valid_identifier): identifiers may have 512 characters instead of 128.
-	LongNames
-	// ReturnsTypes (Linux 6.1, btf_func_proto_check): a prototype does not return a VAR, DATASEC or DECL_TAG.
-	ReturnsTypes
-	// PrintableSections (Linux 6.9, btf_name_valid_section): names of sections may hold every printable character.
-	PrintableSections
-	// AttributeTags (Linux 6.15, btf_ref_type_check_meta): DECL_TAG and TYPE_TAG may have the kind_flag.
-	AttributeTags
-	// OwnedFields (Linux 6.2, btf_parse_struct_metas): structs with locks and list heads are checked.
-	OwnedFields
-	// OwnedTrees (Linux 6.3, btf_parse_struct_metas): structs with nodes and roots of red-black trees are checked.
-	OwnedTrees
-	// OwnedRefcounts (Linux 6.4, btf_parse_struct_metas): structs with reference counts are checked.
-	OwnedRefcounts
-	// OwnedKptrs (Linux 6.12, btf_parse_struct_metas): structs with kptrs are checked.
-	OwnedKptrs
-	// ElevenFields (Linux 6.10, btf_find_field): a struct may have 11 special fields instead of 10.
-	ElevenFields
-	// UniqueRefcounts (Linux 7.2, btf_get_field_type): a struct has at most one bpf_refcount.
-	UniqueRefcounts
-	// UniqueNested (Linux 7.2, btf_find_nested_struct): fields of nested structs count towards the enclosing struct.
-	UniqueNested
-	// UniqueTags (Linux 6.7, btf_find_decl_tag_value): two decl tags contains: for one member are an error.
-	UniqueTags
-	// LooseKptrTags (Linux 7.2, btf_find_kptr): a kptr's tag may be anywhere among the modifiers of the pointee.
-	LooseKptrTags
-	// OwnershipDepth (Linux 7.2, btf_check_and_fixup_fields): ownership chains have at most eight structs.
-	OwnershipDepth
-	// LayoutSection (Linux 7.2, btf_parse_layout_sec): a section may describe the sizes of kinds.
-	LayoutSection
-	// WideInfo (Linux 7.2, btf_type_vlen): the info word has 24 bits for the number of members and 7 for the kind.
-	WideInfo
+	EmptySections     // Linux 5.12, btf_datasec_check_meta: a DATASEC may have no variables
+	KindFloat         // Linux 5.13, btf_float_check_meta: FLOAT
+	KindDeclTag       // Linux 5.16, btf_decl_tag_check_meta: DECL_TAG
+	KindTypeTag       // Linux 5.17, btf_ref_type_check_meta: TYPE_TAG
+	KindEnum64        // Linux 6.0, btf_enum64_check_meta: ENUM64
+	SignedEnums       // Linux 6.0, btf_enum_check_meta: an ENUM may have the kind_flag
+	FuncsResolve      // Linux 5.18, btf_func_resolve: FUNC takes part in the resolution of references
+	TagsFirst         // Linux 5.19, btf_check_type_tags: TYPE_TAGs precede other modifiers, and chains of modifiers are at most 32 long
+	ShortChains       // Linux 7.2, btf_check_type_tags: the order of TYPE_TAGs and other modifiers is free; chains are at most 32 long
+	LongNames         // Linux 6.1, btf_name_valid_identifier: identifiers may have 512 characters instead of 128
+	ReturnsTypes      // Linux 6.1, btf_func_proto_check: a prototype does not return a VAR, DATASEC or DECL_TAG
+	PrintableSections // Linux 6.9, btf_name_valid_section: names of sections may hold every printable character
+	AttributeTags     // Linux 6.15, btf_ref_type_check_meta: DECL_TAG and TYPE_TAG may have the kind_flag
+	OwnedFields       // Linux 6.2, btf_parse_struct_metas: structs with locks and list heads are checked
+	OwnedTrees        // Linux 6.3, btf_parse_struct_metas: structs with nodes and roots of red-black trees are checked
+	OwnedRefcounts    // Linux 6.4, btf_parse_struct_metas: structs with reference counts are checked
+	OwnedKptrs        // Linux 6.12, btf_parse_struct_metas: structs with kptrs are checked
+	ElevenFields      // Linux 6.10, btf_find_field: a struct may have 11 special fields instead of 10
+	UniqueRefcounts   // Linux 7.2, btf_get_field_type: a struct has at most one bpf_refcount
+	UniqueNested      // Linux 7.2, btf_find_nested_struct: fields of nested structs count towards the enclosing struct
+	UniqueTags        // Linux 6.7, btf_find_decl_tag_value: two decl tags contains: for one member are an error
+	LooseKptrTags     // Linux 7.2, btf_find_kptr: a kptr's tag may be anywhere among the modifiers of the pointee
+	OwnershipDepth    // Linux 7.2, btf_check_and_fixup_fields: ownership chains have at most eight structs
+	LayoutSection     // Linux 7.2, btf_parse_layout_sec: a section may describe the sizes of kinds
+	WideInfo          // Linux 7.2, btf_type_vlen: the info word has 24 bits for the number of members and 7 for the kind
 
 	// Messages of the verifier
 
-	// ScalarWords (Linux 5.18, reg_type_str): messages call a number scalar instead of inv.
-	ScalarWords
-	// StateLines (Linux 5.18, print_verifier_state): the log has a line for each instruction's state.
-	StateLines
-	// ReturnRangeWords (Linux 6.8, verbose_invalid_scalar): a return value that is not allowed is described by its range.
-	ReturnRangeWords
-	// BitsWords (Linux 6.8, tnum_strn): known bits are printed in hexadecimal.
-	BitsWords
-	// FuncNameWords (Linux 6.8, do_check_subprogs): messages about functions contain their names.
-	FuncNameWords
-	// ZeroReadWords (Linux 6.8, check_mem_size_reg): a read of size 0 has its own message.
-	ZeroReadWords
-	// SourcePositions (Linux 6.9, verbose_linfo): the log has file and line of source lines.
-	SourcePositions
-	// ReadObjectsLogged (Linux 6.4, mark_stack_slot_obj_read): the log shows dynptrs and iterators on the stack that a call reads.
-	ReadObjectsLogged
-	// LinkedLogged (Linux 7.0, sync_linked_regs): the log shows scalars that are narrowed with their copies.
-	LinkedLogged
-	// HelperOfTypeWords (Linux 6.12, check_helper_call): a helper that the program type does not have has its own message.
-	HelperOfTypeWords
-	// ReferenceWords (Linux 6.17, check_func_arg): a call that takes two references is a mistake of the program, not of the verifier.
-	ReferenceWords
-	// FieldNames (Linux 6.13, btf_field_type_name): messages about special fields use the names of their types.
-	FieldNames
-	// HelperStackWords (Linux 6.15, check_stack_access_within_bounds): messages about a helper's stack buffer are those of loads and stores.
-	HelperStackWords
-	// DynptrFromZero (Linux 6.3, process_dynptr_func): messages about dynptrs count arguments from 0.
-	DynptrFromZero
-	// SleepableWords (Linux 6.1, bpf_check_attach_target): the message about programs that cannot sleep lists more types.
-	SleepableWords
-	// RegisterWords (Linux 7.0, check_kfunc_args): messages name arguments by register, R1 instead of arg#0.
-	RegisterWords
-	// AlignmentWords (Linux 7.2, check_generic_ptr_alignment): messages about alignment give the sum of a pointer's offsets.
-	AlignmentWords
-	// SessionWords (Linux 7.0, bpf_check_attach_target): messages about returns mention fsession.
-	SessionWords
+	ScalarWords       // Linux 5.18, reg_type_str: messages call a number scalar instead of inv
+	StateLines        // Linux 5.18, print_verifier_state: the log has a line for each instruction's state
+	ReturnRangeWords  // Linux 6.8, verbose_invalid_scalar: a return value that is not allowed is described by its range
+	BitsWords         // Linux 6.8, tnum_strn: known bits are printed in hexadecimal
+	FuncNameWords     // Linux 6.8, do_check_subprogs: messages about functions contain their names
+	ZeroReadWords     // Linux 6.8, check_mem_size_reg: a read of size 0 has its own message
+	SourcePositions   // Linux 6.9, verbose_linfo: the log has file and line of source lines
+	ReadObjectsLogged // Linux 6.4, mark_stack_slot_obj_read: the log shows dynptrs and iterators on the stack that a call reads
+	LinkedLogged      // Linux 7.0, sync_linked_regs: the log shows scalars that are narrowed with their copies
+	HelperOfTypeWords // Linux 6.12, check_helper_call: a helper that the program type does not have has its own message
+	ReferenceWords    // Linux 6.17, check_func_arg: a call that takes two references is a mistake of the program, not of the verifier
+	FieldNames        // Linux 6.13, btf_field_type_name: messages about special fields use the names of their types
+	HelperStackWords  // Linux 6.15, check_stack_access_within_bounds: messages about a helper's stack buffer are those of loads and stores
+	DynptrFromZero    // Linux 6.3, process_dynptr_func: messages about dynptrs count arguments from 0
+	SleepableWords    // Linux 6.1, bpf_check_attach_target: the message about programs that cannot sleep lists more types
+	RegisterWords     // Linux 7.0, check_kfunc_args: messages name arguments by register, R1 instead of arg#0
+	AlignmentWords    // Linux 7.2, check_generic_ptr_alignment: messages about alignment give the sum of a pointer's offsets
+	SessionWords      // Linux 7.0, bpf_check_attach_target: messages about returns mention fsession
 
 	// bpf(2) and the objects of the kernel
 
-	// Tokens (Linux 6.9, bpf_token_get_from_fd): tokens delegate commands, map types, program types and attach types.
-	Tokens
-	// LogRotates (Linux 6.4, bpf_vlog_append): the verifier's log keeps its end and reports its true size.
-	LogRotates
-	// PerfLost (Linux 6.0, perf_event_read_size): PERF_FORMAT_LOST.
-	PerfLost
-	// XDPFrags (Linux 5.18, bpf_prog_load): BPF_F_XDP_HAS_FRAGS: packets in several buffers, also in test runs.
-	XDPFrags
-	// DevBound (Linux 6.3, bpf_prog_load): BPF_F_XDP_DEV_BOUND_ONLY.
-	DevBound
-	// TestRegFlag (Linux 6.8, bpf_prog_load): BPF_F_TEST_REG_INVARIANTS.
-	TestRegFlag
-	// TagSHA256 (Linux 6.18, bpf_prog_calc_tag): a program's tag is the start of a SHA-256, not of a SHA-1.
-	TagSHA256
-	// BTFByIDFlags (Linux 6.17, bpf_btf_get_fd_by_id): BPF_BTF_GET_FD_BY_ID has flags and a token.
-	BTFByIDFlags
-	// CommonAttrs (Linux 7.0, __sys_bpf): attributes that all commands share.
-	CommonAttrs
-	// OpsTestRun (Linux 5.17, bpf_struct_ops_test_run): test runs of struct_ops programs.
-	OpsTestRun
-	// OpsTestNull (Linux 6.10, check_test_run_args): test runs of struct_ops programs refuse 0 for pointers that are not nullable.
-	OpsTestNull
-	// XDPLive (Linux 5.18, bpf_prog_test_run_xdp): BPF_F_TEST_XDP_LIVE_FRAMES.
-	XDPLive
-	// TestChecksum (Linux 6.11, bpf_prog_test_run_skb): BPF_F_TEST_SKB_CHECKSUM_COMPLETE.
-	TestChecksum
-	// TestNetworkHeader (Linux 6.12, bpf_prog_test_run_skb): a test run's packet must hold the network header that its protocol names.
-	TestNetworkHeader
-	// TestEthernetHeader (Linux 5.11, bpf_prog_test_run_xdp): an XDP test run's packet must hold an Ethernet header.
-	TestEthernetHeader
-	// TestFrags (Linux 6.19, bpf_prog_test_run_skb): test runs with an sk_buff take packets in several buffers; data_end sets the first one's length.
-	TestFrags
-	// Netkit (Linux 6.7, netkit_new_link): netkit devices.
-	Netkit
-	// PerfCookies (Linux 5.15, bpf_perf_link_attach): links of perf events have cookies.
-	PerfCookies
-	// LinkCookies (Linux 6.17, bpf_tracing_link_fill_link_info): information of tracing links has their cookies.
-	LinkCookies
-	// CgroupMprog (Linux 6.17, cgroup_bpf_attach): programs of cgroups are ordered by BPF_F_BEFORE and BPF_F_AFTER.
-	CgroupMprog
-	// SockmapLinks (Linux 6.10, sock_map_link_create): links of sockmaps.
-	SockmapLinks
-	// ExtendInProgArray (Linux 6.12, prog_fd_array_get_ptr): program arrays do not hold extended programs.
-	ExtendInProgArray
-	// LookupDeleteFlags (Linux 5.14, map_lookup_and_delete_elem): BPF_MAP_LOOKUP_AND_DELETE_ELEM has flags.
-	LookupDeleteFlags
-	// PathFD (Linux 6.5, bpf_obj_pin): BPF_F_PATH_FD: pins relative to a directory.
-	PathFD
-	// TokenInfo (Linux 6.17, bpf_token_get_info_by_fd): information about tokens.
-	TokenInfo
-	// OpsMapBTF (Linux 6.9, bpf_map_get_info_by_fd): information about struct_ops maps has their module's BTF.
-	OpsMapBTF
-	// KprobeMultiInfo (Linux 6.6, bpf_kprobe_multi_link_fill_link_info): information about links of many kprobes.
-	KprobeMultiInfo
-	// UprobeMultiInfo (Linux 6.8, bpf_uprobe_multi_link_fill_link_info): information about links of many uprobes.
-	UprobeMultiInfo
-	// MultiCookies (Linux 6.9, bpf_kprobe_multi_link_fill_link_info): information about kprobe and perf links has their cookies.
-	MultiCookies
-	// PerfLinkInfo (Linux 6.6, bpf_perf_link_fill_link_info): information about links of perf events.
-	PerfLinkInfo
-	// UprobeSyscall (Linux 6.18, uprobe_syscall): uprobes on x86 can be system calls (uprobe).
-	UprobeSyscall
-	// PerCPUAddresses (Linux 6.15, arch/x86/kernel/vmlinux.lds.S): per-CPU variables of x86-64 have addresses of the kernel's image, no offsets from 0.
-	PerCPUAddresses
-	// Tracers38 (Linux 5.12, bpf_trampoline_link_prog): 38 programs may trace a function, instead of 40.
-	Tracers38
-	// TailCallHierarchy (Linux 6.12, emit_bpf_tail_call_indirect): the limit of tail calls counts those of called functions.
-	TailCallHierarchy
-	// TailCallHierarchyS390 (Linux 6.17, bpf_tail_call): so it does on s390.
-	TailCallHierarchyS390
-	// ResetOnce (Linux 7.2, dev_deactivate): a queueing discipline is reset once when it is deleted.
-	ResetOnce
+	Tokens                // Linux 6.9, bpf_token_get_from_fd: tokens delegate commands, map types, program types and attach types
+	LogRotates            // Linux 6.4, bpf_vlog_append: the verifier's log keeps its end and reports its true size
+	PerfLost              // Linux 6.0, perf_event_read_size: PERF_FORMAT_LOST
+	XDPFrags              // Linux 5.18, bpf_prog_load: BPF_F_XDP_HAS_FRAGS: packets in several buffers, also in test runs
+	DevBound              // Linux 6.3, bpf_prog_load: BPF_F_XDP_DEV_BOUND_ONLY
+	TestRegFlag           // Linux 6.8, bpf_prog_load: BPF_F_TEST_REG_INVARIANTS
+	TagSHA256             // Linux 6.18, bpf_prog_calc_tag: a program's tag is the start of a SHA-256, not of a SHA-1
+	BTFByIDFlags          // Linux 6.17, bpf_btf_get_fd_by_id: BPF_BTF_GET_FD_BY_ID has flags and a token
+	CommonAttrs           // Linux 7.0, __sys_bpf: attributes that all commands share
+	OpsTestRun            // Linux 5.17, bpf_struct_ops_test_run: test runs of struct_ops programs
+	OpsTestNull           // Linux 6.10, check_test_run_args: test runs of struct_ops programs refuse 0 for pointers that are not nullable
+	XDPLive               // Linux 5.18, bpf_prog_test_run_xdp: BPF_F_TEST_XDP_LIVE_FRAMES
+	TestChecksum          // Linux 6.11, bpf_prog_test_run_skb: BPF_F_TEST_SKB_CHECKSUM_COMPLETE
+	TestNetworkHeader     // Linux 6.12, bpf_prog_test_run_skb: a test run's packet must hold the network header that its protocol names
+	TestEthernetHeader    // Linux 5.11, bpf_prog_test_run_xdp: an XDP test run's packet must hold an Ethernet header
+	TestFrags             // Linux 6.19, bpf_prog_test_run_skb: test runs with an sk_buff take packets in several buffers; data_end sets the first one's length
+	Netkit                // Linux 6.7, netkit_new_link: netkit devices
+	PerfCookies           // Linux 5.15, bpf_perf_link_attach: links of perf events have cookies
+	LinkCookies           // Linux 6.17, bpf_tracing_link_fill_link_info: information of tracing links has their cookies
+	CgroupMprog           // Linux 6.17, cgroup_bpf_attach: programs of cgroups are ordered by BPF_F_BEFORE and BPF_F_AFTER
+	SockmapLinks          // Linux 6.10, sock_map_link_create: links of sockmaps
+	ExtendInProgArray     // Linux 6.12, prog_fd_array_get_ptr: program arrays do not hold extended programs
+	LookupDeleteFlags     // Linux 5.14, map_lookup_and_delete_elem: BPF_MAP_LOOKUP_AND_DELETE_ELEM has flags
+	PathFD                // Linux 6.5, bpf_obj_pin: BPF_F_PATH_FD: pins relative to a directory
+	TokenInfo             // Linux 6.17, bpf_token_get_info_by_fd: information about tokens
+	OpsMapBTF             // Linux 6.9, bpf_map_get_info_by_fd: information about struct_ops maps has their module's BTF
+	KprobeMultiInfo       // Linux 6.6, bpf_kprobe_multi_link_fill_link_info: information about links of many kprobes
+	UprobeMultiInfo       // Linux 6.8, bpf_uprobe_multi_link_fill_link_info: information about links of many uprobes
+	MultiCookies          // Linux 6.9, bpf_kprobe_multi_link_fill_link_info: information about kprobe and perf links has their cookies
+	PerfLinkInfo          // Linux 6.6, bpf_perf_link_fill_link_info: information about links of perf events
+	UprobeSyscall         // Linux 6.18, uprobe_syscall: uprobes on x86 can be system calls (uprobe)
+	PerCPUAddresses       // Linux 6.15, arch/x86/kernel/vmlinux.lds.S: per-CPU variables of x86-64 have addresses of the kernel's image, no offsets from 0
+	Tracers38             // Linux 5.12, bpf_trampoline_link_prog: 38 programs may trace a function, instead of 40
+	TailCallHierarchy     // Linux 6.12, emit_bpf_tail_call_indirect: the limit of tail calls counts those of called functions
+	TailCallHierarchyS390 // Linux 6.17, bpf_tail_call: so it does on s390
+	ResetOnce             // Linux 7.2, dev_deactivate: a queueing discipline is reset once when it is deleted
 
 	// Helpers and kernel objects at run time
 
-	// TimerAbs (Linux 6.4, bpf_timer_start): BPF_F_TIMER_ABS.
-	TimerAbs
-	// TimerCPUPin (Linux 6.7, bpf_timer_start): BPF_F_TIMER_CPU_PIN.
-	TimerCPUPin
-	// PrintfUTF8 (Linux 6.18, bpf_trace_printk): format strings that are printed at run time may contain bytes from 0x80 on.
-	PrintfUTF8
-	// MapRetLong (Linux 6.4, map_update_elem): map helpers that the verifier calls directly return 64 bits.
-	MapRetLong
-	// RedirectBroadcast (Linux 5.14, __bpf_xdp_redirect_map): BPF_F_BROADCAST and BPF_F_EXCLUDE_INGRESS.
-	RedirectBroadcast
-	// BBRRateSample (Linux 6.10, bbr_main): congestion control's cong_control gets the ACK and its flags before the rate sample.
-	BBRRateSample
-	// EncapNoResize (Linux 5.12, __bpf_skb_change_tail): encapsulated packets are not resized.
-	EncapNoResize
-	// EncapL2Eth (Linux 5.13, bpf_skb_adjust_room): BPF_F_ADJ_ROOM_ENCAP_L2_ETH.
-	EncapL2Eth
-	// DecapL3 (Linux 6.3, bpf_skb_adjust_room): BPF_F_ADJ_ROOM_DECAP_L3_IPV4 and _IPV6.
-	DecapL3
-	// DecapTunnel (Linux 7.1, bpf_skb_adjust_room): bpf_skb_adjust_room has flags for the decapsulation of tunnels.
-	DecapTunnel
-	// DynptrSize64 (Linux 6.19, bpf_dynptr_size): sizes of dynptrs have 64 bits.
-	DynptrSize64
-	// FibSkipNeigh (Linux 6.3, bpf_skb_fib_lookup): BPF_FIB_LOOKUP_SKIP_NEIGH.
-	FibSkipNeigh
-	// FibTbid (Linux 6.5, bpf_skb_fib_lookup): BPF_FIB_LOOKUP_TBID.
-	FibTbid
-	// FibSrc (Linux 6.7, bpf_skb_fib_lookup): BPF_FIB_LOOKUP_SRC.
-	FibSrc
-	// FibMark (Linux 6.10, bpf_skb_fib_lookup): BPF_FIB_LOOKUP_MARK.
-	FibMark
-	// ProgramXattrs (Linux 6.15, bpf_get_dentry_xattr): programs have extended attributes of their own, security.bpf..
-	ProgramXattrs
-	// AccurateECN (Linux 6.15, dctcp_init): DCTCP starts with accurate ECN as well.
-	AccurateECN
-	// CsumIPv6 (Linux 6.16, bpf_l4_csum_replace): BPF_F_IPV6.
-	CsumIPv6
-	// CsumDiffAny (Linux 6.13, bpf_csum_diff): bpf_csum_diff takes sizes that are no multiple of 4.
-	CsumDiffAny
-	// KallsymsZero (Linux 6.12, bpf_kallsyms_lookup_name): bpf_kallsyms_lookup_name writes 0 when it fails.
-	KallsymsZero
-	// TstampClocks (Linux 6.11, bpf_skb_set_tstamp): bpf_skb_set_tstamp takes clocks.
-	TstampClocks
-	// ConntrackZones (Linux 6.11, __bpf_nf_ct_lookup): options of conntrack lookups have a zone.
-	ConntrackZones
-	// ConntrackOptsSize (Linux 7.2, bpf_ct_opts_result): errors of conntrack lookups are written only if the options have room for them.
-	ConntrackOptsSize
-	// SysBpfDeletes (Linux 6.1, syscall_prog_func_proto): bpf_sys_bpf has BPF_MAP_DELETE_ELEM and BPF_MAP_GET_FD_BY_ID.
-	SysBpfDeletes
-	// SysBpfLinks (Linux 5.18, syscall_prog_func_proto): bpf_sys_bpf has BPF_LINK_CREATE and BPF_RAW_TRACEPOINT_OPEN.
-	SysBpfLinks
-	// TCPHashPerNetwork (Linux 6.1, tcp_prot_init): the table of TCP sockets belongs to the network namespace.
-	TCPHashPerNetwork
-	// IovecZero (Linux 5.14, iov_iter_init): iter_type of an iovec is 0 instead of 4.
-	IovecZero
-	// IovecOne (Linux 6.7, iov_iter_init): iter_type of an iovec is 1.
-	IovecOne
-	// TrieFlags (Linux 5.11, trie_update_elem): tries check BPF_NOEXIST and BPF_EXIST.
-	TrieFlags
-	// RingOverwrite (Linux 6.19, ringbuf_map_alloc): BPF_F_RB_OVERWRITE: ring buffers that overwrite their oldest records.
-	RingOverwrite
-	// StackTraceDelete (Linux 6.18, stack_map_lookup_and_delete_elem): BPF_MAP_LOOKUP_AND_DELETE_ELEM of stack traces.
-	StackTraceDelete
-	// StorageFreedLate (Linux 5.17, bpf_selem_unlink_storage_nolock): a deleted value of local storage is freed after programs that may still read it.
-	StorageFreedLate
-	// MetaWide (Linux 6.6, xdp_metalen_invalid): metadata of XDP packets has up to 252 bytes instead of 32.
-	MetaWide
-	// SplitProbes (Linux 5.7, bpf_tracing_func_proto): s390 has no bpf_probe_read for kernel and user memory alike.
-	SplitProbes
+	TimerAbs          // Linux 6.4, bpf_timer_start: BPF_F_TIMER_ABS
+	TimerCPUPin       // Linux 6.7, bpf_timer_start: BPF_F_TIMER_CPU_PIN
+	PrintfUTF8        // Linux 6.18, bpf_trace_printk: format strings that are printed at run time may contain bytes from 0x80 on
+	MapRetLong        // Linux 6.4, map_update_elem: map helpers that the verifier calls directly return 64 bits
+	RedirectBroadcast // Linux 5.14, __bpf_xdp_redirect_map: BPF_F_BROADCAST and BPF_F_EXCLUDE_INGRESS
+	BBRRateSample     // Linux 6.10, bbr_main: congestion control's cong_control gets the ACK and its flags before the rate sample
+	EncapNoResize     // Linux 5.12, __bpf_skb_change_tail: encapsulated packets are not resized
+	EncapL2Eth        // Linux 5.13, bpf_skb_adjust_room: BPF_F_ADJ_ROOM_ENCAP_L2_ETH
+	DecapL3           // Linux 6.3, bpf_skb_adjust_room: BPF_F_ADJ_ROOM_DECAP_L3_IPV4 and _IPV6
+	DecapTunnel       // Linux 7.1, bpf_skb_adjust_room: bpf_skb_adjust_room has flags for the decapsulation of tunnels
+	DynptrSize64      // Linux 6.19, bpf_dynptr_size: sizes of dynptrs have 64 bits
+	FibSkipNeigh      // Linux 6.3, bpf_skb_fib_lookup: BPF_FIB_LOOKUP_SKIP_NEIGH
+	FibTbid           // Linux 6.5, bpf_skb_fib_lookup: BPF_FIB_LOOKUP_TBID
+	FibSrc            // Linux 6.7, bpf_skb_fib_lookup: BPF_FIB_LOOKUP_SRC
+	FibMark           // Linux 6.10, bpf_skb_fib_lookup: BPF_FIB_LOOKUP_MARK
+	ProgramXattrs     // Linux 6.15, bpf_get_dentry_xattr: programs have extended attributes of their own, security.bpf.
+	AccurateECN       // Linux 6.15, dctcp_init: DCTCP starts with accurate ECN as well
+	CsumIPv6          // Linux 6.16, bpf_l4_csum_replace: BPF_F_IPV6
+	CsumDiffAny       // Linux 6.13, bpf_csum_diff: bpf_csum_diff takes sizes that are no multiple of 4
+	KallsymsZero      // Linux 6.12, bpf_kallsyms_lookup_name: bpf_kallsyms_lookup_name writes 0 when it fails
+	TstampClocks      // Linux 6.11, bpf_skb_set_tstamp: bpf_skb_set_tstamp takes clocks
+	ConntrackZones    // Linux 6.11, __bpf_nf_ct_lookup: options of conntrack lookups have a zone
+	ConntrackOptsSize // Linux 7.2, bpf_ct_opts_result: errors of conntrack lookups are written only if the options have room for them
+	SysBpfDeletes     // Linux 6.1, syscall_prog_func_proto: bpf_sys_bpf has BPF_MAP_DELETE_ELEM and BPF_MAP_GET_FD_BY_ID
+	SysBpfLinks       // Linux 5.18, syscall_prog_func_proto: bpf_sys_bpf has BPF_LINK_CREATE and BPF_RAW_TRACEPOINT_OPEN
+	TCPHashPerNetwork // Linux 6.1, tcp_prot_init: the table of TCP sockets belongs to the network namespace
+	IovecZero         // Linux 5.14, iov_iter_init: iter_type of an iovec is 0 instead of 4
+	IovecOne          // Linux 6.7, iov_iter_init: iter_type of an iovec is 1
+	TrieFlags         // Linux 5.11, trie_update_elem: tries check BPF_NOEXIST and BPF_EXIST
+	RingOverwrite     // Linux 6.19, ringbuf_map_alloc: BPF_F_RB_OVERWRITE: ring buffers that overwrite their oldest records
+	StackTraceDelete  // Linux 6.18, stack_map_lookup_and_delete_elem: BPF_MAP_LOOKUP_AND_DELETE_ELEM of stack traces
+	StorageFreedLate  // Linux 5.17, bpf_selem_unlink_storage_nolock: a deleted value of local storage is freed after programs that may still read it
+	MetaWide          // Linux 6.6, xdp_metalen_invalid: metadata of XDP packets has up to 252 bytes instead of 32
+	SplitProbes       // Linux 5.7, bpf_tracing_func_proto: s390 has no bpf_probe_read for kernel and user memory alike
 
 	// Programs that interrupt each other
 
-	// MigrateDisable (Linux 5.15, migrate_disable): programs run with migration disabled: preemptible kernels can switch to another task in the middle of one.
-	MigrateDisable
-	// PreemptLazy (Linux 6.13, preempt_schedule): CONFIG_PREEMPT_LAZY: kernels that prefer throughput are preemptible too.
-	PreemptLazy
-	// TrampolineGuard (Linux 5.12, __bpf_prog_enter_recur): a program at the entry or the return of a function is not entered again on the same CPU, and the event counts as missed.
-	TrampolineGuard
-	// RawTracepointGuard (Linux 6.1, __bpf_trace_run): nor is a program at a raw tracepoint.
-	RawTracepointGuard
-	// LSMUnguarded (Linux 6.2, bpf_prog_check_recur): LSM programs have no such guard.
-	LSMUnguarded
-	// TimersFreedLater (Linux 6.10, bpf_timer_cancel_and_free): whoever deletes an element does not wait for the callback of its timer, and a callback that cancels one which cancels its own gets -EDEADLK.
-	TimersFreedLater
-	// UprobeUnguarded (Linux 6.0, bpf_prog_run_array_uprobe): programs at uprobes have no guard, and can be preempted.
-	UprobeUnguarded
-	// TracepointPreemptible (Linux 7.0, __DECLARE_TRACE): programs at raw tracepoints can be preempted.
-	TracepointPreemptible
+	MigrateDisable        // Linux 5.15, migrate_disable: programs run with migration disabled: preemptible kernels can switch to another task in the middle of one
+	PreemptLazy           // Linux 6.13, preempt_schedule: CONFIG_PREEMPT_LAZY: kernels that prefer throughput are preemptible too
+	TrampolineGuard       // Linux 5.12, __bpf_prog_enter_recur: a program at the entry or the return of a function is not entered again on the same CPU, and the event counts as missed
+	RawTracepointGuard    // Linux 6.1, __bpf_trace_run: nor is a program at a raw tracepoint
+	LSMUnguarded          // Linux 6.2, bpf_prog_check_recur: LSM programs have no such guard
+	TimersFreedLater      // Linux 6.10, bpf_timer_cancel_and_free: whoever deletes an element does not wait for the callback of its timer, and a callback that cancels one which cancels its own gets -EDEADLK
+	UprobeUnguarded       // Linux 6.0, bpf_prog_run_array_uprobe: programs at uprobes have no guard, and can be preempted
+	TracepointPreemptible // Linux 7.0, __DECLARE_TRACE: programs at raw tracepoints can be preempted
 
 	numRules
 )

@@ -22,7 +22,7 @@ func TestConstantsAreFresh(t *testing.T) {
 	for _, a := range areas {
 		fmt.Fprintf(&b, "\n\t// %s\n\n", a.title)
 		for _, row := range a.rows {
-			fmt.Fprintf(&b, "\t// %s (Linux %s, %s): %s.\n\t%[1]s\n", row.Name, row.From, row.Kernel, row.What)
+			fmt.Fprintf(&b, "\t%s // Linux %s, %s: %s\n", row.Name, row.From, row.Kernel, row.What)
 		}
 	}
 	b.WriteString("\n\tnumRules\n)\n")
