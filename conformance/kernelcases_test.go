@@ -21,6 +21,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -119,7 +120,7 @@ func TestRecordedCases(t *testing.T) {
 // TestFactsHoldForEverySeed: what a kernel's objects have in common does not depend on the values
 // that a seed chooses.
 func TestFactsHoldForEverySeed(t *testing.T) {
-	const seeds = 64
+	seeds := testsize.Pick(64, 64, 4)
 	files, err := filepath.Glob("testdata/cases/defaults*.json.gz")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

@@ -499,7 +499,11 @@ func (f *File) decodeRuns(root *grammar.Node) error {
 			r.Arch = arch
 		}
 		if first, dup := seen[r.Name]; dup {
-			wrong.Add(&grammar.Error{Pos: r.Pos, Text: "run " + grammar.Brief(r.Name) + " is already at line " + itoa(first.Line) + ": choose another name"})
+			what := "run " + grammar.Brief(r.Name) + " is already at line " + itoa(first.Line) + ": choose another name"
+			if r.Name == "" {
+				what = "a run without a name is already at line " + itoa(first.Line) + ": give this one a name"
+			}
+			wrong.Add(&grammar.Error{Pos: r.Pos, Text: what})
 			continue
 		}
 		seen[r.Name] = r.Pos

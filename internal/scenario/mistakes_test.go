@@ -170,6 +170,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 			`1:1: unknown key of scenario "obejcts"`, "2:16: cpus: 0 is outside", `4:24: cpu: want a number`, "4:35: repeat: 0 is outside",
 			`4:47: unknown key of expect "rett"`, `4:64: unknown status "okay"`, `5:3: run needs "prog"`, `6:3: run "on_exec" is already at line 4`, `6:19: unknown key of run "aftr"`,
 		}},
+		{"runs without names", "runs:\n- tcp: {}\n- tcp: {}\n", []string{"2:8: the object has no congestion control", "3:3: a run without a name is already at line 2: give this one a name"}},
 		{"of every phase", `objects:
   a: {type: task_struct
   b: {type: task_strct, real_parent: $a}
