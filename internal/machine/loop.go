@@ -246,8 +246,16 @@ func (l *Loop) SetPacket(frame []byte) error {
 	if l.refill != nil && l.refill.With(frame, false) {
 		return nil
 	}
-	in, usual := l.in, l.beginning
+	in := l.in
 	in.Packet = frame
+	return l.SetOnce(in)
+}
+
+// SetOnce makes a context for the next run alone, which costs what a run of [Machine.Run] costs.
+// What was changed since Rewind is lost, so call it first.
+func (l *Loop) SetOnce(in Input) error {
+	l.fresh()
+	usual := l.beginning
 	err := l.SetInput(in)
 	l.usual = &usual
 	return err

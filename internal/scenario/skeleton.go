@@ -177,6 +177,7 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, ch
 		}
 	}
 	s.g.reads(prog, res)
+	s.socketKinds(prog, res.Helpers)
 	if cur == nil {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 var foundByType = []string{"task", "cgroup", "bpf_map", "bpf_prog", "bpf_map_elem", "bpf_sk_storage_map"}
 
 // mostListed is how many elements of an iterator a file lists.
-const mostListed = 3
+const mostListed = 8
 
 // elementsOf returns what an iterator visits by default, if a file has to list it.
 func elementsOf(c *kernel.Context, target string) [][]kernel.Arg {

@@ -87,6 +87,31 @@ func (r *Runner) KeyNode(name string, key []byte) *grammar.Node {
 	if err != nil {
 		return grammar.HexBytes(key)
 	}
+	return r.keyNode(t, key)
+}
+
+// InnerNodes returns nodes that mean the key and the value of an element of the map that a map of
+// maps has, or may have, for the key in.
+func (r *Runner) InnerNodes(name string, in, key, value []byte) (k, v *grammar.Node) {
+	defer r.m.Restore(r.m.Snapshot())
+	if t, err := r.table(grammar.Word(name)); err == nil {
+		outer, ok := t.b.(maps.OuterMap)
+		if !ok {
+			return grammar.HexBytes(key), grammar.HexBytes(value)
+		}
+		b, ok := outer.Inner(in)
+		if !ok && r.m.FillOuter(t.def, in) == nil {
+			b, ok = outer.Inner(in)
+		}
+		if ok {
+			inner := t.inner(in, b)
+			return r.keyNode(inner, key), r.typedNode(b.Spec().ValueType, value, inner.value)
+		}
+	}
+	return grammar.HexBytes(key), grammar.HexBytes(value)
+}
+
+func (r *Runner) keyNode(t *table, key []byte) *grammar.Node {
 	spec, id := r.m.Linked().Object.BTF, t.b.Spec().KeyType
 	if spec != nil && id != 0 {
 		s := &skeleton{m: r.m, spec: spec}

@@ -95,6 +95,9 @@ func (f *Fuzzer) check(in *Input) error {
 		if err := f.checkUser(&e); err != nil {
 			return err
 		}
+		if err := sp.checkCall(&e); err != nil {
+			return fmt.Errorf("run %q: %w", e.Run, err)
+		}
 		for _, h := range e.Helpers {
 			if !slices.Contains(sp.helpers, h.Helper) && !slices.Contains(m.Calls(f.first.runs[e.Run].Prog), h.Helper) {
 				return fmt.Errorf("run %q does not call %q", e.Run, h.Helper)
@@ -105,6 +108,12 @@ func (f *Fuzzer) check(in *Input) error {
 		def, ok := m.Linked().Map(e.Map)
 		if !ok {
 			return fmt.Errorf("there is no map %q", e.Map)
+		}
+		if e.In != nil {
+			if b, ok := m.Map(def); !ok || b.Spec().Inner == nil || len(e.In) != int(b.Spec().KeySize) || len(e.Key) != int(b.Spec().Inner.KeySize) || len(e.Value) != int(b.Spec().Inner.ValueSize) {
+				return fmt.Errorf("an element of a map in map %q has another size", e.Map)
+			}
+			continue
 		}
 		if b, ok := m.Map(def); !ok || len(e.Key) != int(b.Spec().KeySize) || len(e.Value) != int(b.Spec().ValueSize) {
 			return fmt.Errorf("an element of map %q has another size", e.Map)

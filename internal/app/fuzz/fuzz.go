@@ -523,6 +523,7 @@ func (f *Fuzzer) wrote(rec *record) {
 			def, ok := f.first.fast.Machine().Linked().Map(c.Map)
 			switch {
 			case !ok:
+				f.innerWritten(&c)
 			case def.DataKind == loader.DataNone:
 				if !keyed(def.Type) || c.Old == nil || c.New == nil {
 					f.written[c.Map] = true

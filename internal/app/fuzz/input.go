@@ -41,9 +41,12 @@ type Input struct {
 
 // Element is an element of a map.
 type Element struct {
-	Map   string `json:"map"`
-	Key   Bytes  `json:"key"`
-	Value Bytes  `json:"value"`
+	Map string `json:"map"`
+	// In is the key under which a map of maps has the map that the element is in; nil for an
+	// element of the map itself.
+	In    Bytes `json:"in,omitempty"`
+	Key   Bytes `json:"key"`
+	Value Bytes `json:"value"`
 }
 
 // Variable is a global variable with its bytes.
@@ -87,6 +90,9 @@ type Event struct {
 	Links   []Link   `json:"links,omitempty"`
 	User    []Buffer `json:"user,omitempty"`
 	Helpers []Answer `json:"helpers,omitempty"`
+	// Option is the value of a socket option, Sysctl an access to a file of /proc/sys.
+	Option Bytes   `json:"option,omitempty"`
+	Sysctl *Sysctl `json:"sysctl,omitempty"`
 }
 
 // Limits of inputs.
@@ -111,7 +117,11 @@ func (in *Input) clone() *Input {
 	for i := range out.Events {
 		e := &out.Events[i]
 		e.Packet, e.Ctx, e.Args, e.Helpers = slices.Clone(e.Packet), slices.Clone(e.Ctx), slices.Clone(e.Args), slices.Clone(e.Helpers)
-		e.Links, e.User = slices.Clone(e.Links), slices.Clone(e.User)
+		e.Links, e.User, e.Option = slices.Clone(e.Links), slices.Clone(e.User), slices.Clone(e.Option)
+		if e.Sysctl != nil {
+			s := *e.Sysctl
+			e.Sysctl = &s
+		}
 		for j := range e.User {
 			e.User[j] = e.User[j].clone()
 		}
@@ -164,6 +174,8 @@ func (in *Input) bounded() error {
 			return fmt.Errorf("event %d: more than %d bytes", i, maxPacket)
 		case len(e.Args) > maxNumbers || len(e.Helpers) > maxNumbers || len(e.Links) > maxNumbers || len(e.User) > maxNumbers:
 			return fmt.Errorf("event %d: more than %d arguments or helpers", i, maxNumbers)
+		case len(e.Option) > maxOption:
+			return fmt.Errorf("event %d: more than %d bytes of a socket option", i, maxOption)
 		case e.After < 0 || e.After > maxAfter || e.CPU < 0:
 			return fmt.Errorf("event %d: a time or CPU out of range", i)
 		}
@@ -195,7 +207,7 @@ func (in *Input) insert(from *Input) {
 // adopt takes over the state before the events of another input, as far as it has none of its own.
 func (in *Input) adopt(from *Input) {
 	for _, e := range from.Maps {
-		if !slices.ContainsFunc(in.Maps, func(o Element) bool { return o.Map == e.Map && string(o.Key) == string(e.Key) }) && len(in.Maps) < maxElements {
+		if !slices.ContainsFunc(in.Maps, func(o Element) bool { return o.is(e.Map, e.In, e.Key) }) && len(in.Maps) < maxElements {
 			in.Maps = append(in.Maps, e)
 		}
 	}
@@ -249,16 +261,16 @@ func setText(list []Text, name, v string) []Text {
 	return append(list, Text{name, v})
 }
 
-// setElement sets an element of a map.
-func (in *Input) setElement(name string, key, value []byte) {
+// setElement sets an element of a map, or of the map that a map of maps has for the key at.
+func (in *Input) setElement(name string, at, key, value []byte) {
 	for i := range in.Maps {
-		if e := &in.Maps[i]; e.Map == name && bytes.Equal(e.Key, key) {
+		if e := &in.Maps[i]; e.is(name, at, key) {
 			e.Value = value
 			return
 		}
 	}
 	if len(in.Maps) < maxElements {
-		in.Maps = append(in.Maps, Element{name, slices.Clone(key), value})
+		in.Maps = append(in.Maps, Element{name, slices.Clone(at), slices.Clone(key), value})
 	}
 }
 

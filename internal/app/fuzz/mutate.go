@@ -59,6 +59,12 @@ func (w *worker) change(in *Input) {
 			mutateBytes(r, e.Ctx, f.space.values)
 		}})
 	}
+	if vary[Ctx] && sp.option != nil {
+		options = append(options, option{6, func() { e.Option = mutateOption(r, sp.optionOf(e), f.space.values) }})
+	}
+	if vary[Ctx] && sp.sysctl != nil {
+		options = append(options, option{6, func() { e.Sysctl = mutateSysctl(r, sp.sysctlOf(e), f.space.values) }})
+	}
 	if vary[Helpers] && len(sp.helpers) > 0 {
 		options = append(options, option{2, func() { e.setAnswer(answer(r, sp.helpers[r.IntN(len(sp.helpers))], f.space.values)) }})
 	}
@@ -202,38 +208,27 @@ func (w *worker) element(in *Input, e *Event) {
 	if !ok || !f.isInput(def.Name) {
 		return
 	}
-	key := make([]byte, b.Spec().KeySize)
-	value := make([]byte, b.Spec().ValueSize)
 	switch {
+	case b.Spec().Inner != nil && r.IntN(2) == 0:
+		w.newInner(in, e, def, b)
+		return
 	case len(in.Maps) > 0 && r.IntN(2) == 0: // another value of an element that exists
 		m := &in.Maps[r.IntN(len(in.Maps))]
 		if r.IntN(8) == 0 {
-			in.Maps = slices.DeleteFunc(in.Maps, func(x Element) bool { return x.Map == m.Map && string(x.Key) == string(m.Key) })
+			in.Maps = slices.DeleteFunc(in.Maps, func(x Element) bool { return x.is(m.Map, m.In, m.Key) })
 			return
 		}
 		if len(m.Value) > 0 {
 			mutateBytes(r, m.Value, f.space.values)
 		}
-		if b, ok := f.first.fast.Machine().MapByName(m.Map); ok {
+		if b, ok := f.first.fast.Machine().MapByName(m.Map); ok && m.In == nil {
 			f.fill(b.Spec().Type, m.Value)
 		}
 		return
-	case isArray(b.Spec().Type):
-		f.first.fast.Machine().Memory().ByteOrder().PutUint32(key, uint32(r.IntN(int(min(max(b.Spec().MaxEntries, 1), 1<<uint(r.IntN(9)))))))
-	case len(e.Packet) > len(key) && r.IntN(2) == 0:
-		copy(key, e.Packet[r.IntN(len(e.Packet)-len(key)):])
-	default:
-		for range 1 + r.IntN(2) {
-			mutateBytes(r, key, f.space.values)
-		}
 	}
-	if len(value) > 0 {
-		for range 1 + r.IntN(3) {
-			mutateBytes(r, value, f.space.values)
-		}
-	}
+	key, value := w.newKey(e, b.Spec()), w.newValue(b.Spec().ValueSize)
 	f.fill(b.Spec().Type, value)
-	in.setElement(def.Name, key, value)
+	in.setElement(def.Name, nil, key, value)
 }
 
 // global changes a variable that only user space writes.

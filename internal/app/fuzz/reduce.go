@@ -48,6 +48,8 @@ func (r *reducer) reduce() {
 	for n := range r.best.Events {
 		r.attempt(func(in *Input) { in.Events[n].Packet = nil })
 		r.attempt(func(in *Input) { in.Events[n].Ctx = nil })
+		r.attempt(func(in *Input) { in.Events[n].Option = nil })
+		r.attempt(func(in *Input) { in.Events[n].Sysctl = nil })
 		r.attempt(func(in *Input) { in.Events[n].CPU, in.Events[n].After = 0, 0 })
 		r.without(len(r.best.Events[n].Args), func(in *Input, i int) { in.Events[n].Args = slices.Delete(in.Events[n].Args, i, i+1) })
 		r.without(len(r.best.Events[n].Links), func(in *Input, i int) { in.Events[n].Links = slices.Delete(in.Events[n].Links, i, i+1) })

@@ -113,6 +113,9 @@ type runSpace struct {
 	helpers     []string   // whose results are input
 	pointers    []string   // arguments that lead to kernel objects
 	user        []Buffer   // what is behind those that lead to user memory
+	// option is the call of a socket option, sysctl the access to a file, that the program filters.
+	option *kernel.Sockopt
+	sysctl *Sysctl
 }
 
 // findSpace finds out what is input.
@@ -296,7 +299,7 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 		return sp
 	}
 	defer func() { c.Leave(); c.Free() }()
-	sp.fields = c.FieldNames()
+	sp.fields, sp.option, sp.sysctl = c.FieldNames(), c.Sockopt(), sysctlIn(c)
 	if takes.Has(progtype.TakesPacket) {
 		sp.packet = slices.Clone(c.FrameIn())
 	}
@@ -368,17 +371,28 @@ func (f *Fuzzer) isInput(name string) bool {
 }
 
 // valueOf returns the bytes of an element as an input has it, or as it is before the events.
-func (f *Fuzzer) valueOf(s *side, in *Input, name string, key []byte) ([]byte, error) {
+func (f *Fuzzer) valueOf(s *side, in *Input, sp spot) ([]byte, error) {
 	for _, e := range in.Maps {
-		if e.Map == name && bytes.Equal(e.Key, key) {
+		if e.is(sp.name, sp.in, sp.key) {
 			return slices.Clone(e.Value), nil
 		}
 	}
-	b, ok := s.whole.Machine().MapByName(name)
+	b, ok := s.whole.Machine().MapByName(sp.name)
 	if !ok {
-		return nil, fmt.Errorf("no map %s", name)
+		return nil, fmt.Errorf("no map %s", sp.name)
 	}
-	out := make([]byte, b.Spec().ValueSize)
+	key, size := sp.key, b.Spec().ValueSize
+	if sp.in != nil {
+		if b.Spec().Inner == nil {
+			return nil, fmt.Errorf("map %s has no maps", sp.name)
+		}
+		size = b.Spec().Inner.ValueSize
+		s.whole.Machine().Restore(s.start)
+		if b, ok = b.(maps.OuterMap).Inner(sp.in); !ok {
+			return make([]byte, size), nil
+		}
+	}
+	out := make([]byte, size)
 	for _, e := range s.initial(b) {
 		if bytes.Equal(e.Key, key) {
 			if e.Value != nil {

@@ -210,8 +210,14 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 			return quick{}, nil //nolint:nilerr // such a packet does not exist for the program
 		}
 	}
+	if mi := s.from.Input; s.f.space.runs[e.Run].withOption(&mi, e) && l.SetOnce(mi) != nil {
+		return quick{}, nil
+	}
 	if len(in.Events) == 1 { // otherwise the events before had it
 		s.state(s.fast, in)
+	}
+	if e.Sysctl != nil && !l.Context().SetSysctl(e.Sysctl.access()) {
+		return quick{}, nil
 	}
 	for name, v := range s.from.Fields {
 		l.SetField(name, v)
@@ -285,12 +291,17 @@ func (s *side) state(r *scenario.Runner, in *Input) {
 	for i := range in.Maps {
 		e := &in.Maps[i]
 		b, ok := m.MapByName(e.Map)
-		if !ok || len(e.Key) != int(b.Spec().KeySize) || len(e.Value) != int(b.Spec().ValueSize) {
+		outer, ofMaps := b.(maps.OuterMap)
+		switch {
+		case !ok:
 			continue
+		case ofMaps && e.In == nil:
+			innerOf(m, outer, e.Key)
+			continue
+		case ofMaps:
+			b, ok = innerOf(m, outer, e.In)
 		}
-		if _, outer := b.(maps.OuterMap); outer {
-			_, def := m.MapDefAt(b.Addr())
-			_ = m.FillOuter(def, e.Key)
+		if !ok || len(e.Key) != int(b.Spec().KeySize) || len(e.Value) != int(b.Spec().ValueSize) {
 			continue
 		}
 		v := []byte(e.Value)
@@ -422,11 +433,15 @@ func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace ma
 	if e.CPU > 0 {
 		mi.CPU = (e.CPU - 1) % m.Kernel().CPUs()
 	}
+	s.f.space.runs[e.Run].withOption(&mi, e)
 	mi.Overrides = overrides(mi.Overrides, e.Helpers)
 	mi.Args = s.slowArgs(r, mi.Args, e)
 	mi.Trace = trace
 	w := &s.watch
 	w.prepare = func(c *kernel.Context) {
+		if e.Sysctl != nil {
+			c.SetSysctl(e.Sysctl.access())
+		}
 		for name, v := range start.Fields {
 			c.SetField(name, v)
 		}

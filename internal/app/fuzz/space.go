@@ -106,6 +106,15 @@ func (w *writers) call(id uapi.FuncID, regs *[11]origin) {
 		clear(regs[:6])
 		regs[0] = origin{def: r1.def, value: true}
 		return
+	case r1.value && r1.def.OfMaps(): // the handle of a map in a map of maps
+		if slices.Contains(changes, id) {
+			w.maps[r1.def.Name] = true
+		}
+		clear(regs[:6])
+		if id == uapi.FuncMapLookupElem || id == uapi.FuncMapLookupPercpuElem {
+			regs[0] = r1
+		}
+		return
 	default:
 		for _, r := range regs[1:6] {
 			if !onlyReads()[id] {
@@ -130,7 +139,7 @@ func (w *writers) stored(r origin) {
 		return
 	}
 	if r.def.DataKind == loader.DataNone {
-		if !keyed(r.def.Type) { // elements of others exist because user space made them, whatever programs count in them
+		if t := r.def; t.OfMaps() && t.Inner == nil || !t.OfMaps() && !keyed(t.Type) || t.OfMaps() && t.Inner != nil && !keyed(t.Inner.Type) { // elements of others exist because user space made them, whatever programs count in them
 			w.maps[r.def.Name] = true
 		}
 		return

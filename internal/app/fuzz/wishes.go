@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/find/search"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -21,6 +22,7 @@ import (
 type spot struct {
 	part Part
 	name string // of an argument, a variable, a field, a helper, a map
+	in   []byte // key of the map in a map of maps that the element is in
 	key  []byte // of a map's element
 	off  int    // of the bytes in the packet, the value, the context
 	text string // for people
@@ -32,6 +34,8 @@ type spot struct {
 	pointer bool
 	typ     string
 	vector  bool // off counts strings of an array in user memory
+	// call, if not nil, stores bytes in the socket option or the sysctl of an event.
+	call func(e *Event, bytes []byte)
 }
 
 // explore runs an input once more, one instruction after the other, and tries inputs with which its
@@ -174,6 +178,7 @@ func (w *worker) comparisons(ctx context.Context, s *side, in *Input) ([]search.
 		return nil, nil
 	}
 	c := search.NewComparing(m)
+	c.Read = s.readSysctl
 	c.Copied = func(id uapi.FuncID, before, _ *[11]uint64) (to, from, n uint64) { return s.copied(id, before) }
 	if _, err := s.examine(ctx, in, len(in.Events)-1, c); err != nil {
 		return nil, err
@@ -332,6 +337,9 @@ func (f *Fuzzer) latest(run string, most int) (out []*Input) {
 // copied says where a helper that package search does not know took the bytes from that it stored.
 func (s *side) copied(id uapi.FuncID, before *[11]uint64) (to, from, n uint64) {
 	c := s.watch.ctx
+	if to, from, n := copiedSysctl(c, id, before); n > 0 {
+		return to, from, n
+	}
 	if id == uapi.FuncGetCurrentComm {
 		if o := s.whole.Machine().Kernel().Current(); o != nil {
 			if addr, err := o.FieldAddr("comm"); err == nil {
@@ -368,6 +376,9 @@ var compares = map[string]bool{"bpf_strncmp": true}
 // locate finds the input that a comparison's operand came from. The machine is as the run left it.
 func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 	m := s.whole.Machine()
+	if at, ok := s.inCall(in, w); ok {
+		return at, true
+	}
 	switch w.Kind {
 	case search.Result:
 		if w.Map != 0 {
@@ -386,7 +397,7 @@ func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 				return spot{part: Maps, name: def.Name, key: w.Key, off: -1, text: "an element in " + def.Name + " with key " + s.keyText(def, w.Key)}, true
 			}
 		}
-		return spot{}, false
+		return s.innerElement(w)
 	}
 	if sp, ok := s.inContext(in, w); ok {
 		return sp, true
@@ -397,6 +408,9 @@ func (s *side) locate(in *Input, w search.Wish) (spot, bool) {
 				return sp, true
 			}
 		}
+	}
+	if sp, ok := s.inInner(w); ok {
+		return sp, true
 	}
 	if sp, ok := s.inObject(w); ok {
 		return sp, true
@@ -519,20 +533,11 @@ func (s *side) inMap(def *loader.Map, b maps.Map, w search.Wish) (spot, bool) {
 		}
 		return spot{}, false
 	}
-	find, ok := b.(maps.KeyFinder)
-	if !ok || !settable(b.Spec().Type) {
-		return spot{}, false
-	}
-	key, cpu, ok := find.KeyOf(w.Addr)
+	key, off, ok := valueAt(b, w.Addr)
 	if !ok {
 		return spot{}, false
 	}
-	base, errno := b.Lookup(max(cpu, 0), key)
-	if errno != 0 || w.Addr < base || w.Addr >= base+uint64(b.Spec().ValueSize) {
-		return spot{}, false
-	}
-	off := int(w.Addr - base)
-	return spot{part: Maps, name: def.Name, key: slices.Clone(key), off: off, text: def.Name + "[" + s.keyText(def, key) + "]" + s.member(b.Spec().ValueType, off, w.Size)}, true
+	return spot{part: Maps, name: def.Name, key: key, off: off, text: def.Name + "[" + s.keyText(def, key) + "]" + s.member(b.Spec().ValueType, off, w.Size)}, true
 }
 
 // member is the path to some bytes of a value, with the dot before it.
@@ -552,7 +557,11 @@ func (s *side) member(id btf.ID, off, size int) string {
 }
 
 func (s *side) keyText(def *loader.Map, key []byte) string {
-	n := s.whole.KeyNode(def.Name, key)
+	return nodeText(s.whole.KeyNode(def.Name, key), key)
+}
+
+// nodeText is how people read a key.
+func nodeText(n *grammar.Node, key []byte) string {
 	if n.Tag != "" {
 		return fmt.Sprintf("%x", key)
 	}
@@ -628,6 +637,10 @@ func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
 			e.Packet = repaired
 		}
 	case Ctx, Args:
+		if sp.call != nil {
+			sp.call(e, bytes)
+			return
+		}
 		if sp.name == "" {
 			if e.Ctx == nil {
 				e.Ctx = slices.Clone(f.space.runs[e.Run].ctx)
@@ -682,15 +695,15 @@ func (f *Fuzzer) grant(s *side, in *Input, sp spot, w search.Wish) {
 
 // grantElement changes an element, or makes it.
 func (f *Fuzzer) grantElement(s *side, in *Input, sp spot, bytes []byte) {
-	v, err := f.valueOf(s, in, sp.name, sp.key)
+	v, err := f.valueOf(s, in, sp)
 	if err != nil {
 		return
 	}
 	if sp.off >= 0 && sp.off+len(bytes) <= len(v) {
 		copy(v[sp.off:], bytes)
 	}
-	if b, ok := s.whole.Machine().MapByName(sp.name); ok {
+	if b, ok := s.whole.Machine().MapByName(sp.name); ok && sp.in == nil {
 		f.fill(b.Spec().Type, v)
 	}
-	in.setElement(sp.name, sp.key, v)
+	in.setElement(sp.name, sp.in, sp.key, v)
 }

@@ -36,8 +36,19 @@ func (f *Fuzzer) newDraft(dir string, in *Input) *draft {
 			d.root.Child("globals").Put(g.Name, n)
 		}
 	}
-	for _, e := range in.Maps {
-		if m, ok := r.Machine().Linked().Map(e.Map); !ok || len(e.Key) != int(m.KeySize) {
+	for i, e := range in.Maps {
+		if e.In != nil {
+			d.inner(&in.Maps[i])
+			continue
+		}
+		m, ok := r.Machine().Linked().Map(e.Map)
+		if !ok || len(e.Key) != int(m.KeySize) {
+			continue
+		}
+		if m.OfMaps() { // elements of that map may be there
+			if key := r.KeyNode(e.Map, e.Key); !d.root.Child("maps").Child(e.Map).HasKey(key) {
+				d.root.Child("maps").Child(e.Map).PutKey(key, r.ValueNode(e.Map, e.Value))
+			}
 			continue
 		}
 		d.root.Child("maps").Child(e.Map).PutKey(r.KeyNode(e.Map, e.Key), r.ValueNode(e.Map, e.Value))
@@ -123,8 +134,16 @@ func (d *draft) event(e *Event) *grammar.Node {
 	if e.After > 0 {
 		n.Put("after", grammar.Word(e.After.String()))
 	}
-	for _, a := range e.Args {
-		n.Child("args").Put(a.Name, grammar.Word(signed(a.Value)))
+	numbers := d.call(n, e)
+	elements := n.Get("elements")
+	for _, a := range numbers {
+		if elements == nil {
+			n.Child("args").Put(a.Name, grammar.Word(signed(a.Value)))
+			continue
+		}
+		for _, item := range elements.Items { // an iterator has its arguments there
+			item.Put(a.Name, grammar.Word(signed(a.Value)))
+		}
 	}
 	for _, l := range e.Links {
 		n.Child("args").Put(l.Name, l.node())

@@ -50,6 +50,9 @@ type Comparing struct {
 	// Copied, if not nil, says where a helper took the bytes from that it stored at an address:
 	// called for calls that this package does not know. It returns 0 for what is not an input.
 	Copied func(id uapi.FuncID, before, after *[11]uint64) (to, from, n uint64)
+	// Read, if not nil, says of a call of such a helper whether its result tells how long an input
+	// is, and where it stored a number that it read from digits at from: to is 0 if it stored none.
+	Read func(id uapi.FuncID, before, after *[11]uint64) (length bool, to, from uint64)
 }
 
 // NewComparing prepares to follow one run on a machine.
@@ -70,13 +73,39 @@ func (c *Comparing) Step(p *loader.LinkedProgram, pc, depth int, before, after *
 	if op := p.Insns[pc].Op(); op == decode.OpCallHelper && after[0] != 0 && uapi.FuncID(p.Insns[pc].Imm) == uapi.FuncMapLookupElem {
 		t.regs[0] = &Value{From: &Source{Kind: Result, Helper: uapi.FuncMapLookupElem.String(), Map: before[1]}, Was: after[0]}
 	}
-	if c.Copied == nil || p.Insns[pc].Op() != decode.OpCallHelper {
+	if p.Insns[pc].Op() != decode.OpCallHelper {
+		return
+	}
+	if c.Read != nil {
+		c.read(uapi.FuncID(p.Insns[pc].Imm), before, after)
+	}
+	if c.Copied == nil {
 		return
 	}
 	if to, from, size := c.Copied(uapi.FuncID(p.Insns[pc].Imm), before, after); from != 0 {
 		for i := range min(size, maxCopied) {
 			t.memory[to+i] = cell{copy: from + i}
 		}
+	}
+}
+
+// read follows what a helper told of a text.
+func (c *Comparing) read(id uapi.FuncID, before, after *[11]uint64) {
+	t := c.t
+	length, to, from := c.Read(id, before, after)
+	if length {
+		t.regs[0] = &Value{From: &Source{Kind: Result, Helper: id.String()}, Was: after[0]}
+	}
+	number := make([]byte, 8)
+	if to == 0 || t.m.Memory().Read(to, number) != nil {
+		return
+	}
+	if at, known := t.memory[from]; known { // it was copied to there
+		from = at.copy
+	}
+	v := &Value{From: &Source{Kind: Result, Helper: id.String(), Addr: from}, Was: t.m.Memory().ByteOrder().Uint64(number)}
+	for i := range number {
+		t.memory[to+uint64(i)] = cell{v: v, i: i}
 	}
 }
 

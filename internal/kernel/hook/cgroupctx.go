@@ -68,8 +68,6 @@ const leastOptval = 16
 // sockoptContext creates a bpf_sockopt. The value is in memory of its own; programs may access a
 // page of it.
 func (h *Hooks) sockoptContext(c *Context) error {
-	row := progtype.Of(c.spec.ProgType)
-	set := slices.Contains(row.AccessOf(c.spec.Attach).Written, "optname") // the arguments of setsockopt may be changed
 	o := c.spec.Sockopt
 	if o == nil {
 		o = &Sockopt{Level: solSocket, Name: soKeepalive, Value: []byte{1, 0, 0, 0}}
@@ -88,11 +86,7 @@ func (h *Hooks) sockoptContext(c *Context) error {
 	if optlen < 0 {
 		return fmt.Errorf("kernel: optlen %d: %w", optlen, uapi.EINVAL)
 	}
-	room := int(optlen)
-	if set {
-		room = max(room, leastOptval)
-	}
-	room = min(room, uapi.PageSize)
+	room := min(max(int(optlen), c.OptionLeast()), uapi.PageSize)
 	r, err := h.Mem().Alloc(uint64(max(room, 1)), mem.Region{Kind: mem.Packet, Name: "optval", Owner: c})
 	if err != nil {
 		return err
@@ -134,6 +128,28 @@ func (c *Context) OptionValue() []byte {
 	return append([]byte(nil), b[:n]...)
 }
 
+// OptionLeast returns the size in bytes that the buffer for the value of a socket option has at
+// least.
+func (c *Context) OptionLeast() int {
+	// Programs that may change the arguments are those of setsockopt.
+	if slices.Contains(progtype.Of(c.spec.ProgType).AccessOf(c.spec.Attach).Written, "optname") {
+		return leastOptval
+	}
+	return 0
+}
+
+// Sockopt returns the call that the context is of, as it is now; nil for other contexts.
+func (c *Context) Sockopt() *Sockopt {
+	if c.optval == nil {
+		return nil
+	}
+	number := func(name string) int32 { return int32(uint32(c.view.Get(name))) }
+	return &Sockopt{
+		Level: number("level"), Name: number("optname"), Len: number("optlen"), Retval: number("retval"),
+		Value: slices.Clone(c.k.Mem().ExtentBytes(c.optval)[:min(c.OptionRoom(), int(number("optlen")))]),
+	}
+}
+
 // OptionRoom returns the size in bytes of the buffer for a socket option's value.
 func (c *Context) OptionRoom() int {
 	return int(c.view.Get("optval_end") - c.view.Get("optval"))
@@ -159,27 +175,50 @@ func (s *Sysctl) clone() *Sysctl {
 }
 
 func (h *Hooks) sysctlContext(c *Context) error {
-	s := Sysctl{Name: "net/ipv4/ip_forward", Value: []byte("0\n")}
-	if c.spec.Sysctl != nil {
-		s = *c.spec.Sysctl
-		s.Value, s.New = append([]byte(nil), s.Value...), append([]byte(nil), s.New...)
+	s := c.spec.Sysctl
+	if s == nil {
+		s = &Sysctl{Name: "net/ipv4/ip_forward", Value: []byte("0\n")}
 	}
-	if s.Name == "" || strings.HasPrefix(s.Name, "/") {
-		return fmt.Errorf("kernel: sysctl %q: want a path below /proc/sys such as net/ipv4/ip_forward", s.Name)
-	}
-	if len(s.New) > uapi.PageSize || len(s.Value) > uapi.PageSize {
-		return fmt.Errorf("kernel: sysctl %s: values have at most %d bytes", s.Name, uapi.PageSize)
+	if err := s.Check(); err != nil {
+		return err
 	}
 	v := h.newView(c, sysctlFields, c.spec.ProgType.String())
 	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
-	if s.Write {
-		v.Put("write", 1)
-	}
-	c.sysctl = &s
+	c.setSysctl(s)
 	return nil
+}
+
+// Check reports what is wrong with an access.
+func (s *Sysctl) Check() error {
+	if s.Name == "" || strings.HasPrefix(s.Name, "/") {
+		return fmt.Errorf("kernel: sysctl %q: want a path below /proc/sys such as net/ipv4/ip_forward", s.Name)
+	}
+	if len(s.New) > uapi.PageSize || len(s.Value) > uapi.PageSize {
+		return fmt.Errorf("kernel: sysctl %s: values have at most %d bytes", s.Name, uapi.PageSize)
+	}
+	return nil
+}
+
+func (c *Context) setSysctl(s *Sysctl) {
+	c.sysctl = s.clone()
+	write := uint64(0)
+	if s.Write {
+		write = 1
+	}
+	c.view.Put("write", write)
+}
+
+// SetSysctl makes the context that of another access; it reports whether there is such an access
+// and the context is one of a sysctl program.
+func (c *Context) SetSysctl(s *Sysctl) bool {
+	if c.sysctl == nil || s.Check() != nil {
+		return false
+	}
+	c.setSysctl(s)
+	return true
 }
 
 // Sysctl returns the access that a cgroup/sysctl program filters, nil for other contexts.

@@ -122,12 +122,7 @@ func (h *Hooks) iterContext(c *Context) error {
 	add := func(args []Arg, seq int, last bool) {
 		data := make([]byte, 8*len(args))
 		for i := range args {
-			// A field narrower than its eight bytes is at their start.
-			n, err := args[i].Spec.Sizeof(args[i].Type)
-			if err != nil || n <= 0 || n > 8 {
-				n = 8
-			}
-			endian.PutUint(h.Order(), data[8*i:8*i+int(n)], args[i].Value)
+			endian.PutUint(h.Order(), data[8*i:8*i+args[i].width()], args[i].Value)
 		}
 		c.steps = append(c.steps, step{data: data, args: args, seq: uint64(seq), last: last})
 	}
@@ -152,6 +147,39 @@ func (h *Hooks) iterContext(c *Context) error {
 	}
 	c.Step(0)
 	return nil
+}
+
+// width is the size in bytes of an iterator's argument: a field narrower than its eight bytes is at
+// their start.
+func (a *Arg) width() int {
+	n, err := a.Spec.Sizeof(a.Type)
+	if err != nil || n <= 0 || n > 8 {
+		return 8
+	}
+	return int(n)
+}
+
+// setEach changes an argument, one that is no pointer, for all elements of an iterator.
+func (c *Context) setEach(name string, v uint64) bool {
+	i := slices.IndexFunc(c.Args, func(a Arg) bool { return a.Name == name })
+	if i < 1 || c.Args[i].Spec.SkipMods(c.Args[i].Type).Kind == btf.KindPtr {
+		return false
+	}
+	steps := slices.Clone(c.steps) // those of a snapshot stay as they are
+	for n := range steps {
+		s := &steps[n]
+		if s.last {
+			continue
+		}
+		s.data, s.args = slices.Clone(s.data), slices.Clone(s.args)
+		endian.PutUint(c.k.Order(), s.data[8*i:8*i+s.args[i].width()], v)
+		s.args[i].Value = v
+	}
+	c.steps = steps
+	c.Args = slices.Clone(c.Args)
+	c.Args[i].Value = v
+	c.Step(0)
+	return true
 }
 
 // iterMeta creates the struct bpf_iter_meta with its sequential file.

@@ -2,8 +2,8 @@ package hook
 
 import "github.com/bpfrun/bpfrun/internal/kernel/net"
 
-// bounds are fields that say where other memory is.
-var bounds = map[string]bool{"skb_data": true, "skb_data_end": true, "skb_len": true, "optval": true, "optval_end": true, "data": true, "data_end": true, "data_meta": true, "len": true, "size": true, "file_pos": true}
+// bounds are fields that say where other memory is, or that follow from what else a context has.
+var bounds = map[string]bool{"skb_data": true, "skb_data_end": true, "skb_len": true, "optval": true, "optval_end": true, "optlen": true, "write": true, "data": true, "data_end": true, "data_meta": true, "len": true, "size": true, "file_pos": true}
 
 // NameAt names what is at an offset of the context: an argument, a field of a trace record or of a
 // user ABI context, as [Context.SetArg] and [Context.SetField] know it, and the offset inside of
@@ -26,8 +26,8 @@ func (c *Context) NameAt(off uint64) (name string, in uint64, ok bool) {
 }
 
 // FieldNames lists the fields of a user ABI context that the program may read and that are numbers
-// of their own, which [Context.SetField] changes: no addresses and bounds of other memory. It
-// returns nil for other contexts.
+// of their own, which [Context.SetField] changes: no addresses and bounds of other memory, and not
+// whether a sysctl is written. It returns nil for other contexts.
 func (c *Context) FieldNames() []string {
 	if c.view == nil {
 		return nil

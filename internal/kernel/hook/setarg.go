@@ -3,6 +3,7 @@ package hook
 import (
 	"strconv"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/kernel/net"
 )
@@ -21,10 +22,13 @@ func (c *Context) Bytes() []byte {
 }
 
 // SetArg changes an argument of the hook by name, "ret" for the return value, or a field of its
-// trace record by path, in a context that exists. It returns false where the value is not in the
-// context itself: in the registers of the task, for a system call's wrapper, in views, and in
-// contexts for several calls, such as those of iterators.
+// trace record by path, in a context that exists; a number of an iterator, for all elements. It
+// returns false where the value is not in the context itself: in the registers of the task, for a
+// system call's wrapper, in views, and in other contexts for several calls.
 func (c *Context) SetArg(name string, v uint64) bool {
+	if c.Iterates() {
+		return c.setEach(name, v)
+	}
 	b := c.Bytes()
 	p, ok := c.placeOf(name)
 	if b == nil || !ok || len(c.steps) != 0 || p.off+p.size > uint64(len(b)) {
@@ -39,6 +43,9 @@ func (c *Context) SetArg(name string, v uint64) bool {
 
 // ArgValue returns what [Context.SetArg] changes, and its size in bytes.
 func (c *Context) ArgValue(name string) (v uint64, size int, ok bool) {
+	if a := c.Arg(name); c.Iterates() && a != nil && a.Spec.SkipMods(a.Type).Kind != btf.KindPtr {
+		return a.Value, a.width(), true
+	}
 	b := c.Bytes()
 	p, ok := c.placeOf(name)
 	if b == nil || !ok || len(c.steps) != 0 || p.off+p.size > uint64(len(b)) {

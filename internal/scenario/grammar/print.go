@@ -104,6 +104,11 @@ func (n *Node) PutKey(key, value *Node) {
 	n.Pairs = append(n.Pairs, Pair{key, value})
 }
 
+// HasKey reports whether a mapping has a member with a key.
+func (n *Node) HasKey(key *Node) bool {
+	return slices.ContainsFunc(n.Pairs, func(p Pair) bool { return p.Key.Text == key.Text && p.Key.Tag == key.Tag })
+}
+
 // Drop removes a member of a mapping.
 func (n *Node) Drop(key string) {
 	n.Pairs = slices.DeleteFunc(n.Pairs, func(p Pair) bool { return p.Key.Text == key })
