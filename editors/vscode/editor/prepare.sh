@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")/node_modules/code-server/lib/vscode"
 export npm_config_nodedir="${npm_config_nodedir:-/usr}"
+export npm_config_yes=true # the build of node-pty has npx fetch node-gyp
 npm ci --omit=dev --ignore-scripts --no-audit --no-fund --silent 2>/dev/null || npm install --omit=dev --ignore-scripts --no-audit --no-fund --silent
 npm rebuild --silent @vscode/spdlog native-watchdog node-pty
 mkdir -p node_modules/@vscode/ripgrep/bin
