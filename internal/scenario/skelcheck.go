@@ -25,6 +25,9 @@ func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([
 			if i := at.Line - 1; i >= 0 && i < len(lines) && !bytes.HasPrefix(bytes.TrimLeft(lines[i], " "), []byte("#")) {
 				indent := len(lines[i]) - len(bytes.TrimLeft(lines[i], " "))
 				lines[i] = append(append(bytes.Clone(lines[i][:indent]), "# not with these fields alone: "...), lines[i][indent:]...)
+				for i++; i < len(lines) && belongs(lines[i], indent); i++ { // what belongs to it
+					lines[i] = append([]byte("# "), lines[i]...)
+				}
 				changed = true
 			}
 		}
@@ -34,6 +37,12 @@ func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([
 		text = bytes.Join(withoutValues(lines), []byte("\n"))
 	}
 	return text, nil
+}
+
+// belongs reports whether a line belongs to the one above that has an indent. Comments do not count.
+func belongs(line []byte, indent int) bool {
+	rest := bytes.TrimLeft(line, " ")
+	return len(rest) > 0 && rest[0] != '#' && len(line)-len(rest) > indent
 }
 
 // tried runs a skeleton and returns where it is wrong: values that a file cannot have, and

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -509,6 +510,17 @@ func (s *skeleton) changes(res *machine.Result) {
 		}
 		if def.DataKind != loader.DataNone {
 			globals = append(globals, s.variables(def, c)...)
+			continue
+		}
+		if def.Type == uapi.MapTypeQueue || def.Type == uapi.MapTypeStack {
+			if c.Old != nil || c.New == nil {
+				continue // of what was taken, a file says nothing
+			}
+			if open != c.Map {
+				open = c.Map
+				elements = append(elements, "      "+yamlKey(c.Map)+":")
+			}
+			elements = append(elements, "      - "+s.typed(def.ValueType, c.New))
 			continue
 		}
 		key := s.typed(def.KeyType, c.Key)

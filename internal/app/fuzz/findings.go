@@ -100,9 +100,9 @@ func (w *worker) report(ctx context.Context, in *Input, rec *record, p *problem)
 		return nil
 	}
 	if p.full != "" {
-		list, err := w.sides(in)
+		list, err := w.sides()
 		if err != nil {
-			return nil //nolint:nilerr // it has been run
+			return err
 		}
 		if fills, err := w.fills(ctx, list[0], in, p); !fills || err != nil {
 			f.mu.Lock()
@@ -134,9 +134,9 @@ func (w *worker) report(ctx context.Context, in *Input, rec *record, p *problem)
 
 // minimise takes out of an input what its finding does not need.
 func (w *worker) minimise(ctx context.Context, in *Input, p *problem, key string) (*Input, *problem, error) {
-	list, err := w.sides(in)
+	list, err := w.sides()
 	if err != nil {
-		return in, p, nil //nolint:nilerr // it has been run: it stays as it is
+		return nil, nil, err
 	}
 	first, found := in.clone(), p
 	first.Events = first.Events[:p.event+1]
@@ -190,8 +190,8 @@ func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, e
 		if err != nil {
 			return false, err
 		}
-		for _, r := range res {
-			failed[i] = failed[i] || !r.Passed()
+		for _, r := range res { // a program that these constants keep from being loaded has no finding
+			failed[i] = failed[i] || r.Ran && !r.Passed()
 		}
 	}
 	if failed[0] != failed[1] {
@@ -250,7 +250,7 @@ func (f *Fuzzer) replay(ctx context.Context, text []byte, engine machine.Engine)
 		return nil, fmt.Errorf("its scenario: %w", err)
 	}
 	opt := f.opt.Scenario
-	opt.Engine, opt.MaxInsns = engine, 0 // the limit that bpfrun test has
+	opt.Engine, opt.MaxInsns, opt.Verify = engine, 0, f.verify // the limit that bpfrun test has
 	r, err := scenario.Open(file, f.obj, f.target, opt)
 	if err != nil {
 		return nil, fmt.Errorf("its scenario: %w", err)

@@ -88,12 +88,13 @@ type Fuzzer struct {
 	order  []string          // runs that are searched
 	skip   []Skipped
 	varies map[string]bool // maps and variables that are input although programs write them
-	frozen map[string]bool // variables of .rodata, which need machines of their own
 	space  space
 	jumps  map[string][]jump
 	pairs  []pairing
 
 	runs atomic.Uint64
+	// verify judges programs with the constants of a finding.
+	verify func(*loader.Linked) func(*loader.LinkedProgram) loader.Verified
 	// stateful means that the corpus has inputs with a state before the events.
 	stateful atomic.Bool
 	start    time.Time
@@ -111,12 +112,9 @@ type Fuzzer struct {
 	seen     map[string]bool // keys of findings
 	written  map[string]bool // maps and variables that a program was seen to write
 	progRuns map[string]uint64
-	lost     int           // findings that did not happen again
-	opened   uint64        // machines for other constants
-	opening  time.Duration // that it took to open them
-	later    []*Input      // inputs that wait until there may be another one
-	waiting  []seed        // those for which there was no time before the search
-	suite    []SuiteFile   // that were written
+	lost     int         // findings that did not happen again
+	waiting  []seed      // those for which there was no time before the search
+	suite    []SuiteFile // that were written
 }
 
 // Skipped is a run that is not searched.
@@ -140,7 +138,7 @@ type entry struct {
 // machines.
 func New(ctx context.Context, obj *loader.Object, target *loader.Target, opt Options) (*Fuzzer, error) {
 	f := &Fuzzer{
-		opt: opt, obj: obj, target: target, varies: map[string]bool{}, frozen: map[string]bool{}, reached: map[edge]bool{}, defaults: map[edge]bool{}, hashes: map[string]bool{}, needs: map[edge]string{},
+		opt: opt, obj: obj, target: target, varies: map[string]bool{}, reached: map[edge]bool{}, defaults: map[edge]bool{}, hashes: map[string]bool{}, needs: map[edge]string{},
 		seen: map[string]bool{}, written: map[string]bool{}, progRuns: map[string]uint64{},
 	}
 	if f.opt.Workers == 0 {
@@ -183,7 +181,7 @@ func (f *Fuzzer) choose() error {
 		return err
 	}
 	f.first = s
-	f.opt.Scenario.Verify = nil // its verdicts are known now
+	f.verify, f.opt.Scenario.Verify = f.opt.Scenario.Verify, nil // its verdicts are known now
 	m := s.fast.Machine()
 	for _, run := range f.file.Runs {
 		if len(f.opt.Programs) > 0 && !slices.Contains(f.opt.Programs, run.Prog) {
@@ -203,13 +201,6 @@ func (f *Fuzzer) choose() error {
 		f.order = append(f.order, run.Name)
 	}
 	f.skipWithoutRuns(m)
-	for _, def := range m.Linked().Maps {
-		if def.DataKind == loader.DataRodata {
-			for _, v := range def.Vars {
-				f.frozen[v.Name] = true
-			}
-		}
-	}
 	f.jumps = jumpsOf(m)
 	f.pairs = f.pairings(m.Linked())
 	f.space = f.findSpace(s)
@@ -403,7 +394,7 @@ func (w *worker) sow(ctx context.Context, s seed) error {
 	if !s.whole {
 		return w.try(ctx, s.in)
 	}
-	list, err := w.sides(s.in)
+	list, err := w.sides()
 	if err != nil {
 		return err
 	}

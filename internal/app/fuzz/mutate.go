@@ -135,9 +135,6 @@ func (w *worker) splice(in *Input) {
 	f.mu.Lock()
 	from := f.corpus[w.rnd.IntN(len(f.corpus))].in
 	f.mu.Unlock()
-	if key := f.frozenKey(from); key != "" && key != f.frozenKey(in) && !f.mayOpen() {
-		return
-	}
 	in.adopt(from.clone())
 }
 
@@ -236,9 +233,6 @@ func (w *worker) global(in *Input) {
 	f, r := w.f, w.rnd
 	v := f.space.vars[r.IntN(len(f.space.vars))]
 	if !f.isInput(v.Name) {
-		return
-	}
-	if f.frozen[v.Name] && (!f.mayOpen() || r.IntN(frozenOptions) != 0) { // each needs machines of its own
 		return
 	}
 	b := slices.Clone([]byte(v.Value))

@@ -37,11 +37,7 @@ func (r *reducer) without(n int, remove func(in *Input, i int)) {
 func (r *reducer) reduce() {
 	r.without(len(r.best.Events)-1, func(in *Input, i int) { in.Events = slices.Delete(in.Events, i, i+1) })
 	r.without(len(r.best.Maps), func(in *Input, i int) { in.Maps = slices.Delete(in.Maps, i, i+1) })
-	r.without(len(r.best.Globals), func(in *Input, i int) {
-		if !r.w.f.frozen[in.Globals[i].Name] { // those belong to the machine
-			in.Globals = slices.Delete(in.Globals, i, i+1)
-		}
-	})
+	r.without(len(r.best.Globals), func(in *Input, i int) { in.Globals = slices.Delete(in.Globals, i, i+1) })
 	r.without(len(r.best.Fields), func(in *Input, i int) { in.Fields = slices.Delete(in.Fields, i, i+1) })
 	r.without(len(r.best.Texts), func(in *Input, i int) { in.Texts = slices.Delete(in.Texts, i, i+1) })
 	r.without(len(r.best.Links), func(in *Input, i int) { in.Links = slices.Delete(in.Links, i, i+1) })
@@ -69,9 +65,9 @@ func (r *reducer) reduce() {
 
 // small leaves out of an input what it does not need to reach what it reached first.
 func (w *worker) small(ctx context.Context, in *Input, fresh []edge) (*Input, error) {
-	list, err := w.sides(in)
+	list, err := w.sides()
 	if err != nil {
-		return in, nil //nolint:nilerr // it has been run: it stays as it is
+		return nil, err
 	}
 	const budget = 24
 	r := reducer{w: w, best: in, budget: budget}

@@ -57,6 +57,9 @@ func (f *Fuzzer) seeds(ctx context.Context) error {
 			run.Drop("expect")
 		}
 	}
+	if f.opt.Text == nil { // what only other inputs read has the values that a default run finds there
+		root.Child("kernel").Put("values", grammar.Word("default"))
+	}
 	if len(f.opt.Others) > 0 {
 		stopClock(root)
 	}

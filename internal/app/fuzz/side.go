@@ -27,18 +27,13 @@ type side struct {
 	f    *Fuzzer
 	name string // "" for the object itself
 
-	runs map[string]*scenario.Run
-	fast *scenario.Runner
-	loop *machine.Loop
-	base *machine.Snapshot // of the fast machine, without a loop
-	of   string            // what the loop is of: a run, and the events before it
-	from scenario.Start
-	dead map[string]bool // runs that have no loop
-	// other means that constants are not those of the scenario: what a program does with them alone
-	// is new. fresh is set while a loop of such a side is new: what its first run reached, made
-	// before any input, no input reports as new.
-	other, fresh bool
-
+	runs  map[string]*scenario.Run
+	fast  *scenario.Runner
+	loop  *machine.Loop
+	base  *machine.Snapshot // of the fast machine, without a loop
+	of    string            // what the loop is of: a run, and the events before it
+	from  scenario.Start
+	dead  map[string]bool // runs that have no loop
 	whole *scenario.Runner
 	start *machine.Snapshot
 	cover *coverSink
@@ -161,7 +156,7 @@ func (s *side) loopFor(ctx context.Context, run *scenario.Run, in *Input) (*mach
 		s.dead[run.Name] = true
 		return nil, nil //nolint:nilerr // as above
 	}
-	s.loop, s.of, s.from, s.fresh = l, key, start, s.other
+	s.loop, s.of, s.from = l, key, start
 	return l, l.Warm(ctx)
 }
 
@@ -253,8 +248,7 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 	if err != nil {
 		return quick{}, err
 	}
-	q := quick{ok: true, fresh: out.New || s.fresh, look: out.Fault != nil, ret: out.Ret}
-	s.fresh = false
+	q := quick{ok: true, fresh: out.New, look: out.Fault != nil, ret: out.Ret}
 	if checker != nil && out.Fault == nil {
 		ev.Ret = out.Ret
 		q.look = q.look || len(checker.End(ev)) > 0
@@ -314,10 +308,8 @@ func (s *side) state(r *scenario.Runner, in *Input) {
 		}
 		b.Update(maps.AllCPUs, e.Key, v, 0)
 	}
-	for _, g := range in.Globals {
-		if !s.f.frozen[g.Name] {
-			_ = m.WriteVariable(g.Name, g.Value)
-		}
+	for _, g := range in.Globals { // also constants: nothing that the machine made of the program depends on them
+		_ = m.WriteVariable(g.Name, g.Value)
 	}
 	for _, t := range in.Texts {
 		if o, path := s.field(r, t.Name); o != nil {

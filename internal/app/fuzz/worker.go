@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
-	"slices"
-	"sort"
-	"strings"
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/machine/differ"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
-	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -24,10 +20,6 @@ type worker struct {
 
 	main   *side   // the object as it is
 	others []*side // what it is compared with
-	// bench are the machines for an assignment of .rodata, by its text; recent lists them, the last
-	// used last.
-	bench  map[string][]*side
-	recent []string
 
 	made  map[string]uint64 // inputs by the program of their last event
 	tail  bool              // only the last event changes from one input to the next
@@ -37,7 +29,7 @@ type worker struct {
 // worker makes a worker; -1 is the one that runs the seeds.
 func (f *Fuzzer) worker(n int) *worker {
 	stream := uint64(n+1) + uint64(f.opt.Shard)<<32
-	return &worker{f: f, rnd: rand.New(rand.NewPCG(f.opt.Seed, stream)), bench: map[string][]*side{}, made: map[string]uint64{}} //nolint:gosec // a search, not a secret
+	return &worker{f: f, rnd: rand.New(rand.NewPCG(f.opt.Seed, stream)), made: map[string]uint64{}} //nolint:gosec // a search, not a secret
 }
 
 func (w *worker) close() {
@@ -46,11 +38,6 @@ func (w *worker) close() {
 		w.f.progRuns[name] += n
 	}
 	w.f.mu.Unlock()
-	for _, list := range w.bench {
-		for _, s := range list {
-			s.close()
-		}
-	}
 	if w.main != nil {
 		w.main.close()
 	}
@@ -59,151 +46,25 @@ func (w *worker) close() {
 	}
 }
 
-// most machines with other read-only variables that a worker keeps.
-const mostBenches = 6
-
-// Opening a machine takes as long as some hundred runs. A search opens some at once; then there is
-// one more for so many runs, and inputs that need another one wait.
-const (
-	firstBenches  = 24
-	runsPerBench  = 400
-	mostDeferred  = 512
-	frozenOptions = 16 // one of so many changes of a read-only variable is made
-	openShare     = 4  // and of the time, one part in so many is for opening them: those of large objects take as long as thousands of runs
-)
-
-// mayOpen reports whether there may be a machine for other constants.
-func (f *Fuzzer) mayOpen() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.opt.Time > 0 && f.opening > time.Since(f.start)*time.Duration(f.opt.Workers)/openShare && f.opening > f.opt.Time/(8*openShare) {
-		return false
-	}
-	return f.opened < firstBenches+f.runs.Load()/runsPerBench
-}
-
-// frozenKey is the text of the read-only variables of an input, empty for those of the scenario.
-func (f *Fuzzer) frozenKey(in *Input) string {
-	var frozen []string
-	for _, g := range in.Globals {
-		if f.frozen[g.Name] {
-			frozen = append(frozen, g.Name+"="+string(g.Value))
-		}
-	}
-	sort.Strings(frozen)
-	return strings.Join(frozen, "\x00")
-}
-
-// wait puts an input aside if it needs a machine that there may not be yet.
-func (w *worker) wait(in *Input) bool {
+// sides returns the machines: the object's own first, then those it is compared with. The error is
+// that of opening them.
+func (w *worker) sides() ([]*side, error) {
 	f := w.f
-	key := f.frozenKey(in)
-	if key == "" || w.bench[key] != nil || f.mayOpen() {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.later) < mostDeferred {
-		f.later = append(f.later, in)
-	}
-	return true
-}
-
-// resume returns an input that waited, if there may be a machine for it.
-func (w *worker) resume() *Input {
-	f := w.f
-	if !f.mayOpen() {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.later) == 0 {
-		return nil
-	}
-	in := f.later[0]
-	f.later = f.later[1:]
-	return in
-}
-
-// sides returns the machines for an input: the object's own first, then those it is compared with.
-func (w *worker) sides(in *Input) ([]*side, error) {
-	f := w.f
-	key := f.frozenKey(in)
-	if key == "" && w.main != nil && len(w.others) == len(f.opt.Others) {
-		return append([]*side{w.main}, w.others...), nil
-	}
-	if list := w.bench[key]; list != nil {
-		w.recent = append(slices.DeleteFunc(w.recent, func(s string) bool { return s == key }), key)
-		return list, nil
-	}
-	file := f.file
-	if key != "" {
-		f.mu.Lock()
-		f.opened++
-		f.mu.Unlock()
-		var err error
-		if file, err = f.fileWith(in.Globals); err != nil {
-			return nil, err
-		}
-	}
-	if began := time.Now(); key != "" {
-		defer func() {
-			f.mu.Lock()
-			f.opening += time.Since(began)
-			f.mu.Unlock()
-		}()
-	}
-	var err error
-	own := w.main
-	if key != "" || own == nil {
-		if own, err = f.open("", f.obj, f.target, file); err != nil {
-			return nil, err
-		}
-	}
-	list := []*side{own}
-	for _, o := range f.opt.Others {
-		s, err := f.open(o.Name, o.Object, o.Target, file)
+	if w.main == nil {
+		s, err := f.open("", f.obj, f.target, f.file)
 		if err != nil {
-			for _, s := range list {
-				if s != w.main {
-					s.close()
-				}
-			}
 			return nil, err
 		}
-		list = append(list, s)
+		w.main = s
 	}
-	if key == "" {
-		w.main, w.others = list[0], list[1:]
-		return list, nil
-	}
-	if len(w.recent) >= mostBenches {
-		for _, s := range w.bench[w.recent[0]] {
-			s.close()
+	for _, o := range f.opt.Others[len(w.others):] {
+		s, err := f.open(o.Name, o.Object, o.Target, f.file)
+		if err != nil {
+			return nil, err
 		}
-		delete(w.bench, w.recent[0])
-		w.recent = w.recent[1:]
+		w.others = append(w.others, s)
 	}
-	for _, s := range list {
-		s.other = true
-	}
-	w.bench[key] = list
-	w.recent = append(w.recent, key)
-	return list, nil
-}
-
-// fileWith returns the scenario with other variables of .rodata, which the kernel takes for
-// constants when it loads a program.
-func (f *Fuzzer) fileWith(globals []Variable) (*scenario.File, error) {
-	root := f.root.Clone()
-	for _, g := range globals {
-		if f.frozen[g.Name] {
-			if n, ok := f.first.whole.VariableNode(g.Name, g.Value); ok {
-				root.Child("globals").Put(g.Name, n)
-			}
-		}
-	}
-	return scenario.Parse(f.file.Path, root.Print())
+	return append([]*side{w.main}, w.others...), nil
 }
 
 // work searches until ctx ends or the budget is spent.
@@ -214,12 +75,6 @@ func (w *worker) work(ctx context.Context) error {
 			if err := w.sow(ctx, s); err != nil {
 				return w.ended(ctx, err)
 			}
-		}
-		if in := w.resume(); in != nil {
-			if err := w.try(ctx, in); err != nil {
-				return w.ended(ctx, err)
-			}
-			continue
 		}
 		e, explore := w.pick()
 		if e == nil {
@@ -321,16 +176,8 @@ func (w *worker) try(ctx context.Context, in *Input) (err error) {
 			err = &PanicError{in.encode(), v, debug.Stack()}
 		}
 	}()
-	if w.wait(in) {
-		return nil
-	}
-	list, err := w.sides(in)
+	list, err := w.sides()
 	if err != nil {
-		var wrong *scenario.Error
-		var wrongs scenario.Errors
-		if errors.As(err, &wrong) || errors.As(err, &wrongs) {
-			return nil // these values cannot be loaded
-		}
 		return err
 	}
 	f.runs.Add(1)
