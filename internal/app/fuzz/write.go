@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys/hid/device"
@@ -206,6 +207,11 @@ func (d *draft) text(comment string, sequence bool) []byte {
 	}
 	root := d.root.Clone()
 	d.dropObjects(root)
+	if k := root.Get("kernel"); d.packetsOnly() && root.Get("objects") == nil && k != nil {
+		if k.Drop("values"); len(k.Pairs) == 0 {
+			root.Drop("kernel")
+		}
+	}
 	root.Put("runs", list)
 	if sequence && len(names) > 1 {
 		root.Put("sequence", &grammar.Node{Kind: grammar.Sequence, Items: names})
@@ -216,6 +222,15 @@ func (d *draft) text(comment string, sequence bool) []byte {
 	}
 	b.Write(root.Print())
 	return []byte(b.String())
+}
+
+// packetsOnly reports whether all runs are of programs that read packets, so that what fields of
+// kernel objects read as does not matter.
+func (d *draft) packetsOnly() bool {
+	return d.f.opt.Text == nil && !slices.ContainsFunc(d.runs, func(n *grammar.Node) bool {
+		lp, ok := d.f.first.linked().Program(n.Get("prog").Text)
+		return !ok || !progtype.Of(lp.Type).Takes.Has(progtype.TakesPacket)
+	})
 }
 
 // dropObjects leaves out the objects that nothing in the file refers to.
