@@ -141,7 +141,7 @@ class Inlay {
     this.onDidChangeInlayHints = this.changed.event;
   }
 
-  async provideInlayHints(document, range, token) {
+  async provideInlayHints(document, range) {
     if (!settings().get('inlayHints')) return [];
     const object = await objectOf(document.uri);
     if (!object) return [];
@@ -149,11 +149,13 @@ class Inlay {
     const stamp = `${fs.statSync(object).mtimeMs} ${kernelArgs().join(' ')}`;
     let entry = this.known.get(object);
     if (!entry || entry.stamp !== stamp) {
-      entry = { stamp, hints: json(['relo', object, ...kernelArgs().slice(0, 2)], folder, token).then(core.hints, () => []) };
+      // Not cancelled with the request that came first: others, such as that after scrolling, share it.
+      entry = { stamp, hints: json(['relo', object, ...kernelArgs().slice(0, 2)], folder).then(core.hints) };
       this.known.set(object, entry);
+      entry.hints.catch(() => this.known.delete(object)); // the next one asks again
     }
     const seen = new Set();
-    return (await entry.hints)
+    return (await entry.hints.catch(() => []))
       .filter((h) => fileOf(h.file, folder, document.uri.fsPath) === document.uri.fsPath && h.line <= document.lineCount)
       .filter((h) => !seen.has(`${h.line} ${h.text}`) && seen.add(`${h.line} ${h.text}`))
       .map((h) => ({ h, at: new vscode.Position(h.line - 1, document.lineAt(h.line - 1).text.length) }))

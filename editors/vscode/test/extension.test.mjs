@@ -126,6 +126,17 @@ test('hints are at the end of the lines with CO-RE accesses', async () => {
   assert.deepEqual(await seen.inlay[0].provideInlayHints(document, new Range(0, 0, 1, 0), never), []);
 });
 
+test('hints outlive the request that asked for them first', async () => {
+  const provider = new seen.inlay[0].constructor();
+  const document = await documentOf(source());
+  let cancel = () => {};
+  const first = provider.provideInlayHints(document, new Range(0, 0, 1000, 0), { isCancellationRequested: false, onCancellationRequested: (f) => { cancel = f; } });
+  await new Promise((done) => setImmediate(done));
+  cancel();
+  await first;
+  assert.ok((await provider.provideInlayHints(document, new Range(0, 0, 1000, 0), never)).length > 0);
+});
+
 test('the test explorer lists and runs scenarios', async () => {
   await api.tests.discover();
   const items = [];
