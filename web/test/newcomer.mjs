@@ -1,0 +1,34 @@
+// How long a newcomer waits in the playground: from its address to the first result, and from there, by clicks, to the first finding.
+//
+//   BPFRUN=./bpfrun node web/test/newcomer.mjs             bpfrun play
+//   node web/test/newcomer.mjs dist/site                   the static site
+import {chromium} from 'playwright-core';
+import {browserPath, play, serve} from './serve.mjs';
+
+const site = process.argv[2] ? await serve(process.argv[2]) : await play();
+const browser = await chromium.launch({executablePath: browserPath, args: ['--no-sandbox']});
+const page = await browser.newPage();
+const shown = () => page.waitForFunction(() => document.getElementById('main').dataset.view, undefined, {timeout: 120_000});
+const began = performance.now();
+const at = what => console.log(`${((performance.now() - began) / 1000).toFixed(1)} s  ${what}`);
+
+// click presses what has a name, and waits for the view that follows.
+async function click(role, name) {
+  await page.evaluate(() => { document.getElementById('main').dataset.view = ''; });
+  await page.getByRole(role, {name}).click();
+  await shown();
+}
+
+try {
+  await page.goto(`${site.url}#example=portmap`);
+  await shown();
+  at('first result');
+  await click('tab', 'Find');
+  await click('button', /\(fuzz\)/);
+  const found = (await page.locator('#main').innerText()).match(/\d+ findings? in \d+ inputs/);
+  if (!found || found[0].startsWith('0 ')) throw new Error('no finding');
+  at(`first finding (${found[0]})`);
+} finally {
+  await browser.close();
+  site.close();
+}
