@@ -513,14 +513,10 @@ func (s *skeleton) changes(res *machine.Result) {
 			continue
 		}
 		if def.Type == uapi.MapTypeQueue || def.Type == uapi.MapTypeStack {
-			if c.Old != nil || c.New == nil {
-				continue // of what was taken, a file says nothing
-			}
 			if open != c.Map {
 				open = c.Map
-				elements = append(elements, "      "+yamlKey(c.Map)+":")
+				elements = append(elements, s.queue(def, res.Changes)...)
 			}
-			elements = append(elements, "      - "+s.typed(def.ValueType, c.New))
 			continue
 		}
 		key := s.typed(def.KeyType, c.Key)
@@ -544,6 +540,29 @@ func (s *skeleton) changes(res *machine.Result) {
 	}
 	if len(globals) > 0 {
 		fmt.Fprintf(&s.runs, "    globals:\n%s\n", strings.Join(globals, "\n"))
+	}
+}
+
+// queue writes what a run left in a queue or stack that was empty, or that it emptied.
+func (s *skeleton) queue(def *loader.Map, changes []machine.Change) []string {
+	var lines []string
+	taken := false
+	for _, c := range changes {
+		switch {
+		case c.Map != def.Name:
+		case c.Old == nil && c.New != nil:
+			lines = append(lines, "      - "+s.typed(def.ValueType, c.New))
+		default:
+			taken = true
+		}
+	}
+	switch name := "      " + yamlKey(def.Name) + ":"; {
+	case taken && len(lines) > 0:
+		return nil // what is there, and in which order, the changes do not tell
+	case taken:
+		return []string{name + " []"}
+	default:
+		return append([]string{name}, lines...)
 	}
 }
 

@@ -410,7 +410,7 @@ func (w *worker) sow(ctx context.Context, s seed) error {
 	if err := w.compare(ctx, s.in, rec, list); err != nil {
 		return err
 	}
-	return w.judge(ctx, s.in, rec)
+	return w.judge(ctx, s.in, rec, list)
 }
 
 // nextSeed takes one of the seeds for which there was no time before the search.

@@ -98,15 +98,16 @@ type option struct {
 // stateOptions are the changes of the state before the events.
 func (w *worker) stateOptions(in *Input, e *Event) (out []option) {
 	f, r := w.f, w.rnd
-	if f.opt.Vary[Kernel] && len(f.space.fields) > 0 {
+	fields, texts := f.kernelSpace()
+	if f.opt.Vary[Kernel] && len(fields) > 0 {
 		out = append(out, option{3, func() {
-			n := f.space.fields[r.IntN(len(f.space.fields))]
+			n := fields[r.IntN(len(fields))]
 			in.Fields = setNumber(in.Fields, n.Name, n.fit(number(r, valueIn(in.Fields, n.Name, n.Value), f.space.values)))
 		}})
 	}
-	if f.opt.Vary[Kernel] && len(f.space.texts) > 0 {
+	if f.opt.Vary[Kernel] && len(texts) > 0 {
 		out = append(out, option{2, func() {
-			t := f.space.texts[r.IntN(len(f.space.texts))]
+			t := texts[r.IntN(len(texts))]
 			was := t.Value
 			for _, x := range in.Texts {
 				if x.Name == t.Name {

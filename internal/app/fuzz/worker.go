@@ -210,11 +210,11 @@ func (w *worker) try(ctx context.Context, in *Input) (err error) {
 	if err := w.compare(ctx, in, rec, list); err != nil {
 		return err
 	}
-	return w.judge(ctx, in, rec)
+	return w.judge(ctx, in, rec, list)
 }
 
 // judge learns from an input that was looked at closely.
-func (w *worker) judge(ctx context.Context, in *Input, rec *record) error {
+func (w *worker) judge(ctx context.Context, in *Input, rec *record, list []*side) error {
 	f := w.f
 	f.wrote(rec)
 	for i := range in.Maps {
@@ -228,6 +228,7 @@ func (w *worker) judge(ctx context.Context, in *Input, rec *record) error {
 			small, err = w.small(ctx, in, fresh)
 		}
 		f.keep(small, fresh, rec.insns) // also when there was no time to make it small
+		f.noteReads(list[0], rec)
 		if err != nil {
 			return err
 		}
