@@ -2,7 +2,9 @@ package machine_test
 
 import (
 	"context"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,10 +22,15 @@ var loopPrograms = []struct{ object, prog string }{
 	{"xdp", "filter"}, {"openat", "enter"}, {"exec", "on_exec"}, {"fentry", "vfs_read_enter"}, {"lsm", "check_exec"}, {"tp_btf", "on_wakeup"}, {"rawtp", "on_signal"}, {"nat", "outbound"}, {"ratelimit", ""}, {"taskstorage", ""}, {"firewall", ""},
 }
 
-// benchPrograms calls f for each of these programs on a machine that records branches.
+// benchPrograms calls f for each of these programs on a machine with native code that records
+// branches.
 func benchPrograms(b *testing.B, f func(b *testing.B, m *machine.Machine, name string)) {
+	benchOn(b, machine.Config{Engine: machine.EngineJIT, Cover: noCover{}, Restores: true}, f)
+}
+
+func benchOn(b *testing.B, cfg machine.Config, f func(b *testing.B, m *machine.Machine, name string)) {
 	for _, c := range loopPrograms {
-		m := compose(b, load(b, "../../examples/"+c.object+"/"+c.object+".bpf.o", target(b, embedded.Name)), machine.Config{Engine: machine.EngineJIT, Cover: noCover{}, Restores: true})
+		m := compose(b, load(b, "../../examples/"+c.object+"/"+c.object+".bpf.o", target(b, embedded.Name)), cfg)
 		name := c.prog
 		if name == "" {
 			name = m.Names()[0]
@@ -75,3 +82,30 @@ var packets = func() (out [2][]byte) {
 	}
 	return out
 }()
+
+// BenchmarkFindings is the time of a run that watches for findings divided by that of one that does
+// not, on each engine, in windows that take turns: ns/op is of both together.
+func BenchmarkFindings(b *testing.B) {
+	for name, engine := range map[string]machine.Engine{"interpreter": machine.EngineInterpreter, "jit": machine.EngineJIT} {
+		b.Run(name, func(b *testing.B) {
+			benchOn(b, machine.Config{Engine: engine, Restores: true}, func(b *testing.B, m *machine.Machine, name string) {
+				s := m.Snapshot()
+				best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
+				for b.Loop() {
+					for i, off := range []bool{false, true} {
+						const window = 256
+						machine.Untracked(m, off)
+						began := time.Now()
+						for range window {
+							_, err := m.Run(context.Background(), name, machine.Input{})
+							require.NoError(b, err)
+							m.Restore(s)
+						}
+						best[i] = min(best[i], time.Since(began)/window)
+					}
+				}
+				b.ReportMetric(float64(best[0])/float64(best[1]), "with/without")
+			})
+		})
+	}
+}
