@@ -254,7 +254,7 @@ func (e *explorer) walkFunc(sub int) {
 	if e.o.Costs != nil {
 		e.o.Costs.root(e.insn)
 	}
-	e.log.touchAll()
+	e.log.begin()
 	regs := s.regs()
 	if sub > 0 || e.p.Type == uapi.ProgTypeExt {
 		e.log.printf("Validating %s() func#%d...\n", e.subs[sub].name, sub)
@@ -272,6 +272,7 @@ func (e *explorer) walkFunc(sub int) {
 			e.startArg(&regs[i+1], a)
 		}
 	} else {
+		e.firstFunc()
 		regs[1].pointer(ptrCtx)
 	}
 	if sub == 0 {
@@ -296,7 +297,7 @@ func (e *explorer) startArg(r *reg, a funcArg) {
 	case argMem:
 		r.pointer(ptrMem | a.typ)
 		r.mem = a.mem
-		if a.typ&ptrUntrusted == 0 {
+		if a.typ&maybeNull != 0 || a.typ&ptrUntrusted == 0 && !e.has(since.UntrustedTag) {
 			r.id = e.newID()
 		}
 	case argBTF:

@@ -24,6 +24,8 @@ const (
 	EqRange           // Linux 6.4, is_branch64_taken: a constant outside a value's range is not equal to it
 	ConstLeft         // Linux 6.4, is_branch_taken: a constant in the destination register decides a comparison as one in the source does
 	CircularRanges    // Linux 7.2, cnum64_intersect: a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided
+	OneNumber         // Linux 7.0, __update_reg64_bounds: the only number of a range that has the known bits is the value
+	NullPrecise       // Linux 7.2, check_func_arg: a constant 0 that is passed or stored as a null pointer is compared exactly
 	SameRegister      // Linux 7.0, is_scalar_branch_taken: comparing a register with itself decides the branch
 	TwoRegisterRanges // Linux 6.8, reg_set_min_max: a comparison of two registers narrows both
 	UnknownOperands   // Linux 6.10, adjust_scalar_min_max_vals: products, ORs and XORs of two numbers that are not constant are ranges
