@@ -140,9 +140,7 @@ func (e *explorer) path() []Branch {
 
 func (e *explorer) stats(v *Verdict) {
 	v.ProcessedInsns, v.TotalStates, v.PeakStates, v.MaxStatesPerInsn = e.processed, e.checkpoints.totalStates, e.checkpoints.peakStates, e.checkpoints.maxPerInsn
-	for i := 0; i < e.nsubsOr0(); i++ {
-		v.StackDepth = append(v.StackDepth, e.subs[i].stackDepth)
-	}
+	v.StackDepth = e.stackDepths(v.Outcome == Accepted)
 	v.Reliable, v.Untyped, v.CtxSize = e.reliable(), e.untyped(), e.ctxSize
 	if e.exceptionSub != 0 {
 		v.ExceptionCallback = e.subs[e.exceptionSub].start

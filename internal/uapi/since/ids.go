@@ -116,6 +116,8 @@ const (
 	CPUv4                  // Linux 6.6, check_alu_op: sign extension, gotol, unconditional byte swaps and signed division (cpu v4)
 	LongJump               // Linux 6.6, check_cfg: jumps over 32 bits
 	MayGoto                // Linux 6.9, check_cond_jmp_op: may_goto
+	TimedMayGoto           // Linux 6.15, do_misc_fixups: a loop of may_goto also ends after a time; its count takes 16 bytes of the stack instead of 8
+	InlinedLoops           // Linux 6.0, optimize_bpf_loop: calls of bpf_loop with one callback and no flags are inlined, which takes 24 bytes of the stack
 	MayGotoZero            // Linux 6.15, check_cond_jmp_op: may_goto with offset 0
 	AddrCast               // Linux 6.9, check_alu_op: casts between address spaces
 	ArenaAtomics           // Linux 6.10, atomic_ptr_type_ok: atomics on arena memory
@@ -247,7 +249,7 @@ const (
 	TrustedNotNull         // Linux 6.4, reg_not_null: trusted kernel objects and memory are known not to be null
 	MapsNotNull            // Linux 6.12, reg_not_null: pointers to maps, buffers and XDP sockets are known not to be null
 	FarPointersMayBeNull   // Linux 6.12, reg_not_null: a pointer with an offset beyond the limit may be null
-	NoNullBranch32         // Linux 6.8, is_branch_taken: a 32-bit comparison of a pointer decides nothing
+	NoNullBranch32         // Linux 7.0, is_branch_taken: a 32-bit comparison of a pointer decides nothing
 	LockIdentity           // Linux 6.2, check_ld_imm: the address of a map's value has no identity of its own
 
 	// Maps and their special fields
