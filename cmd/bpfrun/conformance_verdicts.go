@@ -73,7 +73,7 @@ Programs that never reached the kernel's verifier are skipped. Exit code 1 if an
 	cmd.Flags().BoolVar(&c.markdown, "table", false, "print the table alone")
 	cmd.Flags().DurationVar(&c.limit, "limit", time.Minute, "how long one verification may take")
 	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run accepted programs with `N` random inputs on both engines: none may fault, and no register may have a value that the verifier excludes")
-	cmd.Flags().BoolVar(&c.logs, "logs", false, "compare the logs of programs recorded with record verdicts --log, line by line")
+	cmd.Flags().BoolVar(&c.logs, "logs", false, "compare the logs of levels 1 and 2 of programs recorded with record verdicts --log, line by line")
 	cmd.Flags().IntVar(&c.speed, "speed", 0, "verify each timed program `N` times and compare its processor time with the kernel's (record verdicts --repeat)")
 	cmd.Flags().StringVar(&c.shortest, "minimise", "", "write generated programs with another verdict, made as short as they stay so on the running kernel (root)")
 	return cmd
@@ -225,19 +225,23 @@ func (v *conformanceVerdictsCommand) minimise(ctx context.Context, out io.Writer
 // logTotals are the totals of compared logs.
 type logTotals struct{ programs, same, lines, equal int }
 
-// add compares a log, and prints the first line that differs.
+// add compares the logs of a program, and prints the first line of each that differs.
 func (n *logTotals) add(ctx context.Context, out io.Writer, r *verdicts.Replayer, l *verdicts.Line) error {
-	ours, err := r.Log(ctx, l)
+	logs, err := r.CompareLogs(ctx, l)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Key(), err)
 	}
-	c := verdicts.CompareLogs(l.Log, ours)
-	n.programs, n.lines, n.equal = n.programs+1, n.lines+c.Kernel, n.equal+c.Equal
-	if c.Same() {
-		n.same++
-		return nil
+	same := true
+	for _, c := range logs {
+		n.lines, n.equal = n.lines+c.Kernel, n.equal+c.Equal
+		if !c.Same() {
+			same = false
+			visible.Fprintf(out, "other-log %s: %d of %d lines\n  kernel  %s\n  here    %s\n", l.Key(), c.Equal, c.Kernel, c.First, c.Instead)
+		}
 	}
-	visible.Fprintf(out, "other-log %s: %d of %d lines\n  kernel  %s\n  here    %s\n", l.Key(), c.Equal, c.Kernel, c.First, c.Instead)
+	if n.programs++; same {
+		n.same++
+	}
 	return nil
 }
 
@@ -370,7 +374,7 @@ not be created), env (the kernel lacks a hook, function or type, or does not per
 	cmd.Flags().Uint64Var(&c.first, "first", 0, "number of the first generated program")
 	cmd.Flags().IntVar(&c.mutations, "mutations", 0, "ask about `N` mutations of each program, determined by --seed, instead of the program")
 	cmd.Flags().BoolVar(&c.where, "where", true, "load refused programs again for the instruction at fault")
-	cmd.Flags().BoolVar(&c.log, "log", false, "load what was judged again and keep the log of level 2")
+	cmd.Flags().BoolVar(&c.log, "log", false, "load what was judged again and keep the logs of level 2, with statistics, and of level 1")
 	cmd.Flags().IntVar(&c.repeat, "repeat", 0, "load accepted programs so many times more, for the shortest time the verifier takes")
 	cmd.Flags().DurationVar(&c.limit, "limit", 20*time.Second, "interrupt loads that take longer; 0: never")
 	return cmd

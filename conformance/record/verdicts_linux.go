@@ -209,17 +209,20 @@ func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
 	}
 }
 
-// keepLog loads a program with a verdict again and keeps the log of level 2.
+// keepLog loads a program with a verdict again and keeps the logs of levels 2, with statistics, and
+// 1.
 func (r *request) keepLog(l *verdicts.Line, limit time.Duration) {
 	if l.Class != verdicts.ByVerifier {
 		return
 	}
-	fd, text, _, slow, err := r.ask(fullLevel, limit)
-	if err == nil {
-		unix.Close(fd)
-	}
-	if !slow && len(text) <= maxLog {
-		l.Log = text
+	for level, log := range map[uint32]*string{fullLevel | statsLevel: &l.Log, pathLevel: &l.Path} {
+		fd, text, _, slow, err := r.ask(level, limit)
+		if err == nil {
+			unix.Close(fd)
+		}
+		if !slow && len(text) <= maxLog {
+			*log = text
+		}
 	}
 }
 

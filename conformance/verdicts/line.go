@@ -70,8 +70,10 @@ type Line struct {
 	// WhereFrom is "trace" if it comes from a log of level 1.
 	WhereFrom string `json:"where_from,omitempty"`
 	Note      string `json:"note,omitempty"`
-	// Log is the kernel's log of level 2, if it was requested.
-	Log string `json:"log,omitempty"`
+	// Log is the kernel's log of level 2 with statistics, Path that of level 1, if they were
+	// requested.
+	Log  string `json:"log,omitempty"`
+	Path string `json:"path,omitempty"`
 }
 
 // Stats holds the statistics at the end of a kernel's log. Pointers are nil if the kernel did not
@@ -100,7 +102,7 @@ func (l *Line) Key() string {
 
 // Reset clears the verdict.
 func (l *Line) Reset() {
-	l.Stats, l.Reason, l.Messages, l.Errno, l.Note, l.Where, l.Verdict, l.Class, l.Log = Stats{}, "", nil, "", "", nil, "", "", ""
+	l.Stats, l.Reason, l.Messages, l.Errno, l.Note, l.Where, l.Verdict, l.Class, l.Log, l.Path = Stats{}, "", nil, "", "", nil, "", "", "", ""
 }
 
 // maxLine limits the length of a line of a recording in bytes.

@@ -24,7 +24,7 @@ var (
 	address = lazyre.New(`( r\d+ =) 0x(?:0|[0-9a-f]{9,})(?: *$| +;|$)`)
 	// Source lines, and lines that do not describe instructions or states; recordings do not
 	// contain them.
-	noLog = lazyre.New(`^(; |verification time|stack depth|insns processed|arg#\d+ reference type)`)
+	noLog = lazyre.New(`^(; |verification time|insns processed)`)
 )
 
 func logLines(log string) []string {
@@ -66,13 +66,30 @@ func CompareLogs(kernel, ours string) *LogLines {
 	return c
 }
 
-// Log verifies the program of a line and returns the log of level 2.
-func (r *Replayer) Log(ctx context.Context, l *Line) (string, error) {
+// CompareLogs verifies the program of a line and compares the logs that were recorded: of level 2,
+// and of level 1.
+func (r *Replayer) CompareLogs(ctx context.Context, l *Line) ([]*LogLines, error) {
+	var out []*LogLines
+	for i, kernel := range []string{l.Path, l.Log} {
+		if kernel == "" {
+			continue
+		}
+		ours, err := r.Log(ctx, l, i+1, strings.Contains(kernel, "\nstack depth ") || strings.HasPrefix(kernel, "verification time "))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, CompareLogs(kernel, ours))
+	}
+	return out, nil
+}
+
+// Log verifies the program of a line and returns the log of a level.
+func (r *Replayer) Log(ctx context.Context, l *Line, level int, stats bool) (string, error) {
 	k, p, err := r.program(l)
 	if err != nil {
 		return "", err
 	}
 	var out strings.Builder
-	_, err = verifier.Verify(ctx, k, p, verifier.Options{Log: &out, LogLevel: 2})
+	_, err = verifier.Verify(ctx, k, p, verifier.Options{Log: &out, LogLevel: level, Stats: stats, Emptied: out.Reset})
 	return out.String(), err
 }

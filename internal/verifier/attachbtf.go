@@ -127,7 +127,7 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 	if h.p.Sleepable && h.has(since.FaultableTracepoints) && name != "sys_enter" && name != "sys_exit" {
 		h.refuse(refusal.SleepableProgramCannotAttachNonFaultable, name)
 	}
-	i.attachTrace = true
+	i.attachTrace, i.attachName = true, name
 	// The tracepoint's template has parameter names, including their suffixes.
 	if h.has(since.TracepointParamNames) {
 		if id, ok := s.FindID(btf.KindFunc, "__bpf_trace_"+name); ok {
@@ -190,12 +190,12 @@ func (h *attachment) distill(s *btf.Spec, t *btf.Type) {
 		h.refuse(refusal.FunctionVariableArgsUnsupported, t.Name)
 	}
 	if r := s.SkipMods(fp.Ref); r.Kind == btf.KindStruct || r.Kind == btf.KindUnion {
-		h.refuse(refusal.FunctionReturnTypeUnsupported, t.Name, strings.ToUpper(r.Kind.String()))
+		h.refuse(refusal.FunctionReturnTypeUnsupported, t.Name, kindText(r.Kind))
 	}
 	if !h.has(since.StructArgs) {
 		for i := range fp.Params {
 			if a := s.SkipMods(fp.Params[i].Type); a.Kind == btf.KindStruct || a.Kind == btf.KindUnion {
-				h.refuse(refusal.FunctionArgTypeUnsupported, t.Name, i, strings.ToUpper(a.Kind.String()))
+				h.refuse(refusal.FunctionArgTypeUnsupported, t.Name, i, kindText(a.Kind))
 			}
 		}
 	}

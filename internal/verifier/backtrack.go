@@ -331,6 +331,10 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 			t.bug("backtracking exit unexpected regs %x", b.regs[b.frame])
 		}
 		b.clear(0)
+		if subseq >= 0 && t.aux[subseq].callback && t.has(since.CallbackChains) {
+			// What calls the function sets its arguments.
+			b.regs[b.frame] &^= argRegs
+		}
 		t.enter()
 		if r0 {
 			b.set(0)

@@ -244,7 +244,7 @@ func (a *answers) on(t testing.TB, b *boundary, kernel string) string {
 		says += ": " + c.Ours.Errno.Name()
 	}
 	if b.Log != "" {
-		log, err := replay.Log(context.Background(), &l)
+		log, err := replay.Log(context.Background(), &l, 2, false)
 		require.NoError(t, err, "%s: %s", b.Rule, l.Key())
 		says += "; log: " + lineWith(log, b.Log)
 	}

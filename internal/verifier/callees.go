@@ -15,16 +15,32 @@ import (
 // helperOf finds a helper's prototype for this program; it refuses calls of helpers that do not
 // exist or are not allowed.
 func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
-	h, ok := proto.Lookup(id)
-	if !ok || !h.In(u.rel) {
-		u.refuse(refusal.InvalidFunc, helperName(h, ok), int32(id))
-	}
-	p := h.For(u.rel, u.prog.caller)
-	if p == nil || !u.onlyHook(p.Only) || !u.built(id, h) {
-		if u.has(since.HelperOfTypeWords) {
+	h, p := u.offered(id)
+	if p == nil {
+		h, ok := proto.Lookup(id)
+		switch {
+		case !ok || !h.In(u.rel):
+			u.refuse(refusal.InvalidFunc, helperName(h, ok), int32(id))
+		case u.has(since.HelperOfTypeWords):
 			u.refuse(refusal.ProgramTypeCannotUseHelper, h.Name(), int32(id))
 		}
 		u.refuse(refusal.UnknownFunc, h.Name(), int32(id))
+	}
+	if h.Locked == proto.Integrity && u.has(since.LockdownWrites) {
+		u.unlocked = true
+	}
+	return h, p
+}
+
+// offered returns the prototype of a helper that the kernel has for the program, else nil.
+func (u *subject) offered(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
+	h, ok := proto.Lookup(id)
+	if !ok || !h.In(u.rel) {
+		return nil, nil
+	}
+	p := h.For(u.rel, u.prog.caller)
+	if p == nil || !u.onlyHook(p.Only) || !u.built(id, h) {
+		return nil, nil
 	}
 	return h, p
 }
@@ -39,8 +55,6 @@ func (u *subject) built(id uapi.FuncID, h *proto.Helper) bool {
 		return !u.has(since.NoSeg6PullData)
 	case h.Locked == proto.NotLocked || h.Locked == proto.Integrity && !u.has(since.LockdownWrites):
 		return true
-	case u.k.Lockdown < h.Locked && h.Locked == proto.Integrity:
-		u.unlocked = true
 	}
 	return u.k.Lockdown < h.Locked
 }
@@ -99,11 +113,7 @@ func (u *subject) paramsOf(i int) (int, bool) {
 	in := &u.insns[i]
 	switch {
 	case isHelperCall(in):
-		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
-		if !ok || !h.In(u.rel) {
-			return 0, false
-		}
-		p := h.For(u.rel, u.prog.caller)
+		_, p := u.offered(uapi.FuncID(in.Imm))
 		if p == nil {
 			return 0, false
 		}

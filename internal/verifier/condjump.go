@@ -111,10 +111,11 @@ func (c *conditions) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
 	if w32 && c.has(since.NoNullBranch32) {
 		return num.Maybe
 	}
-	if !s.isConst() {
+	known := func(r *reg) bool { return r.typ == scalar && r.IsConst(w32) }
+	if !known(s) {
 		d, s = s, d
 	}
-	if !s.isConst() || s.Var.Value != 0 || !c.notNullPtr(d) {
+	if !known(s) || s.Const(w32) != 0 || !c.notNullPtr(d) {
 		return num.Maybe
 	}
 	switch op {

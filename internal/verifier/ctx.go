@@ -255,7 +255,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 		case uapi.AttachModifyReturn:
 			pt = s.SkipMods(fp.Ref)
 			if pt.Kind != btf.KindInt || pt.Size > 8 {
-				return bad(refusal.RetTypeNotAllowedFmodRet, strings.ToUpper(pt.Kind.String()))
+				return bad(refusal.RetTypeNotAllowedFmodRet, kindText(pt.Kind))
 			}
 		default:
 			return bad(refusal.FuncNotThArgument, name, arg+1)
@@ -272,7 +272,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 		return bad(refusal.FuncArgTypeOnlyPointerAccess, name, arg, "", "UNKNOWN")
 	}
 	if pt.Kind != btf.KindPtr {
-		return bad(refusal.FuncArgTypeOnlyPointerAccess, name, arg, pt.Name, strings.ToUpper(pt.Kind.String()))
+		return bad(refusal.FuncArgTypeOnlyPointerAccess, name, arg, pt.Name, kindText(pt.Kind))
 	}
 	if size != 8 {
 		return bad(refusal.FuncSizeMust8, name, size)
@@ -324,7 +324,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	isStruct := target.Kind == btf.KindStruct || target.Kind == btf.KindUnion
 	if !isStruct {
 		if _, known := x.prog.ctxArgs[off]; !known && !x.readsPointerTo(ptr, target) {
-			x.say(refusal.FuncArgTypeNotStruct, x.prog.attachName, arg, strings.ToUpper(target.Kind.String()))
+			x.say(refusal.FuncArgTypeNotStruct, x.prog.attachName, arg, kindText(target.Kind))
 			return v, false
 		}
 		return v, true
@@ -342,7 +342,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	}
 	scalarInstead := false
 	if x.p.Attach == uapi.AttachTraceRawTp && x.has(since.RawTpNullArgs) {
-		if m, ok := rawTpNull[strings.TrimPrefix(x.prog.attachName, "btf_trace_")]; ok {
+		if m, ok := rawTpNull[x.prog.attachName]; ok {
 			if m>>(4*arg)&1 != 0 {
 				v.typ |= maybeNull
 			}
@@ -381,6 +381,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 			v.tid = uint32(id)
 		}
 	}
+	x.log.printf("func '%s' arg%d has btf_id %d type %s '%s'\n", x.prog.attachName, arg, t.ID, kindText(t.Kind), t.Name)
 	if scalarInstead {
 		return ctxValue{typ: scalar}, true
 	}

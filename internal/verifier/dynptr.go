@@ -58,8 +58,8 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	g.liveness.readSlot(f, spi)
 	g.liveness.readSlot(f, spi-1)
 	if g.has(since.ReadObjectsLogged) {
-		g.log.touchSlot(f.no, spi)
-		g.log.touchSlot(f.no, spi-1)
+		g.log.touchSlot(spi)
+		g.log.touchSlot(spi - 1)
 	}
 }
 

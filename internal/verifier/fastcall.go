@@ -46,11 +46,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 	inlined := false
 	switch {
 	case isHelperCall(in):
-		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
-		if !ok || !h.In(l.rel) {
-			return
-		}
-		p := h.For(l.rel, l.prog.caller)
+		h, p := l.offered(uapi.FuncID(in.Imm))
 		if p == nil {
 			return
 		}

@@ -111,9 +111,9 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		}
 		if global {
 			if l.has(since.RegisterWords) {
-				l.refuse(refusal.TypeInNotSupportedYet, i+1, strings.ToUpper(t.Kind.String()), sp.name)
+				l.refuse(refusal.TypeInNotSupportedYet, i+1, kindText(t.Kind), sp.name)
 			}
-			l.refuse(refusal.ArgTypeInNotSupportedYet, i, strings.ToUpper(t.Kind.String()), sp.name)
+			l.refuse(refusal.ArgTypeInNotSupportedYet, i, kindText(t.Kind), sp.name)
 		}
 		return funcArg{}, false
 	}
@@ -177,7 +177,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	}
 	size, err := s.Sizeof(target.ID)
 	if err != nil || target.Kind == btf.KindVoid || target.Kind == btf.KindFuncProto || target.Kind == btf.KindFwd {
-		l.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, strings.ToUpper(target.Kind.String()), target.Name, -22)
+		l.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, kindText(target.Kind), target.Name, -22)
 	}
 	a := funcArg{kind: argMem, typ: maybeNull, mem: uint32(size)}
 	if tags["nonnull"] {

@@ -50,7 +50,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 			c.liveness.live.update(c.position)
 		}
 		c.frames.leaveFunc()
-		return stepReturned
+		return stepJumped // without a line of where from
 	}
 	if changes {
 		c.resources.forgetPackets()

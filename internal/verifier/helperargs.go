@@ -38,9 +38,14 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	kind := a.Kind
 	if kind == proto.MapValue {
 		kind = g.mapValueKind(a, m)
+		if m.id == uapi.FuncMapPeekElem && m.mapp.Type == uapi.MapTypeBloomFilter {
+			a.Flags &^= proto.Uninit | proto.Write // the value to look for
+		}
 	}
 	if r.isNull() && a.Flags&proto.MaybeNull != 0 {
-		g.precision.precise(n)
+		if g.has(since.NullPrecise) {
+			g.precision.precise(n)
+		}
 	} else {
 		g.checkArgType(n, a, kind, m)
 		g.argOffset(r, n, a, kind)

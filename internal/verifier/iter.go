@@ -58,7 +58,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	}
 	for i := 0; i < slots; i++ {
 		c.liveness.readSlot(f, spi-i)
-		c.log.touchSlot(f.no, spi-i)
+		c.log.touchSlot(spi - i)
 	}
 	m.iterSpi, m.iterFrame = spi, int(r.frame)
 	m.ref = f.stack[spi].reg.ref
@@ -101,7 +101,7 @@ func (c *kfuncs) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
 		for j := range s.t {
 			s.t[j] = slotIter
 		}
-		c.log.touchSlot(f.no, spi-i)
+		c.log.touchSlot(spi - i)
 	}
 }
 

@@ -116,6 +116,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		c.resources.disown(regs[2].ref)
 	}
 	if k.is(proto.Throws) && c.exceptionSub == 0 {
+		c.defaultThrow = true
 		c.frames.checkReturn(1, "R1")
 	}
 	for i := 0; i <= 5; i++ {

@@ -235,7 +235,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	}
 	if r.typ.base() == ptrBTF || c.kernelMem.socketType(r.typ) != "" {
 		if ref.Kind != btf.KindStruct && ref.Kind != btf.KindUnion {
-			c.refuse(refusal.KernelFunctionArgsPointerTypeNot, k.name, i, strings.ToUpper(ref.Kind.String()), ref.Name)
+			c.refuse(refusal.KernelFunctionArgsPointerTypeNot, k.name, i, kindText(ref.Kind), ref.Name)
 		}
 		return kaBTF
 	}
@@ -248,9 +248,9 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 			void = "void, "
 		}
 		if c.has(since.RegisterWords) {
-			c.refuse(refusal.PointerTypeMustPointScalarStruct, i+1, strings.ToUpper(ref.Kind.String()), ref.Name, void)
+			c.refuse(refusal.PointerTypeMustPointScalarStruct, i+1, kindText(ref.Kind), ref.Name, void)
 		}
-		c.refuse(refusal.ArgPointerTypeMustPointScalar, i, strings.ToUpper(ref.Kind.String()), ref.Name, void)
+		c.refuse(refusal.ArgPointerTypeMustPointScalar, i, kindText(ref.Kind), ref.Name, void)
 	}
 	if sized {
 		return kaMemSize
@@ -327,7 +327,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	case kaMem:
 		size, err := s.Sizeof(ref.ID)
 		if err != nil {
-			c.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, strings.ToUpper(ref.Kind.String()), ref.Name, -22)
+			c.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, kindText(ref.Kind), ref.Name, -22)
 		}
 		c.memory.memReg(n, uint32(size))
 	case kaMemSize:
@@ -454,7 +454,7 @@ func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	strict := k.flags.has(kfRelease) && r.ref != 0 || nocast(have.Name, ref.Name)
 	projection := ref.Name == "__sk_buff" && have.Name == "sk_buff" || ref.Name == "xdp_md" && have.Name == "xdp_buff"
 	if !projection && !c.kernelMem.structMatch(spec, have.ID, int(r.off), k.spec, ref.ID, strict, !r.typ.isAlloc()) {
-		c.refuse(refusal.KernelFunctionArgsExpectedPointerBut, k.name, i, strings.ToUpper(ref.Kind.String()), ref.Name, n, strings.ToUpper(have.Kind.String()), have.Name)
+		c.refuse(refusal.KernelFunctionArgsExpectedPointerBut, k.name, i, kindText(ref.Kind), ref.Name, n, kindText(have.Kind), have.Name)
 	}
 }
 

@@ -1,8 +1,6 @@
 package verifier
 
 import (
-	"strings"
-
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
@@ -41,7 +39,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 			}
 		}
 		if size == 0 {
-			c.refuse(refusal.KernelFunctionReturnsPointerTypeNot, k.name, strings.ToUpper(pt.Kind.String()), pt.Name)
+			c.refuse(refusal.KernelFunctionReturnsPointerTypeNot, k.name, kindText(pt.Kind), pt.Name)
 		}
 		r0.pointer(ptrMem)
 		r0.mem = uint32(size)

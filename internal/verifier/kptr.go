@@ -35,7 +35,9 @@ func (a *memory) accessKptr(insn, value int, f *field) {
 	case clsSTX:
 		v := a.reg(value)
 		if v.isNull() {
-			a.precision.precise(value)
+			if a.has(since.NullPrecise) {
+				a.precision.precise(value)
+			}
 			return
 		}
 		if !a.kptrMatch(f, v, value) {

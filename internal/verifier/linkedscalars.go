@@ -120,6 +120,6 @@ func (c *conditions) touchLinked(l linkedReg) {
 	if l.isReg {
 		c.log.touch(int(l.index))
 	} else {
-		c.log.touchSlot(int(l.frame), int(l.index))
+		c.log.touchSlot(int(l.index))
 	}
 }

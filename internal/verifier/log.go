@@ -17,7 +17,7 @@ type logger struct {
 	buf   []byte
 
 	touched  uint32 // set of registers
-	slots    [maxFrames]uint64
+	slots    uint64 // set of stack slots, whatever the frame
 	all      bool
 	fresh    bool
 	lastLine *Line
@@ -38,12 +38,20 @@ func newLogger(o Options) *logger {
 
 func (l *logger) pos() int { return len(l.buf) }
 
+// rewind drops what was logged since n, at level 1. Where n is at the end of an instruction, the
+// kernel's log goes on behind the line's end, which the first space before a state may have replaced:
+// what comes next is on the same line then.
 func (l *logger) rewind(n int) {
-	if l.level == 1 && n <= len(l.buf) {
-		l.buf, l.open = l.buf[:n], 0
-		if n > 0 && l.buf[n-1] != '\n' {
-			l.buf = append(l.buf, '\n')
-		}
+	if l.level != 1 || n > len(l.buf) {
+		return
+	}
+	end := byte('\n')
+	if n < len(l.buf) {
+		end = l.buf[n]
+	}
+	l.buf, l.open = l.buf[:n], 0
+	if n > 0 && l.buf[n-1] != '\n' {
+		l.buf = append(l.buf, end)
 	}
 }
 
@@ -93,13 +101,18 @@ func (l *logger) note(format string, args ...any) {
 
 func (l *logger) touch(r int) { l.touched |= 1 << r }
 
-func (l *logger) touchSlot(fr, spi int) {
+// touchSlot notes that a stack slot was written. The kernel keeps one set for all frames, so that the
+// slots of the same numbers are printed of the frame that is current then.
+func (l *logger) touchSlot(spi int) {
 	if spi >= 0 && spi < 64 {
-		l.slots[fr] |= 1 << spi
+		l.slots |= 1 << spi
 	}
 }
 
 func (l *logger) touchAll() { l.all = true }
+
+// begin begins the log of a function: its first state is not that of a branch.
+func (l *logger) begin()    { l.fresh, l.all = false, true }
 func (l *logger) branch()   { l.fresh, l.all = true, true }
 func (l *logger) returned() { l.fresh = true }
 
@@ -279,7 +292,7 @@ func (l *logger) insn(e *position) {
 	if !e.has(since.StateLines) && l.level > 1 {
 		l.printf("%d: %s\n", e.insn, stateText(e, e.cur, e.cur.curFrame))
 		l.fresh = false
-		l.touched, l.all, l.slots = 0, false, [maxFrames]uint64{}
+		l.touched, l.all, l.slots = 0, false, 0
 	} else {
 		if l.fresh && (l.level > 1 || !e.has(since.StateLines)) {
 			l.printf("\nfrom %d to %d: %s\n", e.prev, e.insn, stateText(e, e.cur, e.cur.curFrame))
@@ -296,11 +309,11 @@ func (l *logger) insn(e *position) {
 
 // changes logs what was read and written since the last output (print_insn_state).
 func (l *logger) changes(e *position) {
-	if l.level == 0 || !l.all && l.touched == 0 && l.slots == ([maxFrames]uint64{}) {
+	if l.level == 0 || !l.all && l.touched == 0 && l.slots == 0 {
 		return
 	}
-	l.insnState(e.insn, changedText(e, e.cur, l.touched, l.slots[e.cur.curFrame], l.all))
-	l.touched, l.all, l.slots = 0, false, [maxFrames]uint64{}
+	l.insnState(e.insn, changedText(e, e.cur, l.touched, l.slots, l.all))
+	l.touched, l.all, l.slots = 0, false, 0
 }
 
 // sourceLine logs the source line of the instruction if it differs from the previous one. Up to 6.8

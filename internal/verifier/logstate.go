@@ -3,6 +3,8 @@ package verifier
 import (
 	"fmt"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
 )
 
 // stateText describes a frame as print_verifier_state does, in the log.
@@ -69,7 +71,11 @@ func marksText(e *position, live uint8, wanted bool) string {
 
 func refsText(e *position, b *strings.Builder, s *state) {
 	var ids []string
-	for _, r := range *e.refList(s) {
+	refs := *e.refList(s)
+	if len(refs) > 0 && refs[0].id == 0 {
+		return // the kernel prints nothing if the first one is a lock of a global variable
+	}
+	for _, r := range refs {
 		if r.id != 0 {
 			ids = append(ids, fmt.Sprint(r.id))
 		}
@@ -77,6 +83,14 @@ func refsText(e *position, b *strings.Builder, s *state) {
 	if len(ids) > 0 {
 		fmt.Fprintf(b, " refs=%s", strings.Join(ids, ","))
 	}
+}
+
+// kindText is a kind of type as the kernel's log has it (btf_type_str).
+func kindText(k btf.Kind) string {
+	if k == btf.KindVoid {
+		return "UNKNOWN"
+	}
+	return strings.ToUpper(k.String())
 }
 
 const slotLetters = "?rm0diffp"
@@ -164,7 +178,7 @@ func regParts(e *position, r *reg) []string {
 	if r.typ.isNonOwning() {
 		add("non_own_ref")
 	}
-	if r.mapp != 0 {
+	if r.typ.base() == constMap || r.typ.base() == ptrMapKey || r.typ.base() == ptrMapValue {
 		m := e.mapOf(r)
 		if m.Name != "" {
 			add("map=%s", mapName(m.Name))

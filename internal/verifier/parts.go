@@ -34,6 +34,7 @@ type subject struct {
 	maps         []*mapInfo
 	specs        []*btf.Spec
 	exceptionSub int
+	defaultThrow bool // an exception is thrown that the kernel's own callback handles
 	arena        *Map
 	postorder    []int
 	prog         progInfo

@@ -1,11 +1,13 @@
 package verifier
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
 // reliableCall reports whether a call of a static function passes what the function's BTF says:
@@ -23,15 +25,44 @@ func (fs *frames) reliableCall(sub int, regs []reg) bool {
 		return false
 	}
 	for i := range proto.Params {
-		t, r := s.SkipMods(proto.Params[i].Type), &regs[i+1]
-		switch {
-		case isScalarType(t) && r.typ == scalar:
-		case t.Kind == btf.KindPtr && fs.isCtxType(s, t) && r.typ == ptrCtx:
-		default:
+		if t := s.SkipMods(proto.Params[i].Type); !isScalarType(t) && (t.Kind != btf.KindPtr || !fs.isCtxType(s, t)) {
 			return false
 		}
 	}
+	for i := range proto.Params {
+		r, number := &regs[i+1], isScalarType(s.SkipMods(proto.Params[i].Type))
+		switch {
+		case number && r.typ == scalar, !number && r.typ == ptrCtx:
+			continue
+		case !fs.has(since.FirstFuncUntyped): // other words, which are not known
+		case number:
+			fs.log.line(fmt.Sprintf(refusal.NotScalar.Row().Text, i+1))
+		default:
+			fs.log.line(fmt.Sprintf(refusal.ExpectsPointerCtx.Row().Text, fs.argName(i)))
+		}
+		return false
+	}
 	return true
+}
+
+// firstFunc logs why the type of the first function is not relied on, if a global function of that
+// type would be refused (do_check_common). What the kernel says of a load's log is not about its
+// end.
+func (e *explorer) firstFunc() {
+	if !e.has(since.FirstFuncUntyped) || e.log.level == 0 || !e.funcInfo() || e.subs[0].fn == 0 {
+		return
+	}
+	lines, reason := e.lines, e.refusal
+	defer func() {
+		e.lines, e.refusal = lines, reason
+		e.subs[0].args, e.subs[0].argsKnown = nil, false
+		switch x := recover().(type) {
+		case nil, refused, missing:
+		default:
+			panic(x)
+		}
+	}()
+	e.layout.prepareArgs(0)
 }
 
 // reliable returns where the static functions begin whose calls all pass what their BTF says.

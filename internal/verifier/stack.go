@@ -86,7 +86,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	}
 	k.destroyDynptr(f, spi)
 	k.fastcallContract(f, insn, off)
-	k.log.touchSlot(f.no, spi)
+	k.log.touchSlot(spi)
 	s := f.own(spi)
 	history := true
 	full := size == 8
@@ -179,7 +179,7 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 	for i := lo; i < hi; i++ {
 		at := -i - 1
 		s := f.own(at / 8)
-		k.log.touchSlot(f.no, at/8)
+		k.log.touchSlot(at / 8)
 		t := &s.t[at%8]
 		if zero && *t == slotSpill && s.isScalarSpill() && s.reg.Var.Equals(0) && k.has(since.ZeroSpillWrites) {
 			used = true
@@ -206,7 +206,7 @@ func (k *stack) readStackBytes(f *frame, lo, hi, dst int) {
 	zeros := 0
 	for i := lo; i < hi; i++ {
 		at := -i - 1
-		k.log.touchSlot(f.no, at/8)
+		k.log.touchSlot(at / 8)
 		if f.stack[at/8].t[at%8] != slotZero {
 			break
 		}
@@ -229,7 +229,7 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 	s := f.stack[spi]
 	src := &s.reg
 	history := true
-	k.log.touchSlot(f.no, spi)
+	k.log.touchSlot(spi)
 	k.fastcallContract(k.frame(), k.insn, off)
 	if k.r.static {
 		k.liveness.readSlot(f, spi)

@@ -154,3 +154,42 @@ func (l *limits) chainDepth(root int, private bool) {
 		i, sub, chain = stack[frame].insn, stack[frame].sub, stack[frame].chain
 	}
 }
+
+// What rewriting an accepted program adds to the stack of a function.
+const (
+	inlinedLoopStack  = 24 // three registers
+	mayGotoStack      = 8  // a count
+	timedMayGotoStack = 16 // and a time
+)
+
+// stackDepths are the stacks of the functions as the kernel prints them at the end
+// (print_verification_stats). An accepted program has been rewritten by then: functions that nothing
+// calls are gone (opt_remove_dead_code), and inlined loops and counters have places on the stack
+// (optimize_bpf_loop, do_misc_fixups).
+func (e *explorer) stackDepths(accepted bool) (out []int) {
+	for n := 0; n < e.nsubsOr0(); n++ {
+		depth, loop, counter, seen := e.subs[n].stackDepth, 0, 0, n == 0
+		for i := e.subs[n].start; i < e.subs[n+1].start; i++ {
+			seen = seen || e.aux[i].seen
+			switch {
+			case !e.aux[i].seen:
+			case e.aux[i].loopState == loopFits && e.has(since.InlinedLoops):
+				loop = -depth&7 + inlinedLoopStack
+			case isMayGoto(&e.insns[i]) && e.has(since.TimedMayGoto) && e.k.Arch != "arm64":
+				counter = timedMayGotoStack
+			case isMayGoto(&e.insns[i]):
+				counter = mayGotoStack
+			}
+		}
+		switch {
+		case !accepted:
+			out = append(out, depth)
+		case seen:
+			out = append(out, depth+loop+counter)
+		}
+	}
+	if accepted && e.defaultThrow {
+		out = append(out, 0) // a function that the kernel adds (add_hidden_subprog)
+	}
+	return out
+}

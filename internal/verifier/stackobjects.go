@@ -94,8 +94,8 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	}
 	k.liveness.wroteSlot(f, spi)
 	k.liveness.wroteSlot(f, spi-1)
-	k.log.touchSlot(f.no, spi)
-	k.log.touchSlot(f.no, spi-1)
+	k.log.touchSlot(spi)
+	k.log.touchSlot(spi - 1)
 }
 
 // derive notes the reference to the packet that a new dynptr is about: with it, the dynptr ends

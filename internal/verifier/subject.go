@@ -176,7 +176,7 @@ func numRules(set *since.Set) num.Rules {
 		SplitSign: in(since.SplitSign), SplitSign32: in(since.SplitSign32), WrapBoth: in(since.WrapBoth),
 		MulSigned: in(since.MulSigned), Div: in(since.DivRange), Neg: in(since.NegRange), Bswap: in(since.BswapRange),
 		EqBits: in(since.EqBits), EqHalves: in(since.EqHalves), Lsh32: in(since.MixedBounds), EqRange: in(since.EqRange),
-		ConstLeft: in(since.ConstLeft), Arcs: in(since.CircularRanges),
+		ConstLeft: in(since.ConstLeft), Arcs: in(since.CircularRanges), OneNumber: in(since.OneNumber),
 	}
 	if in(since.MixedBounds) {
 		n.Deduce = num.DeduceMixed

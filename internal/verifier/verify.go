@@ -140,9 +140,7 @@ func (e *explorer) path() []Branch {
 
 func (e *explorer) stats(v *Verdict) {
 	v.ProcessedInsns, v.TotalStates, v.PeakStates, v.MaxStatesPerInsn = e.processed, e.checkpoints.totalStates, e.checkpoints.peakStates, e.checkpoints.maxPerInsn
-	for i := 0; i < e.nsubsOr0(); i++ {
-		v.StackDepth = append(v.StackDepth, e.subs[i].stackDepth)
-	}
+	v.StackDepth = e.stackDepths(v.Outcome == Accepted)
 	v.Reliable, v.Untyped, v.CtxSize = e.reliable(), e.untyped(), e.ctxSize
 	if e.exceptionSub != 0 {
 		v.ExceptionCallback = e.subs[e.exceptionSub].start
@@ -254,7 +252,7 @@ func (e *explorer) walkFunc(sub int) {
 	if e.o.Costs != nil {
 		e.o.Costs.root(e.insn)
 	}
-	e.log.touchAll()
+	e.log.begin()
 	regs := s.regs()
 	if sub > 0 || e.p.Type == uapi.ProgTypeExt {
 		e.log.printf("Validating %s() func#%d...\n", e.subs[sub].name, sub)
@@ -272,6 +270,7 @@ func (e *explorer) walkFunc(sub int) {
 			e.startArg(&regs[i+1], a)
 		}
 	} else {
+		e.firstFunc()
 		regs[1].pointer(ptrCtx)
 	}
 	if sub == 0 {
@@ -296,7 +295,7 @@ func (e *explorer) startArg(r *reg, a funcArg) {
 	case argMem:
 		r.pointer(ptrMem | a.typ)
 		r.mem = a.mem
-		if a.typ&ptrUntrusted == 0 {
+		if a.typ&maybeNull != 0 || a.typ&ptrUntrusted == 0 && !e.has(since.UntrustedTag) {
 			r.id = e.newID()
 		}
 	case argBTF:

@@ -86,10 +86,10 @@ func (e *explorer) walkAll() {
 // next ends the current path and continues with the one queued last; it returns false if there is
 // none.
 func (e *explorer) next(prev *int) bool {
+	e.checkpoints.finish(e.cur)
 	if e.liveness.live != nil {
 		e.liveness.live.update(e.position)
 	}
-	e.checkpoints.finish(e.cur)
 	if !e.pool.pop() {
 		return false
 	}

@@ -24,6 +24,8 @@ const (
 	EqRange           // Linux 6.4, is_branch64_taken: a constant outside a value's range is not equal to it
 	ConstLeft         // Linux 6.4, is_branch_taken: a constant in the destination register decides a comparison as one in the source does
 	CircularRanges    // Linux 7.2, cnum64_intersect: a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided
+	OneNumber         // Linux 7.0, __update_reg64_bounds: the only number of a range that has the known bits is the value
+	NullPrecise       // Linux 7.2, check_func_arg: a constant 0 that is passed or stored as a null pointer is compared exactly
 	SameRegister      // Linux 7.0, is_scalar_branch_taken: comparing a register with itself decides the branch
 	TwoRegisterRanges // Linux 6.8, reg_set_min_max: a comparison of two registers narrows both
 	UnknownOperands   // Linux 6.10, adjust_scalar_min_max_vals: products, ORs and XORs of two numbers that are not constant are ranges
@@ -114,6 +116,8 @@ const (
 	CPUv4                  // Linux 6.6, check_alu_op: sign extension, gotol, unconditional byte swaps and signed division (cpu v4)
 	LongJump               // Linux 6.6, check_cfg: jumps over 32 bits
 	MayGoto                // Linux 6.9, check_cond_jmp_op: may_goto
+	TimedMayGoto           // Linux 6.15, do_misc_fixups: a loop of may_goto also ends after a time; its count takes 16 bytes of the stack instead of 8
+	InlinedLoops           // Linux 6.0, optimize_bpf_loop: calls of bpf_loop with one callback and no flags are inlined, which takes 24 bytes of the stack
 	MayGotoZero            // Linux 6.15, check_cond_jmp_op: may_goto with offset 0
 	AddrCast               // Linux 6.9, check_alu_op: casts between address spaces
 	ArenaAtomics           // Linux 6.10, atomic_ptr_type_ok: atomics on arena memory
@@ -245,7 +249,7 @@ const (
 	TrustedNotNull         // Linux 6.4, reg_not_null: trusted kernel objects and memory are known not to be null
 	MapsNotNull            // Linux 6.12, reg_not_null: pointers to maps, buffers and XDP sockets are known not to be null
 	FarPointersMayBeNull   // Linux 6.12, reg_not_null: a pointer with an offset beyond the limit may be null
-	NoNullBranch32         // Linux 6.8, is_branch_taken: a 32-bit comparison of a pointer decides nothing
+	NoNullBranch32         // Linux 7.0, is_branch_taken: a 32-bit comparison of a pointer decides nothing
 	LockIdentity           // Linux 6.2, check_ld_imm: the address of a map's value has no identity of its own
 
 	// Maps and their special fields

@@ -84,16 +84,18 @@ func (a *arcs) fromBits32() { a.low = a.low.and(bitsArc(uint32(a.bits.Value), ui
 func (a *arcs) fromBits() {
 	a.fromBits32()
 	a.wide = a.wide.and(bitsArc(a.bits.Value, a.bits.Mask))
-	lo, hi := a.wide.unsigned()
-	fits := lo&^a.bits.Mask == a.bits.Value
-	next := a.bits.After(lo)
-	switch {
-	case fits && next > hi:
-		a.known(lo)
-	case fits:
-	case next == a.bits.Value|a.bits.Mask, next <= hi && a.bits.After(next) > hi:
-		a.known(next)
+	if n, ok := a.bits.only(a.wide.unsigned()); ok {
+		a.known(n)
 	}
+}
+
+// only returns the number that has the bits of t if exactly one from lo to hi has them.
+func (t Tnum) only(lo, hi uint64) (uint64, bool) {
+	next := t.After(lo)
+	if lo&^t.Mask == t.Value {
+		return lo, next > hi
+	}
+	return next, next == t.Value|t.Mask || next <= hi && t.After(next) > hi
 }
 
 // After returns the least number after v that has the bits of t, or the greatest one that has them

@@ -95,6 +95,9 @@ func (b *Bounds) Sync(r Rules) {
 		return
 	}
 	b.fromBits()
+	if r.OneNumber {
+		b.onlyNumber()
+	}
 	if r.Deduce == DeduceSign {
 		b.deduceSign()
 	} else {
@@ -106,6 +109,17 @@ func (b *Bounds) Sync(r Rules) {
 	}
 	b.toBits()
 	b.fromBits()
+	if r.OneNumber {
+		b.onlyNumber()
+	}
+}
+
+// onlyNumber finds the only number of the unsigned range that has the known bits
+// (__update_reg64_bounds).
+func (b *Bounds) onlyNumber() {
+	if n, ok := b.Var.only(b.UMin, b.UMax); ok {
+		b.Set(n)
+	}
 }
 
 // Broken names a contradiction, or returns "" if there is none (reg_bounds_sanity_check).

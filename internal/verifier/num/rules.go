@@ -24,6 +24,8 @@ type Rules struct {
 	EqBits, EqHalves bool
 	// ConstLeft: a constant on the left decides a comparison as one on the right does.
 	ConstLeft bool
+	// OneNumber: the only number of a range that has the known bits is the value.
+	OneNumber bool
 	// Arcs: ranges are arcs on the circle of numbers; a comparison with an outcome that leaves no
 	// number is decided.
 	Arcs bool
