@@ -236,6 +236,54 @@ func TestProbesThatTracefsDefines(t *testing.T) {
 	}
 }
 
+// TestFilesOfTheTracer: options and their list agree, each function that can be traced has the
+// address of kallsyms, and buffers have sizes.
+func TestFilesOfTheTracer(t *testing.T) {
+	s := embeddedSystem(t)
+	read := func(name string) string {
+		b, found := s.ReadFile(tracing + name)
+		require.Equal(t, bpfsys.IsFile, found, name)
+		return string(b)
+	}
+	options := map[string]bool{}
+	for o := range strings.FieldsSeq(read("trace_options")) {
+		name, off := strings.CutPrefix(o, "no")
+		options[name] = true
+		assert.Equal(t, map[bool]string{false: "1\n", true: "0\n"}[off], read("options/"+name), name)
+	}
+	assert.Equal(t, slices.Sorted(maps.Keys(options)), s.ReadDir(tracing+"options"))
+	_, found := s.ReadFile(tracing + "options/nosuch")
+	assert.Equal(t, bpfsys.Absent, found)
+	symbols, _ := s.ReadFile("/proc/kallsyms")
+	at := map[string]string{}
+	for l := range strings.Lines(string(symbols)) {
+		f := strings.Fields(l)
+		at[f[2]] = f[0]
+	}
+	var names []string
+	last := uint64(0)
+	for l := range strings.Lines(read("available_filter_functions_addrs")) {
+		f := strings.Fields(l)
+		require.Equal(t, at[f[1]], f[0], f[1])
+		addr, err := strconv.ParseUint(f[0], 16, 64)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, addr, last)
+		last, names = addr, append(names, f[1])
+	}
+	slices.Sort(names)
+	assert.Equal(t, strings.Fields(read("available_filter_functions")), names)
+	assert.Regexp(t, `^entries: 0\noverrun: 0\n(.+: .*\n){4}dropped events: 0\nread events: 0\n$`, read("per_cpu/cpu0/stats"))
+	assert.Equal(t, "1408\n", read("buffer_size_kb"))
+	assert.Equal(t, fmt.Sprintln(1408*len(s.ReadDir(tracing+"per_cpu"))), read("buffer_total_size_kb"))
+	spec, err := testbtf.Load("../../testdata/btf/linux-5.10.262-amd64-cloud.btf.xz")
+	require.NoError(t, err)
+	old, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget("linux-5.10.262-amd64-cloud", spec)})
+	require.NoError(t, err)
+	defer old.Close()
+	_, found = old.ReadFile(tracing + "available_filter_functions_addrs")
+	assert.Equal(t, bpfsys.Absent, found, "before Linux 6.5")
+}
+
 func TestFunctionsThatRefuseProbes(t *testing.T) {
 	s := embeddedSystem(t)
 	list, found := s.ReadFile("/sys/kernel/debug/kprobes/blacklist")
