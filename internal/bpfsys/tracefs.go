@@ -265,8 +265,24 @@ func (s *System) functions() []string {
 		add(s.target.BTF.Name(id), "")
 	}
 	s.eachModuleFunction(add)
+	for name := range s.target.Kallsyms { // BTF has none of the copies that the compiler made
+		if isClone(name) {
+			add(name, "")
+		}
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// isClone reports whether a symbol is a copy of a function that the compiler made for some callers.
+// Cold parts are no functions.
+func isClone(name string) bool {
+	for _, mark := range []string{".isra.", ".constprop.", ".part."} {
+		if strings.Contains(name, mark) {
+			return !strings.HasSuffix(name, ".cold")
+		}
+	}
+	return false
 }
 
 // listsAddresses reports whether the kernel has available_filter_functions_addrs (since Linux 6.5).

@@ -284,6 +284,30 @@ func TestFilesOfTheTracer(t *testing.T) {
 	assert.Equal(t, bpfsys.Absent, found, "before Linux 6.5")
 }
 
+// TestClonesOfFunctionsCanBeTraced: copies that the compiler made are in the symbol table alone.
+func TestClonesOfFunctionsCanBeTraced(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	const start = 0xffffffff81000000
+	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec, loader.WithKallsyms(map[string]uint64{
+		"vfs_read": start, "wait_page.isra.0": start + 0x100, "put_it.constprop.0": start + 0x200, "half.part.0": start + 0x300, "half.part.0.cold": start + 0x400, "some_data": start + 0x500,
+	}))})
+	require.NoError(t, err)
+	defer s.Close()
+	b, _ := s.ReadFile(tracing + "available_filter_functions")
+	functions := strings.Fields(string(b))
+	for _, name := range []string{"vfs_read", "wait_page.isra.0", "put_it.constprop.0", "half.part.0"} {
+		assert.Contains(t, functions, name)
+	}
+	assert.NotContains(t, functions, "half.part.0.cold")
+	assert.NotContains(t, functions, "some_data")
+	b, _ = s.ReadFile(tracing + "available_filter_functions_addrs")
+	assert.Contains(t, string(b), "ffffffff81000100 wait_page.isra.0\n")
+	s.TraceProbes("p:mine/clone wait_page.isra.0\n", false)
+	b, _ = s.ReadFile(tracing + "kprobe_events")
+	assert.Equal(t, "p:mine/clone wait_page.isra.0\n", string(b))
+}
+
 func TestFunctionsThatRefuseProbes(t *testing.T) {
 	s := embeddedSystem(t)
 	list, found := s.ReadFile("/sys/kernel/debug/kprobes/blacklist")

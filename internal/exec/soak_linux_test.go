@@ -44,7 +44,7 @@ func TestAFloodOfEventsTakesNoMoreMemory(t *testing.T) {
 		script += fmt.Sprintf(" %d) timeout -s INT 3 %s >/dev/null 2>&1 ;;\n", i, tool)
 	}
 	script += " esac\n n=$((n+1))\ndone\necho $n tools"
-	events := "repeat 1000000 as r\nrepeat 500 as i every 1ms\n" +
+	loop := "repeat 2000 as r\nrepeat 500 as i every 1ms\n" +
 		"syscall/openat filename=/srv/$r/$i ret=3 task.comm=web task.pid=${i+1000}\n" +
 		"syscall/execve filename=/bin/x \"argv=[x $r]\" ret=0 task.comm=x task.pid=${i+2000} task.real_parent->tgid=1\n" +
 		"sched_process_exit task.pid=${i+2000} task.exit_code=0\n" +
@@ -53,6 +53,7 @@ func TestAFloodOfEventsTakesNoMoreMemory(t *testing.T) {
 		"tcp_v4_connect sk=tcp:10.0.0.1:${r%60000}-10.0.0.2:${i+1} ret=0 task.pid=${i+1000}\n" +
 		"inet_sock_set_state sk=tcp:10.0.0.1:${r%60000}-10.0.0.2:${i+1} oldstate=2 newstate=1\n" +
 		"block_rq_issue\nblock_rq_complete\ncap_capable cap=${i%40}\nsyscall/kill pid=7 sig=9 ret=0\nend\nend\n"
+	events := strings.Repeat(loop, 4)
 	stop, samples := make(chan struct{}), make(chan []uint64)
 	fired := 0
 	go func() {
