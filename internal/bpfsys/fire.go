@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -30,9 +29,11 @@ type Event struct {
 	// Task holds fields, such as pid and comm, of the task in whose context the programs run. Empty
 	// means the CPU's current task.
 	Task map[string]any
-	// Tasks describes arguments that point to tasks: by argument name, fields of the task such as
-	// pid and comm.
+	// Tasks describes arguments that point to tasks or other objects: by argument name, fields such
+	// as pid and comm, by their paths.
 	Tasks map[string]map[string]any
+	// Sockets describes arguments that point to sockets: by argument name, a socket of the host.
+	Sockets map[string]HostSocket
 	// Packet is the input of programs that process packets; nil means the default packet.
 	Packet []byte
 	CPU    int
@@ -139,20 +140,13 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	default:
 		return nil, fmt.Errorf("%s: %w", e.Hook, ErrNoHook)
 	}
-	task, err := s.task(e.Task)
+	task, err := s.task(s.taskOfEvent(e))
 	if err != nil {
 		return nil, err
 	}
-	args := e.Args
-	for name, fields := range e.Tasks {
-		t, err := s.task(fields)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if args = maps.Clone(args); args == nil {
-			args = map[string]any{}
-		}
-		args[name] = t
+	args, err := s.eventArgs(e, slices.Concat(entry, ret))
+	if err != nil {
+		return nil, err
 	}
 	var out []Fired
 	slices.SortStableFunc(entry, func(a, b *attachment) int { return cmp.Compare(s.rank(a), s.rank(b)) })

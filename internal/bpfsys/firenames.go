@@ -16,7 +16,7 @@ import (
 // has. Hooks whose arguments are not known, such as functions that BTF does not list, take any.
 func (s *System) tellUnknownNames(e Event) {
 	names := slices.Collect(maps.Keys(e.Args))
-	names = slices.AppendSeq(names, maps.Keys(e.Tasks))
+	names = slices.AppendSeq(slices.AppendSeq(names, maps.Keys(e.Tasks)), maps.Keys(e.Sockets))
 	names = slices.DeleteFunc(names, func(n string) bool { return s.askedNames[e.Hook+" "+n] })
 	if len(names) == 0 || len(s.askedNames) > maxAskedNames {
 		return
@@ -44,6 +44,10 @@ func (s *System) tellUnknownNames(e Event) {
 			return
 		}
 		known := c.ArgNames()
+		names = slices.DeleteFunc(names, func(n string) bool {
+			typ := s.pointees[e.Hook+" "+n]
+			return typ != "" && typ != notTaken
+		}) // the record follows from it
 		names = slices.DeleteFunc(names, c.TakesArg)
 		c.Leave()
 		c.Free()

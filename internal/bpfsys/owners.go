@@ -50,12 +50,8 @@ func (s *System) socketFor(c Caller, fd int32) (*kernel.Socket, *SocketInfo, uap
 		return nil, nil, uapi.ENOTSOCK
 	}
 	k := s.machine.Kernel()
-	spec := kernel.SockSpec{
-		Family: f.Socket.Family, Protocol: f.Socket.Protocol, Type: f.Socket.Type, State: f.Socket.State,
-		Source: f.Socket.Local.Addr().AsSlice(), Dest: f.Socket.Remote.Addr().AsSlice(), SourcePort: f.Socket.Local.Port(), DestPort: f.Socket.Remote.Port(),
-	}
 	o, e := s.standing(fileID{SocketFile, 0, f.Inode}, func() (*kernel.Object, error) {
-		o, err := k.NewSock(fmt.Sprintf("socket %d", f.Inode), spec)
+		o, err := k.NewSock(fmt.Sprintf("socket %d", f.Inode), f.Socket.spec())
 		if err == nil {
 			_ = o.Set("__sk_common.skc_cookie.counter", f.Socket.Cookie)
 		}
@@ -70,6 +66,73 @@ func (s *System) socketFor(c Caller, fd int32) (*kernel.Socket, *SocketInfo, uap
 		return nil, nil, uapi.EINVAL
 	}
 	return sk, f.Socket, 0
+}
+
+// spec describes the socket that stands for one of the host.
+func (i *SocketInfo) spec() kernel.SockSpec {
+	return kernel.SockSpec{
+		Family: i.Family, Protocol: i.Protocol, Type: i.Type, State: i.State,
+		Source: i.Local.Addr().AsSlice(), Dest: i.Remote.Addr().AsSlice(), SourcePort: i.Local.Port(), DestPort: i.Remote.Port(),
+	}
+}
+
+// HostSocket is a socket of the host that an event is about.
+type HostSocket struct {
+	Inode uint64
+	Info  SocketInfo
+}
+
+// maxHostSockets limits the sockets of events that are kept: a new one takes the place of the
+// oldest, whose events are over.
+const maxHostSockets = 1024
+
+// hostSocket returns the simulated socket that stands for the one of an event. Tools that have named
+// it by its descriptor find the same one.
+func (s *System) hostSocket(h HostSocket) (*kernel.Object, error) {
+	if o := s.stand[fileID{SocketFile, 0, h.Inode}]; o != nil {
+		return o, s.machine.Kernel().SetSock(o, h.Info.spec())
+	}
+	kind := [2]uint16{h.Info.Family, h.Info.Protocol} // which decide the type of the object
+	l := s.eventSockets[kind]
+	if l == nil {
+		l = &socketRing{at: map[uint64]int{}}
+		if s.eventSockets == nil {
+			s.eventSockets = map[[2]uint16]*socketRing{}
+		}
+		s.eventSockets[kind] = l
+	}
+	i, known := l.at[h.Inode]
+	switch {
+	case known:
+	case len(l.list) < maxHostSockets:
+		o, err := s.machine.Kernel().NewSock(fmt.Sprintf("event socket %d.%d.%d", h.Info.Family, h.Info.Protocol, len(l.list)), h.Info.spec())
+		if err != nil {
+			return nil, err
+		}
+		i, l.list = len(l.list), append(l.list, ringSocket{h.Inode, o})
+	default:
+		i, l.next = l.next, (l.next+1)%maxHostSockets
+		delete(l.at, l.list[i].inode)
+		l.list[i].inode = h.Inode
+	}
+	l.at[h.Inode] = i
+	o := l.list[i].object
+	if err := s.machine.Kernel().SetSock(o, h.Info.spec()); err != nil {
+		return nil, err
+	}
+	return o, o.Set("__sk_common.skc_cookie.counter", h.Info.Cookie)
+}
+
+// socketRing are the sockets of events of one type.
+type socketRing struct {
+	list []ringSocket
+	at   map[uint64]int // by inode
+	next int            // the oldest one, when the list is full
+}
+
+type ringSocket struct {
+	inode  uint64
+	object *kernel.Object
 }
 
 // cgroupFor returns the simulated cgroup that stands for one of the host.

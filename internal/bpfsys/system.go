@@ -83,7 +83,13 @@ type System struct {
 	// askedNames are the names of events that were looked up, with their hooks.
 	askedNames map[string]bool
 	stand      map[fileID]*kernel.Object // objects that stand for files of the host
-	sockets    map[filtered]*attachment  // programs of sockets
+	// eventObjects are the objects of events other than tasks and sockets by their types and fields,
+	// pointees the types to which arguments of hooks point.
+	eventObjects map[string]*kernel.Object
+	pointees     map[string]string
+	// eventSockets are the sockets of events by family and protocol.
+	eventSockets map[[2]uint16]*socketRing
+	sockets      map[filtered]*attachment // programs of sockets
 	// testArgs are what arguments of the kernel's test functions point to, by type.
 	testArgs map[string]*kernel.Object
 	process  process // of the syscall program that runs

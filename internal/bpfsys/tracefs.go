@@ -2,6 +2,7 @@ package bpfsys
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,12 +22,55 @@ const (
 	rawSyscallEvents = "raw_syscalls"
 )
 
-// traceText are files with fixed contents in tracefs's root: a tracer that does nothing.
+// traceText are files with fixed contents in tracefs's root: a tracer that does nothing, with
+// buffers that are as in a kernel that was booted without options.
 var traceText = map[string]string{
-	"available_tracers": "nop\n", "buffer_size_kb": "1408\n", "current_tracer": "nop\n", "dynamic_events": "", "enabled_functions": "", "error_log": "",
-	"kprobe_profile": "", "printk_formats": "", "saved_cmdlines": "", "set_event": "", "set_event_pid": "no pid\n", "set_ftrace_filter": "#### all functions enabled ####\n",
-	"set_ftrace_pid": "no pid\n", "trace_clock": "[local] global counter uptime perf mono mono_raw boot tai\n", "trace_marker": "", "trace_options": "", "tracing_max_latency": "0\n",
+	"available_tracers": "nop\n", "buffer_percent": "50\n", "buffer_size_kb": "1408\n", "current_tracer": "nop\n", "dynamic_events": "", "enabled_functions": "", "error_log": "",
+	"kprobe_profile": "", "max_graph_depth": "0\n", "printk_formats": "", "saved_cmdlines": "", "saved_cmdlines_size": "128\n", "saved_tgids": "", "set_event": "",
+	"set_event_notrace_pid": "no pid\n", "set_event_pid": "no pid\n", "set_ftrace_filter": "#### all functions enabled ####\n",
+	"set_ftrace_notrace": "#### no functions disabled ####\n", "set_ftrace_notrace_pid": "no pid\n", "set_ftrace_pid": "no pid\n", "set_graph_function": "#### all functions enabled ####\n",
+	"set_graph_notrace": "#### no functions disabled ####\n", "synthetic_events": "", "timestamp_mode": "[delta] absolute\n",
+	"trace_clock": "[local] global counter uptime perf mono mono_raw boot tai\n", "trace_marker": "", "trace_marker_raw": "", "tracing_max_latency": "0\n",
 	"tracing_on": "1\n", "tracing_thresh": "0\n", "uprobe_profile": "",
+}
+
+// traceOptions are the options of tracers in the order of trace_options, and whether they are set
+// in a kernel that was booted without options (TRACE_FLAGS and TRACE_DEFAULT_FLAGS of
+// kernel/trace/trace.c).
+var traceOptions = []struct {
+	name string
+	set  bool
+}{
+	{"print-parent", true}, {"sym-offset", false}, {"sym-addr", false}, {"verbose", false}, {"raw", false}, {"hex", false}, {"bin", false}, {"block", false},
+	{"trace_printk", true}, {"annotate", true}, {"userstacktrace", false}, {"sym-userobj", false}, {"printk-msg-only", false}, {"context-info", true},
+	{"latency-format", false}, {"record-cmd", true}, {"record-tgid", false}, {"overwrite", true}, {"disable_on_free", false}, {"irq-info", true}, {"markers", true},
+	{"event-fork", false}, {"pause-on-trace", false}, {"hash-ptr", true}, {"function-trace", true}, {"function-fork", false}, {"display-graph", false},
+	{"stacktrace", false},
+}
+
+// optionList returns trace_options.
+func optionList() []byte {
+	var b bytes.Buffer
+	for _, o := range traceOptions {
+		if !o.set {
+			b.WriteString("no")
+		}
+		fmt.Fprintln(&b, o.name)
+	}
+	return b.Bytes()
+}
+
+// optionFile returns the value of an option.
+func optionFile(name string) ([]byte, Found) {
+	for _, o := range traceOptions {
+		switch {
+		case o.name == name && o.set:
+			return []byte("1\n"), IsFile
+		case o.name == name:
+			return []byte("0\n"), IsFile
+		}
+	}
+	return nil, Absent
 }
 
 // Files in the directories of events, systems and CPUs.
@@ -34,7 +78,7 @@ var (
 	eventFiles  = []string{"enable", "filter", "format", "hist", "id", "trigger"}
 	systemFiles = []string{"enable", "filter"}
 	eventsFiles = []string{"enable", "header_event", "header_page"}
-	cpuFiles    = []string{"buffer_size_kb", "stats", "trace", "trace_pipe"}
+	cpuFiles    = []string{"buffer_size_kb", "snapshot", "stats", "trace", "trace_pipe", "trace_pipe_raw"}
 )
 
 // tracefs returns the file at a path below tracefs's mount point.
@@ -47,6 +91,9 @@ func (s *System) tracefs(path string) ([]byte, Found) {
 	case "", "options", "instances":
 		if len(f) == 1 {
 			return nil, IsDir
+		}
+		if f[0] == "options" && len(f) == 2 {
+			return optionFile(f[1])
 		}
 	case "per_cpu":
 		return s.perCPUFile(f[1:])
@@ -62,6 +109,14 @@ func (s *System) tracefs(path string) ([]byte, Found) {
 			fmt.Fprintln(&b, n)
 		}
 		return b.Bytes(), IsFile
+	case "available_filter_functions_addrs":
+		if s.listsAddresses() {
+			return s.functionAddresses(), IsFile
+		}
+	case "buffer_total_size_kb":
+		return fmt.Appendf(nil, "%d\n", 1408*s.cpus()), IsFile
+	case "trace_options":
+		return optionList(), IsFile
 	case "trace_pipe", "trace":
 		out := s.trace.pipe
 		if path == "trace_pipe" {
@@ -87,6 +142,9 @@ func (s *System) perCPUFile(f []string) ([]byte, Found) {
 		return nil, IsDir
 	case len(f) == 2 && f[1] == "buffer_size_kb":
 		return []byte(traceText[f[1]]), IsFile
+	case len(f) == 2 && f[1] == "stats":
+		return fmt.Appendf(nil, "entries: 0\noverrun: 0\ncommit overrun: 0\nbytes: 0\noldest event ts: %5d.%06d\nnow ts: %5d.%06d\ndropped events: 0\nread events: 0\n",
+			0, 0, s.machine.Kernel().Clock().Mono()/1e9, s.machine.Kernel().Clock().Mono()%1e9/1e3), IsFile
 	case len(f) == 2 && slices.Contains(cpuFiles, f[1]):
 		return nil, IsFile
 	}
@@ -98,8 +156,15 @@ func (s *System) tracefsDir(path string) (out []string) {
 	f := strings.Split(path, "/")
 	switch {
 	case path == "":
-		out = append(slices.Collect(maps.Keys(traceText)), "available_events", "available_filter_functions", "events", "instances", "kprobe_events", "options", "per_cpu", "trace", "trace_pipe",
-			"tracing_cpumask", "uprobe_events")
+		out = append(slices.Collect(maps.Keys(traceText)), "available_events", "available_filter_functions", "buffer_total_size_kb", "events", "instances", "kprobe_events", "options",
+			"per_cpu", "trace", "trace_options", "trace_pipe", "tracing_cpumask", "uprobe_events")
+		if s.listsAddresses() {
+			out = append(out, "available_filter_functions_addrs")
+		}
+	case path == "options":
+		for _, o := range traceOptions {
+			out = append(out, o.name)
+		}
 	case path == "per_cpu":
 		for i := range s.cpus() {
 			out = append(out, "cpu"+strconv.Itoa(i))
@@ -200,8 +265,47 @@ func (s *System) functions() []string {
 		add(s.target.BTF.Name(id), "")
 	}
 	s.eachModuleFunction(add)
+	for name := range s.target.Kallsyms { // BTF has none of the copies that the compiler made
+		if isClone(name) {
+			add(name, "")
+		}
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// isClone reports whether a symbol is a copy of a function that the compiler made for some callers.
+// Cold parts are no functions.
+func isClone(name string) bool {
+	for _, mark := range []string{".isra.", ".constprop.", ".part."} {
+		if strings.Contains(name, mark) {
+			return !strings.HasSuffix(name, ".cold")
+		}
+	}
+	return false
+}
+
+// listsAddresses reports whether the kernel has available_filter_functions_addrs (since Linux 6.5).
+func (s *System) listsAddresses() bool {
+	return s.target.BTF != nil && len(s.target.BTF.IDs(btf.KindFunc, "ftrace_avail_addrs_open")) > 0
+}
+
+// functionAddresses returns the functions that can be traced with their addresses, in that order
+// (print_rec).
+func (s *System) functionAddresses() []byte {
+	at := map[string]uint64{}
+	for _, x := range s.symbols() {
+		if _, twice := at[x.name+inModule(" ", x.module)]; !twice {
+			at[x.name+inModule(" ", x.module)] = x.addr
+		}
+	}
+	names := slices.DeleteFunc(s.functions(), func(n string) bool { return at[n] == 0 })
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(at[a], at[b]) })
+	var b bytes.Buffer
+	for _, n := range names {
+		fmt.Fprintf(&b, "%x %s\n", at[n], n)
+	}
+	return b.Bytes()
 }
 
 // id returns a tracepoint's id, the same that appears in its records.

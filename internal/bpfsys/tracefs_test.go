@@ -236,6 +236,78 @@ func TestProbesThatTracefsDefines(t *testing.T) {
 	}
 }
 
+// TestFilesOfTheTracer: options and their list agree, each function that can be traced has the
+// address of kallsyms, and buffers have sizes.
+func TestFilesOfTheTracer(t *testing.T) {
+	s := embeddedSystem(t)
+	read := func(name string) string {
+		b, found := s.ReadFile(tracing + name)
+		require.Equal(t, bpfsys.IsFile, found, name)
+		return string(b)
+	}
+	options := map[string]bool{}
+	for o := range strings.FieldsSeq(read("trace_options")) {
+		name, off := strings.CutPrefix(o, "no")
+		options[name] = true
+		assert.Equal(t, map[bool]string{false: "1\n", true: "0\n"}[off], read("options/"+name), name)
+	}
+	assert.Equal(t, slices.Sorted(maps.Keys(options)), s.ReadDir(tracing+"options"))
+	_, found := s.ReadFile(tracing + "options/nosuch")
+	assert.Equal(t, bpfsys.Absent, found)
+	symbols, _ := s.ReadFile("/proc/kallsyms")
+	at := map[string]string{}
+	for l := range strings.Lines(string(symbols)) {
+		f := strings.Fields(l)
+		at[f[2]] = f[0]
+	}
+	var names []string
+	last := uint64(0)
+	for l := range strings.Lines(read("available_filter_functions_addrs")) {
+		f := strings.Fields(l)
+		require.Equal(t, at[f[1]], f[0], f[1])
+		addr, err := strconv.ParseUint(f[0], 16, 64)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, addr, last)
+		last, names = addr, append(names, f[1])
+	}
+	slices.Sort(names)
+	assert.Equal(t, strings.Fields(read("available_filter_functions")), names)
+	assert.Regexp(t, `^entries: 0\noverrun: 0\n(.+: .*\n){4}dropped events: 0\nread events: 0\n$`, read("per_cpu/cpu0/stats"))
+	assert.Equal(t, "1408\n", read("buffer_size_kb"))
+	assert.Equal(t, fmt.Sprintln(1408*len(s.ReadDir(tracing+"per_cpu"))), read("buffer_total_size_kb"))
+	spec, err := testbtf.Load("../../testdata/btf/linux-5.10.262-amd64-cloud.btf.xz")
+	require.NoError(t, err)
+	old, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget("linux-5.10.262-amd64-cloud", spec)})
+	require.NoError(t, err)
+	defer old.Close()
+	_, found = old.ReadFile(tracing + "available_filter_functions_addrs")
+	assert.Equal(t, bpfsys.Absent, found, "before Linux 6.5")
+}
+
+// TestClonesOfFunctionsCanBeTraced: copies that the compiler made are in the symbol table alone.
+func TestClonesOfFunctionsCanBeTraced(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	const start = 0xffffffff81000000
+	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec, loader.WithKallsyms(map[string]uint64{
+		"vfs_read": start, "wait_page.isra.0": start + 0x100, "put_it.constprop.0": start + 0x200, "half.part.0": start + 0x300, "half.part.0.cold": start + 0x400, "some_data": start + 0x500,
+	}))})
+	require.NoError(t, err)
+	defer s.Close()
+	b, _ := s.ReadFile(tracing + "available_filter_functions")
+	functions := strings.Fields(string(b))
+	for _, name := range []string{"vfs_read", "wait_page.isra.0", "put_it.constprop.0", "half.part.0"} {
+		assert.Contains(t, functions, name)
+	}
+	assert.NotContains(t, functions, "half.part.0.cold")
+	assert.NotContains(t, functions, "some_data")
+	b, _ = s.ReadFile(tracing + "available_filter_functions_addrs")
+	assert.Contains(t, string(b), "ffffffff81000100 wait_page.isra.0\n")
+	s.TraceProbes("p:mine/clone wait_page.isra.0\n", false)
+	b, _ = s.ReadFile(tracing + "kprobe_events")
+	assert.Equal(t, "p:mine/clone wait_page.isra.0\n", string(b))
+}
+
 func TestFunctionsThatRefuseProbes(t *testing.T) {
 	s := embeddedSystem(t)
 	list, found := s.ReadFile("/sys/kernel/debug/kprobes/blacklist")

@@ -4,6 +4,7 @@ package exec
 
 import (
 	"os"
+	osexec "os/exec"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -46,6 +47,36 @@ func TestAToolThatFailsHearsWhatItLacks(t *testing.T) {
 	r = start(t, "headers", "")
 	assert.Equal(t, 1, r.code)
 	assert.Contains(t, r.notes, "install linux-headers-"+embedded.Release)
+}
+
+// TestToolsThatLackTypesHearOfHeaders: whatever of the headers they miss.
+func TestToolsThatLackTypesHearOfHeaders(t *testing.T) {
+	if _, err := os.Stat("/lib/modules/" + embedded.Release + "/build"); err == nil {
+		t.Skip("the headers are installed")
+	}
+	t.Setenv("PATH", "/usr/sbin:"+os.Getenv("PATH"))
+	for name, command := range map[string][]string{
+		"struct":     {"bpftrace", "-e", `kprobe:vfs_read { printf("%d", ((struct nosuch *)arg0)->x); }`},
+		"member":     {"bpftrace", "-e", `struct a { struct nosuch b; }; kprobe:vfs_read { printf("%d", ((struct a *)arg0)->b.x); }`},
+		"header":     {"bpftrace", "-e", "#include <linux/nosuch.h>\nBEGIN { exit(); }"},
+		"constant":   {"bpftrace", "-e", `kprobe:vfs_read { printf("%d", NO_SUCH); }`},
+		"bcc":        {"opensnoop-bpfcc"},
+		"bcc header": {"trace-bpfcc", "-I", "linux/fs.h", `vfs_read(struct file *f) "%d", f->f_flags`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := osexec.LookPath(command[0]); err != nil {
+				t.Skipf("%v: Debian's packages bpftrace and bpfcc-tools have it", err)
+			}
+			r := start(t, "", "", func(c *Config) { c.Args, c.Root = command, true })
+			assert.NotZero(t, r.code, r.out)
+			assert.Contains(t, r.notes, "install linux-headers-"+embedded.Release, r.out)
+		})
+	}
+	if _, err := osexec.LookPath("bpftrace"); err == nil {
+		r := start(t, "", "", func(c *Config) { c.Args, c.Root = []string{"bpftrace", "-e", "BEGIN { exit(); }"}, true })
+		assert.Zero(t, r.code, r.out)
+		assert.NotContains(t, r.notes, "linux-headers", "nothing is missing")
+	}
 }
 
 func TestFunctionsInASentence(t *testing.T) {

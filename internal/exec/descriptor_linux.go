@@ -74,13 +74,6 @@ func socketInfo(fd int) *bpfsys.SocketInfo {
 	return i
 }
 
-// States of sockets (include/net/tcp_states.h).
-const (
-	tcpEstablished = 1
-	tcpClose       = 7
-	tcpListen      = 10
-)
-
 func addressOf(a unix.Sockaddr) netip.AddrPort {
 	switch a := a.(type) {
 	case *unix.SockaddrInet4:

@@ -3,9 +3,12 @@ package exec
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"net/netip"
+	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/bpfsys"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -77,4 +80,46 @@ func sockaddr(text string) (b []byte, ok bool, err error) {
 		return append(b, make([]byte, 4)...), true, nil
 	}
 	return nil, false, nil
+}
+
+// isSocket reports whether a value stands for a socket of the simulated kernel. Arguments of system
+// calls and functions of programs are numbers and texts.
+func (l *Line) isSocket(text string) bool {
+	return (strings.HasPrefix(text, "tcp:") || strings.HasPrefix(text, "udp:")) && !strings.HasPrefix(l.Event.Hook, "syscall/") && !strings.HasPrefix(l.Event.Hook, "uprobe")
+}
+
+// hostSocket parses a socket with its own and its peer's address, and its state if that is not the
+// usual one: "tcp:10.0.0.1:34567-10.0.0.2:80,syn_sent", "udp:[fd00::1]:53-[fd00::2]:4000". Without a
+// peer it listens, or is not connected. Sockets with the same addresses are the same one.
+func hostSocket(text string) (sk bpfsys.HostSocket, err error) {
+	which, state, stated := strings.Cut(text, ",")
+	kind, addresses, _ := strings.Cut(which, ":")
+	local, peer, connected := strings.Cut(addresses, "-")
+	const stream, datagram, tcp, udp = 1, 2, 6, 17
+	i := bpfsys.SocketInfo{Family: uapi.AFInet, Type: stream, Protocol: tcp, State: tcpListen}
+	if kind == "udp" {
+		i.Type, i.Protocol, i.State = datagram, udp, tcpClose
+	}
+	if i.Local, err = netip.ParseAddrPort(local); err == nil && connected {
+		i.Remote, err = netip.ParseAddrPort(peer)
+		i.State = tcpEstablished
+	}
+	if err != nil || connected && i.Local.Addr().Is4() != i.Remote.Addr().Is4() {
+		return sk, fmt.Errorf("%q: want tcp:10.0.0.1:34567-10.0.0.2:80 or udp:[fd00::1]:53", text)
+	}
+	if !i.Local.Addr().Is4() {
+		i.Family = uapi.AFInet6
+	}
+	if stated {
+		n := slices.Index(tcpStates, state)
+		if n <= 0 {
+			return sk, fmt.Errorf("%q is no state of a socket: want one of %s", state, strings.Join(tcpStates[1:], ", "))
+		}
+		i.State = uint8(n)
+	}
+	id := fnv.New64a()
+	_, _ = id.Write([]byte(which))
+	i.Cookie = id.Sum64() >> 1
+	const invented = 1 << 63 // above the inodes of the host's sockets
+	return bpfsys.HostSocket{Inode: id.Sum64() | invented, Info: i}, nil
 }

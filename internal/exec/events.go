@@ -213,6 +213,15 @@ func (l *Line) set(name, text string) (err error) {
 		l.Event.CPU, err = strconv.Atoi(text)
 	case name == "packet":
 		l.Event.Packet, err = hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+	case l.isSocket(text):
+		sk, err := hostSocket(text)
+		if err != nil {
+			return err
+		}
+		if l.Event.Sockets == nil {
+			l.Event.Sockets = map[string]bpfsys.HostSocket{}
+		}
+		l.Event.Sockets[name] = sk
 	case name == "ret" && !strings.HasPrefix(l.Event.Hook, "uprobe/"): // functions of programs return text, too
 		l.Event.Args[name], err = result(text)
 	default:

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -45,11 +46,47 @@ func TestMistakesInEventsAreRefusedWithTheirLine(t *testing.T) {
 		"hook cpu=much":    "line 1: cpu:",
 		"hook ret=abc":     `line 1: ret: "abc" is neither a number nor an error`,
 		"\nhook ret=-ENOX": `line 2: ret: "-ENOX" is neither`,
+
+		"tcp_close sk=tcp:10.0.0.1":                    `line 1: sk: "tcp:10.0.0.1": want tcp:10.0.0.1:34567-10.0.0.2:80`,
+		"tcp_close sk=tcp:10.0.0.1:1-[fd00::1]:2":      "line 1: sk:",
+		"tcp_close sk=tcp:10.0.0.1:1,closed":           `line 1: sk: "closed" is no state of a socket: want one of established, syn_sent`,
+		"tcp_close sk=udp:[fd00::1]:70000-[fd00::2]:1": "line 1: sk:",
 	} {
 		_, err := ReadEvents(strings.NewReader(text))
 		require.ErrorIs(t, err, ErrEvents)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// TestEventsNameSockets: a socket with its addresses; equal texts are the same one. Arguments of
+// system calls and of functions of programs are texts.
+func TestEventsNameSockets(t *testing.T) {
+	at := netip.MustParseAddrPort
+	for text, want := range map[string]bpfsys.SocketInfo{
+		"tcp:10.0.0.1:34567-10.0.0.2:80":     {Family: 2, Type: 1, Protocol: 6, State: tcpEstablished, Local: at("10.0.0.1:34567"), Remote: at("10.0.0.2:80")},
+		"tcp:0.0.0.0:22":                     {Family: 2, Type: 1, Protocol: 6, State: tcpListen, Local: at("0.0.0.0:22")},
+		"tcp:10.0.0.1:1-10.0.0.2:2,syn_sent": {Family: 2, Type: 1, Protocol: 6, State: tcpSynSent, Local: at("10.0.0.1:1"), Remote: at("10.0.0.2:2")},
+		"udp:[fd00::1]:53":                   {Family: 10, Type: 2, Protocol: 17, State: tcpClose, Local: at("[fd00::1]:53")},
+		"udp:[fd00::1]:53-[fd00::2]:4000":    {Family: 10, Type: 2, Protocol: 17, State: tcpEstablished, Local: at("[fd00::1]:53"), Remote: at("[fd00::2]:4000")},
+	} {
+		l, err := ParseLine("inet_csk_accept ret=" + text + " sk=" + text)
+		require.NoError(t, err)
+		sk := l.Event.Sockets["ret"]
+		assert.Equal(t, sk, l.Event.Sockets["sk"])
+		assert.NotZero(t, sk.Info.Cookie)
+		sk.Info.Cookie = 0
+		assert.Equal(t, want, sk.Info, text)
+	}
+	a, err := ParseLine("h a=tcp:10.0.0.1:1-10.0.0.2:2 b=tcp:10.0.0.1:1-10.0.0.2:2,close c=tcp:10.0.0.1:1-10.0.0.2:3")
+	require.NoError(t, err)
+	assert.Equal(t, a.Event.Sockets["a"].Inode, a.Event.Sockets["b"].Inode)
+	assert.NotEqual(t, a.Event.Sockets["a"].Inode, a.Event.Sockets["c"].Inode)
+	l, err := ParseLine("syscall/openat filename=tcp:10.0.0.1")
+	require.NoError(t, err)
+	assert.Equal(t, "tcp:10.0.0.1", l.Event.Args["filename"])
+	l, err = ParseLine("uprobe//bin/a ret=udp:x")
+	require.NoError(t, err)
+	assert.Equal(t, "udp:x", l.Event.Args["ret"])
 }
 
 func FuzzParseLine(f *testing.F) {

@@ -36,6 +36,9 @@ func (s *supervisor) resume(step Step, now time.Time) bool {
 		at.waits = false
 	}
 	for at.line < len(step) {
+		if s.called(now) {
+			return false
+		}
 		l := step[at.line]
 		switch {
 		case l.Auto:
@@ -89,7 +92,7 @@ func (s *supervisor) fires(l Line, now time.Time) bool {
 			}
 			return true
 		}
-		if s.crowded(now) {
+		if s.crowded(now) || at.times < l.Repeat && s.called(now) {
 			if at.times == l.Repeat {
 				at.line, at.times = at.line+1, 0
 			}
@@ -98,6 +101,20 @@ func (s *supervisor) fires(l Line, now time.Time) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// longTurn is how long a step may fire events while a call of the tool waits to be served.
+const longTurn = 50 * time.Millisecond
+
+// called reports whether a step that began to fire at a time has to let the tool make a call: a
+// signal or a timer of its own woke it.
+func (s *supervisor) called(began time.Time) bool {
+	if time.Since(began) < longTurn || !s.pending() {
+		return false
+	}
+	s.levels()
+	s.quiet.reset(began)
 	return true
 }
 

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
-	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 )
 
@@ -257,10 +256,13 @@ func lowestFree(tgid int) int {
 func (c *call) returned(b *begun) {
 	ret, known := c.result(b)
 	b.task = c.s.liveTask(c.process().tgid, int(c.n.PID)) // its name may be another one
-	if known && ret >= 0 {
+	if known && (ret >= 0 || ret == -int64(unix.EINPROGRESS)) {
 		switch b.name {
 		case "accept", "accept4":
 			c.showAccepted(int32(ret), b.regs[1], b.regs[2])
+			c.accepted(b, int32(ret))
+		case "connect":
+			c.connected(b, ret)
 		case "recvfrom":
 			c.showPeer(b.regs[4], b.regs[5])
 		}
@@ -335,8 +337,6 @@ func (c *call) result(b *begun) (int64, bool) {
 	return 0, false
 }
 
-const tcpSynSent = 2
-
 // sayInvented notes of which calls programs saw results that are not the real ones.
 func (s *supervisor) sayInvented() {
 	s.mu.Lock()
@@ -354,32 +354,6 @@ func (s *supervisor) sayInvented() {
 	}
 	s.note("--live: invented are the results of " + strings.Join(names, ", ") + more)
 }
-
-// liveTask returns what events know of a real task: ids, name, parent and working directory.
-func (s *supervisor) liveTask(tgid, tid int) map[string]any {
-	task := liveTask(tgid, tid)
-	path, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", tgid))
-	if err != nil || !strings.HasPrefix(path, "/") {
-		return task
-	}
-	d, ok := s.directories[path]
-	if !ok && len(s.directories) < maxDirectories {
-		if s.directories == nil {
-			s.directories = map[string]*kernel.Object{}
-		}
-		if d, err = s.sys.Machine().Kernel().NewDentry("cwd "+path, path); err != nil {
-			d = nil
-		}
-		s.directories[path] = d
-	}
-	if d != nil {
-		task["fs->pwd.dentry"] = d
-	}
-	return task
-}
-
-// maxDirectories limits the working directories that programs see.
-const maxDirectories = 1024
 
 // fireEvent fires an event that a call of --live tells of.
 func (s *supervisor) fireEvent(e bpfsys.Event) {

@@ -27,6 +27,7 @@ type transfer struct {
 	read, written uint64 // of the thread, or of the connection
 	counted       bool
 	fd            int32
+	datagram      *datagram // what a receiving call will return, if that was there before it
 }
 
 // kind says what a call moves and how it is counted.
@@ -100,6 +101,7 @@ func (c *call) count(b *begun) {
 	b.moves = &transfer{kind: k, fd: c.fd(0)}
 	c.counters(b.moves)
 	if !k.out {
+		c.peek(b)
 		return
 	}
 	switch b.name {
@@ -127,12 +129,22 @@ func (c *call) counters(t *transfer) {
 // moved nothing is known only at the end of a file or of a connection.
 func (c *call) moved(b *begun, args [6]uint64) (int64, bool) {
 	before, now := b.moves, &transfer{kind: b.moves.kind, fd: b.moves.fd}
-	if c.counters(now); !before.counted || !now.counted {
-		return 0, false
-	}
-	n := now.written - before.written
-	if before.in {
-		n = now.read - before.read
+	var n, stored uint64
+	if d := before.datagram; d != nil {
+		if !c.received(d) {
+			return 0, false
+		}
+		if n, stored = uint64(d.size), uint64(len(d.head)); n == 0 {
+			return 0, true
+		}
+	} else {
+		if c.counters(now); !before.counted || !now.counted {
+			return 0, false
+		}
+		if n = now.written - before.written; before.in {
+			n = now.read - before.read
+		}
+		stored = n
 	}
 	if n > 1<<31 {
 		return 0, false
@@ -143,11 +155,11 @@ func (c *call) moved(b *begun, args [6]uint64) (int64, bool) {
 	if before.in {
 		switch b.name {
 		case "read", "pread64", "recvfrom":
-			c.show(args[1], n)
+			c.show(args[1], stored)
 		case "readv", "preadv", "preadv2":
-			c.showVectors(args[1], args[2], n)
+			c.showVectors(args[1], args[2], stored)
 		case "recvmsg":
-			c.showMessage(args[1], n)
+			c.showMessage(args[1], stored)
 		}
 	}
 	return int64(n), true
@@ -161,10 +173,9 @@ func (c *call) atEnd(t *transfer) bool {
 	}
 	defer unix.Close(g)
 	if t.socket {
-		const closeWait = 8
 		_, _, state, ok := connectionBytes(g)
 		waiting, err := unix.IoctlGetInt(g, unix.SIOCINQ)
-		return ok && err == nil && state == closeWait && waiting == 0
+		return ok && err == nil && state == tcpCloseWait && waiting == 0
 	}
 	var st unix.Stat_t
 	if unix.Fstat(g, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -174,7 +185,8 @@ func (c *call) atEnd(t *transfer) bool {
 	return err == nil && at >= st.Size
 }
 
-// Limits of what programs see of the memory of processes: bytes of one call, and pages in all.
+// Limits of what programs see of the memory of processes: bytes of one buffer, and pages that are
+// there at the same time.
 const (
 	maxShownData  = 4096
 	maxShownPages = 4096
@@ -184,13 +196,13 @@ const (
 func (c *call) show(addr, size uint64) {
 	size = min(size, maxShownData)
 	if b := make([]byte, size); addr+size >= addr && c.Read(addr, b) {
-		c.showBytes(addr, b)
+		c.s.showBytes(addr, b)
 	}
 }
 
 // showBytes shows programs bytes at an address of the process.
-func (c *call) showBytes(addr uint64, b []byte) {
-	s, size := c.s, uint64(len(b))
+func (s *supervisor) showBytes(addr uint64, b []byte) {
+	size := uint64(len(b))
 	if size == 0 || addr+size < addr {
 		return
 	}
@@ -203,16 +215,22 @@ func (c *call) showBytes(addr uint64, b []byte) {
 	}
 	const page = 4096
 	for p := addr / page; p <= (addr+size-1)/page; p++ {
-		if !s.shown[p] {
-			if len(s.shown) >= maxShownPages {
-				s.note(fmt.Sprintf("--live: programs see the data of calls in at most %d MiB of memory: that of further buffers is not there", maxShownPages*page>>20))
-				return
-			}
-			if s.shown == nil {
-				s.shown = map[uint64]bool{}
-			}
-			s.shown[p] = true
+		if s.shown[p] {
+			continue
 		}
+		if s.shown == nil {
+			s.shown = map[uint64]bool{}
+		}
+		if len(s.shownOrder) < maxShownPages {
+			s.shownOrder = append(s.shownOrder, p)
+		} else { // in the place of the page that has been there longest
+			oldest := &s.shownOrder[s.shownNext]
+			k.UserUnmap(*oldest*page, page)
+			delete(s.shown, *oldest)
+			*oldest = p
+			s.shownNext = (s.shownNext + 1) % maxShownPages
+		}
+		s.shown[p] = true
 	}
 	if err := k.UserWrite(addr, b); err != nil {
 		s.note("--live: " + err.Error())
@@ -277,8 +295,8 @@ func (c *call) showAccepted(fd int32, addr, length uint64) {
 		b = le.AppendUint32(b, p.ZoneId)
 	}
 	if err == nil && b != nil {
-		c.showBytes(addr, b)
-		c.showBytes(length, le.AppendUint32(nil, uint32(len(b))))
+		c.s.showBytes(addr, b)
+		c.s.showBytes(length, le.AppendUint32(nil, uint32(len(b))))
 	}
 }
 
@@ -309,7 +327,7 @@ func (c *call) signals(b *begun) {
 	if b.name == "tkill" {
 		group = 0
 	}
-	task := liveTask(tgid, int(target))
+	task := c.s.liveTask(tgid, int(target))
 	args := map[string]any{"sig": int64(sig), "group": group, "result": int64(0)}
 	for _, kind := range []string{"tp_btf", "raw_tp"} {
 		c.s.fireEvent(bpfsys.Event{Hook: kind + "/signal_generate", Args: args, Task: b.task, Tasks: map[string]map[string]any{"p": task}})

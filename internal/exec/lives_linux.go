@@ -179,7 +179,7 @@ func (s *supervisor) settle(caller int) {
 		case now != "" && now != e.image:
 			delete(l.execs, tgid)
 			l.returns(tgid, 0)
-			s.fireLife(bpfsys.Life{Task: liveTask(tgid, tgid), Exec: e.path, Old: int64(e.tid)})
+			s.fireLife(bpfsys.Life{Task: s.liveTask(tgid, tgid), Exec: e.path, Old: int64(e.tid)})
 		case e.tid == caller, now == "" && !alive(s.processOf(uint32(tgid)).pidfd):
 			delete(l.execs, tgid)
 		}
@@ -201,7 +201,7 @@ func (s *supervisor) forked(f *fork, tid int) {
 	if f.thread {
 		tgid = f.tgid
 	}
-	parent, child := liveTask(f.tgid, f.tid), liveTask(tgid, tid)
+	parent, child := s.liveTask(f.tgid, f.tid), s.liveTask(tgid, tid)
 	child["comm"] = parent["comm"] // it may have changed since
 	if !f.thread {
 		child["real_parent->pid"], child["real_parent->tgid"] = int64(f.tgid), int64(f.tgid)
@@ -225,7 +225,7 @@ func (s *supervisor) exits(tgid, tid int, code int64, group bool) {
 	slices.Sort(others)
 	exit := func(t int, last bool) {
 		l.gone[t] = true
-		task := liveTask(tgid, t)
+		task := s.liveTask(tgid, t)
 		task["exit_code"] = code
 		s.fireLife(bpfsys.Life{Task: task, Last: last})
 	}
@@ -243,21 +243,6 @@ func (s *supervisor) exits(tgid, tid int, code int64, group bool) {
 	}
 }
 
-// liveTask returns what programs see of a task: its ids, its name, and its parent's.
-func liveTask(tgid, tid int) map[string]any {
-	dir := fmt.Sprintf("/proc/%d/task/%d/", tgid, tid)
-	comm, _ := os.ReadFile(dir + "comm")
-	out := map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": strings.TrimSpace(string(comm))}
-	stat, _ := os.ReadFile(dir + "stat")
-	// The name in parentheses may contain any character.
-	if f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])); len(f) > 1 {
-		if parent, err := strconv.ParseInt(f[1], 10, 32); err == nil && parent > 0 {
-			out["real_parent->pid"], out["real_parent->tgid"] = parent, parent
-		}
-	}
-	return out
-}
-
 // fireLife fires an event in the life of a task.
 func (s *supervisor) fireLife(l bpfsys.Life) {
 	s.drain() // closed links fire no more
@@ -271,8 +256,8 @@ func (s *supervisor) fireLife(l bpfsys.Life) {
 	if s.cfg.Fired != nil {
 		s.cfg.Fired(l.Hook(), fired)
 	}
-	s.note("--live: tracepoints sched_process_fork, sched_process_exec and sched_process_exit see the ids, names and parents of real tasks, the path of " +
-		"an exec and the exit status; all else is simulated. Tasks that a signal ends, or another thread's exec, fire no sched_process_exit")
+	s.note("--live: tracepoints sched_process_fork, sched_process_exec and sched_process_exit see the ids, names, parents and arguments of real tasks, the path " +
+		"of an exec and the exit status; all else is simulated. Tasks that a signal ends, or another thread's exec, fire no sched_process_exit")
 	for _, f := range fired {
 		if f.Err != nil {
 			s.note("--live: " + f.Err.Error())

@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -124,6 +125,17 @@ func ready(fd int, events int16) bool {
 	var zero unix.Timespec
 	n, _, e := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&zero)), 0, 0, 0)
 	return e == 0 && n > 0 && p.Revents&events != 0
+}
+
+// hostSince reports whether the host runs a release of Linux or a later one.
+func hostSince(major, minor int) bool {
+	var u unix.Utsname
+	var x, y int
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	n, _ := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &x, &y)
+	return n == 2 && (x > major || x == major && y >= minor)
 }
 
 // install installs the filter on this thread and returns the listener.

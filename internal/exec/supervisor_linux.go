@@ -77,20 +77,24 @@ type supervisor struct {
 	lives    lives
 	begun    map[int]*begun // calls of --live whose exit is to be fired, by thread
 	invented map[string]int // calls whose results programs saw that are not the real ones
-	// directories are the working directories of processes as kernel objects, shown the pages of
-	// processes' memory that programs find.
-	directories map[string]*kernel.Object
-	shown       map[uint64]bool
-	beside      *os.File // the pipe that starts the command of Config.Run; nil without one
-	went        bool     // that command was started
-	step        int      // index of the next step of the events
-	progress    progress
-	unheard     unheard
-	timedOut    bool // Config.Timeout has passed
-	busyStep    int  // the step that the tool keeps waiting, and since when
-	busy        time.Time
-	headers     bool // the tool looked for headers of the simulated kernel that are not installed
-	notes       int
+	// dentries are the working directories and programs of processes as kernel objects, shown the
+	// pages of processes' memory that programs find, shownOrder these in the order in which they
+	// came, and shownNext the one that a new page replaces.
+	dentries   map[string]*kernel.Object
+	shown      map[uint64]bool
+	shownOrder []uint64
+	shownNext  int
+	beside     *os.File // the pipe that starts the command of Config.Run; nil without one
+	went       bool     // that command was started
+	step       int      // index of the next step of the events
+	progress   progress
+	unheard    unheard
+	timedOut   bool // Config.Timeout has passed
+	busyStep   int  // the step that the tool keeps waiting, and since when
+	busy       time.Time
+	killable   bool // no signal interrupts a call that was received, unless it ends the process
+	headers    bool // the tool looked for headers of the simulated kernel that are not installed
+	notes      int
 }
 
 // Run runs the tool until it ends and returns its exit status: 128 plus the signal's number when a
@@ -254,6 +258,7 @@ func (s *supervisor) run(path string) (int, error) {
 		return 0, err
 	}
 	s.wakeHere()
+	s.killable = hostSince(5, 19)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	var threads sync.WaitGroup
@@ -532,6 +537,9 @@ func (s *supervisor) handle(n *notif) {
 	c := &call{s: s, n: n}
 	c.lives()
 	c.live()
+	if s.cfg.Live && c.datagrams() {
+		return
+	}
 	if h := handlers()[int(n.NR)]; h != nil && (!s.cfg.Live || ruled(n, s.cfg.Root)) {
 		h(c)
 		return

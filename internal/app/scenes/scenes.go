@@ -201,6 +201,9 @@ func (w *writer) run(l exec.Line, p *point, h bpfsys.CallHook, args map[string]a
 		}
 		list.Put(name, grammar.Word("$"+w.objects.task(l.Event.Tasks[name])))
 	}
+	for name := range l.Event.Sockets { // recordings name none
+		w.left(l.Event.Hook, name)
+	}
 	if len(list.Pairs) > 0 {
 		run.Put("args", list)
 	}

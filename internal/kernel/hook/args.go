@@ -274,6 +274,9 @@ var currentTasks = map[string]string{
 	"sched_switch": "prev", "sched_process_exit": "p", "sched_process_exec": "p", "sched_process_fork": "parent", "do_exit": "tsk",
 }
 
+// CurrentTask returns the name of the argument of a hook that is the current task, "" if none is.
+func CurrentTask(hook string) string { return currentTasks[hook] }
+
 // taskArgument returns the task for an argument of type struct task_struct *.
 func (h *Hooks) taskArgument(hook, name string) *object.Object {
 	if cur, ok := currentTasks[hook]; ok && cur == name {

@@ -47,6 +47,11 @@ func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
 		return nil, err
 	}
 	o.MarkBuiltin()
+	return o, h.SetSock(o, s)
+}
+
+// SetSock sets what is given of a socket that [Host.NewSock] built.
+func (h *Host) SetSock(o *object.Object, s SockSpec) error {
 	b := object.Build(o)
 	if s.Family != 0 {
 		b.Num("__sk_common.skc_family", uint64(s.Family))
@@ -72,7 +77,7 @@ func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
 	}
 	h.sockAddress(b, s.Source, "__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr")
 	h.sockAddress(b, s.Dest, "__sk_common.skc_daddr", "__sk_common.skc_v6_daddr")
-	return o, h.Err()
+	return h.Err()
 }
 
 // unconnected turns a socket into one without a peer, bound to any address unless one is given.

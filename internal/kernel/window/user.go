@@ -124,6 +124,9 @@ func (u *User) UserWrite(addr uint64, data []byte) error {
 	return nil
 }
 
+// UserUnmap unmaps the pages that a range of user memory touches.
+func (u *User) UserUnmap(addr, size uint64) { u.win.Unmap(addr, size) }
+
 // UserRead copies user memory; the error means that part of it is not mapped.
 func (u *User) UserRead(addr uint64, p []byte) error {
 	if f := u.win.Peek(addr, p); f != nil {
