@@ -113,7 +113,7 @@ func urgency(m *machine.Machine, meeting *Meeting) int {
 	for i, def := range shared(b) {
 		if slices.Contains(mine, def) && !slices.Contains(shared(b)[:i], def) && (changes(a, def) || changes(b, def)) {
 			n++
-			perCPU = perCPU || def.Type.PerCPU()
+			perCPU = perCPU || def.Type.PerCPU() || byCPU(a, def) && byCPU(b, def)
 		}
 	}
 	if perCPU && meeting.Actors[1].Over >= 0 {
