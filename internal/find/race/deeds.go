@@ -72,16 +72,26 @@ func (p *Prepared) note(lp *loader.LinkedProgram, all []search.Other) {
 	}
 }
 
-// arguments returns for each instruction the map that was put into r1 before it, in the order of
-// the code.
+// arguments returns for each instruction the map that r1 has before it, as far as the order of the
+// code tells; nil for none.
 func arguments(lp *loader.LinkedProgram) []*loader.Map {
 	out := make([]*loader.Map, len(lp.Insns))
-	var first *loader.Map
+	var regs [11]*loader.Map
 	for pc, in := range lp.Insns {
-		if r, ok := lp.Refs[pc]; ok && in.Dst == 1 {
-			first = r.Map
+		out[pc] = regs[1]
+		op := in.Op()
+		r, ok := lp.Refs[pc]
+		switch {
+		case ok && r.Map != nil && in.Dst < 10:
+			regs[in.Dst] = r.Map
+		case in.Code == 0: // the second half of that
+		case op == decode.OpMov64Reg && in.Dst < 10:
+			regs[in.Dst] = regs[in.Src]
+		case op == decode.OpCallHelper || op == decode.OpCallLocal || op == decode.OpCallKfunc:
+			clear(regs[:6])
+		case op.Info().Writes&decode.RegDst != 0 && in.Dst < 10:
+			regs[in.Dst] = nil
 		}
-		out[pc] = first
 	}
 	return out
 }

@@ -41,6 +41,10 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 	}()
 	all := &Report{Actors: meeting.Actors, Complete: true}
 	for i, st := range states {
+		if i > 0 && !cfg.Until.IsZero() && time.Now().After(cfg.Until) {
+			all.Complete = false
+			break
+		}
 		m.Restore(start)
 		constants()
 		each := cfg

@@ -285,13 +285,10 @@ func byEvents(o search.Override, filled map[string]bool) bool {
 func filledByPrograms(progs []*loader.LinkedProgram) map[string]bool {
 	out := map[string]bool{}
 	for _, lp := range progs {
-		var first *loader.Map
+		first := arguments(lp)
 		for pc, in := range lp.Insns {
-			if r, ok := lp.Refs[pc]; ok && in.Dst == 1 {
-				first = r.Map
-			}
-			if in.Op() == decode.OpCallHelper && first != nil && uapi.FuncID(in.Imm) == uapi.FuncMapUpdateElem {
-				out[first.Name] = true
+			if in.Op() == decode.OpCallHelper && first[pc] != nil && uapi.FuncID(in.Imm) == uapi.FuncMapUpdateElem {
+				out[first[pc].Name] = true
 			}
 		}
 	}
