@@ -122,6 +122,7 @@ func prepare(ctx context.Context, m *machine.Machine, cfg machine.Config, opt Op
 // left; if that is too little for all, those that come first get enough.
 func meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, opt Options, prepared *race.Prepared, began time.Time) error {
 	meetings := race.MeetingsOf(m, opt.Scene, opt.Programs, kernel(m, opt))
+	prepared.Sort(meetings, m.Linked().Programs)
 	end, known := began.Add(opt.Time), map[string]bool{}
 	for i, meeting := range meetings {
 		if opt.Time > 0 && !time.Now().Before(end) || opt.Orders > 0 && doc.Orders >= opt.Orders {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/find/search"
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
@@ -13,8 +14,10 @@ type state struct {
 	// before are programs that run before, in order; all means that the actors' own do.
 	before []string
 	own    bool
-	// further means that the actors get the inputs that were found to get further.
+	// further means that the actors get the inputs that were found to get further, of each program
+	// the one at this place.
 	further bool
+	which   []int
 	// named are programs that a user wants to have run before; history means that all runs that a
 	// user wrote have.
 	named   []string
@@ -31,11 +34,19 @@ type state struct {
 // found until then, or a [*NotRunnableError].
 func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Config) (*Report, error) {
 	states := cfg.states(meeting)
-	start := m.Snapshot()
-	defer m.Restore(start)
+	start, constants := m.Snapshot(), search.Constants(m)
+	defer func() {
+		m.Restore(start)
+		constants()
+	}()
 	all := &Report{Actors: meeting.Actors, Complete: true}
 	for i, st := range states {
+		if i > 0 && !cfg.Until.IsZero() && time.Now().After(cfg.Until) {
+			all.Complete = false
+			break
+		}
 		m.Restore(start)
+		constants()
 		each := cfg
 		if cfg.Most > 0 {
 			if each.Most = (cfg.Most - all.Orders) / (len(states) - i); each.Most <= 0 {
@@ -48,7 +59,8 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		}
 		actors := meeting.Actors
 		if st.further {
-			actors = cfg.Prepared.actors(m, actors)
+			actors = cfg.Prepared.actors(actors, st.which)
+			further(m, actors)
 		}
 		actors = Apart(m, actors)
 		if st.oneTask && !slices.ContainsFunc(actors, func(a Actor) bool { return a.twins.any(a.Input) }) {
@@ -58,6 +70,7 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		if err != nil {
 			return all.partial(), err
 		}
+		further(m, actors) // others had inputs of their own
 		if ok {
 			ok, err = Arm(ctx, m, actors)
 		}
@@ -85,7 +98,7 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 				}
 			}
 			if st.further {
-				f.Inputs = cfg.Prepared.told(actors)
+				f.Inputs = cfg.Prepared.told(actors, st.before)
 			}
 			if !all.has(&f) {
 				all.Findings = append(all.Findings, f)
@@ -165,8 +178,13 @@ func bring(ctx context.Context, m *machine.Machine, actors []Actor, cfg *Config,
 		}
 	}
 	for _, name := range st.before {
+		own := cfg.Prepared.furthest(name)
 		for i := range actors { // in the task of each actor
-			in := cfg.Prepared.inputs[name].input
+			var in machine.Input
+			if own != nil {
+				in = own.input
+				own.write(m, nil)
+			}
 			in.CPU, in.Current = actors[i].Input.CPU, actors[i].Input.Current
 			if st.oneTask {
 				in.CPU, in.Current = actors[0].Input.CPU, actors[0].Input.Current
@@ -189,10 +207,33 @@ func (p *Prepared) states(meeting Meeting) []state {
 	if p == nil {
 		return nil
 	}
-	further := slices.ContainsFunc(meeting.Actors, func(a Actor) bool { _, ok := p.inputs[a.Program]; return ok && !a.given })
-	if !further && len(p.producers) == 0 {
-		return nil
+	has := func(i, n int) bool { return !meeting.Actors[i].given && p.input(meeting.Actors[i].Program, n) != nil }
+	further := slices.ContainsFunc(meeting.Actors, func(a Actor) bool { return !a.given && p.furthest(a.Program) != nil })
+	out := []state{}
+	if further || len(p.producers) > 0 {
+		out = p.usual(further)
 	}
+	if len(meeting.Actors) != 2 {
+		return out
+	}
+	for _, which := range combinations(meeting.Actors[0].Program == meeting.Actors[1].Program) {
+		if has(0, which[0]) && has(1, which[1]) || which[0] == 0 && has(1, which[1]) || which[1] == 0 && has(0, which[0]) {
+			out = append(out, state{before: p.producers, further: true, which: which})
+		}
+	}
+	return out
+}
+
+// combinations lists which inputs two programs meet with besides the ones that get furthest.
+func combinations(same bool) [][]int {
+	if same {
+		return [][]int{{1, 1}, {2, 2}, {3, 3}, {1, 2}, {0, 1}}
+	}
+	return [][]int{{1, 1}, {0, 1}, {1, 0}, {2, 1}, {1, 2}, {2, 2}}
+}
+
+// usual lists the states with what other programs add and the inputs that get furthest.
+func (p *Prepared) usual(further bool) []state {
 	out := []state{{before: p.producers, further: further}}
 	if len(p.producers) > 0 {
 		out = append(out, state{before: p.producers, further: further, oneTask: true})
@@ -203,25 +244,61 @@ func (p *Prepared) states(meeting Meeting) []state {
 	return out
 }
 
-// actors returns actors with inputs that get further.
-func (p *Prepared) actors(m *machine.Machine, actors []Actor) []Actor {
+// input is one of a program's; nil if there is none, or if it is the default one.
+func (p *Prepared) input(program string, n int) *furtherInput {
+	if list := p.inputs[program]; n < len(list) {
+		return list[n]
+	}
+	return nil
+}
+
+// furthest is the input that gets a program furthest; nil for the default one.
+func (p *Prepared) furthest(program string) *furtherInput {
+	if p == nil {
+		return nil
+	}
+	return p.input(program, 0)
+}
+
+// actors returns actors with inputs that get further, those at the places of which.
+func (p *Prepared) actors(actors []Actor, which []int) []Actor {
 	out := slices.Clone(actors)
 	for i := range out {
-		in, ok := p.inputs[out[i].Program]
-		if !ok || out[i].given {
+		n := 0
+		if i < len(which) {
+			n = which[i]
+		}
+		in := p.input(out[i].Program, n)
+		if in == nil || out[i].given {
 			continue
 		}
 		was := out[i].Input
-		out[i].Input, out[i].further = in.input, &in
+		out[i].Input, out[i].further = in.input, in
 		out[i].Input.CPU, out[i].Input.Current = was.CPU, was.Current
-		in.write(m, nil)
 	}
 	return out
 }
 
-// told lists the inputs of actors that are not the default ones.
-func (p *Prepared) told(actors []Actor) []string {
+// further makes what the actors' inputs change.
+func further(m *machine.Machine, actors []Actor) {
+	for i := range actors {
+		if in := actors[i].further; in != nil {
+			in.write(m, nil)
+		}
+	}
+}
+
+// told lists the inputs of actors, and of programs that ran before them, that are not the default
+// ones.
+func (p *Prepared) told(actors []Actor, before []string) []string {
 	var out []string
+	for _, name := range before {
+		if in := p.furthest(name); in != nil {
+			for _, text := range in.text {
+				out = append(out, name+" before: "+text)
+			}
+		}
+	}
 	for i, name := range Names(actors) {
 		if in := actors[i].further; in != nil {
 			for _, text := range in.text {

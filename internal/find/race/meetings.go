@@ -113,7 +113,7 @@ func urgency(m *machine.Machine, meeting *Meeting) int {
 	for i, def := range shared(b) {
 		if slices.Contains(mine, def) && !slices.Contains(shared(b)[:i], def) && (changes(a, def) || changes(b, def)) {
 			n++
-			perCPU = perCPU || def.Type.PerCPU()
+			perCPU = perCPU || def.Type.PerCPU() || byCPU(a, def) && byCPU(b, def)
 		}
 	}
 	if perCPU && meeting.Actors[1].Over >= 0 {
@@ -125,16 +125,10 @@ func urgency(m *machine.Machine, meeting *Meeting) int {
 // changes reports whether a program may change a map that it refers to: by a call, or by a store to
 // anything but its stack.
 func changes(lp *loader.LinkedProgram, def *loader.Map) bool {
-	var first *loader.Map
+	first := arguments(lp)
 	for pc, in := range lp.Insns {
-		if r, ok := lp.Refs[pc]; ok && in.Dst == 1 {
-			first = r.Map
-		}
-		if in.Op() == decode.OpCallHelper && first == def {
-			switch uapi.FuncID(in.Imm) {
-			case uapi.FuncMapUpdateElem, uapi.FuncMapDeleteElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem:
-				return true
-			}
+		if in.Op() == decode.OpCallHelper && first[pc] == def && changing(uapi.FuncID(in.Imm)) {
+			return true
 		}
 	}
 	return slices.ContainsFunc(lp.Insns, func(in decode.Insn) bool {

@@ -2,6 +2,7 @@ package race
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/find/search"
 	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/maps"
+	bmaps "github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
@@ -19,7 +20,11 @@ import (
 // Prepared is what gets programs of an object further than the default inputs in an empty state do:
 // inputs, and the programs that leave elements in maps which others look up.
 type Prepared struct {
-	inputs map[string]furtherInput
+	// inputs are those of each program: the one that gets furthest, nil if that is the default one,
+	// then others that reach what it does not.
+	inputs map[string][]*furtherInput
+	// reached is what each program does to maps with any of them.
+	reached map[string]*deeds
 	// producers are the programs that add elements, in the order in which they run.
 	producers []string
 	// Left is how many programs were not searched because the time was over: what is found then
@@ -41,6 +46,8 @@ type furtherInput struct {
 const (
 	prepareWork = 4_000_000
 	leastWork   = 20_000
+	mostWork    = 600_000 // in one search
+	mostRuns    = 1_500
 )
 
 // Warm makes the kernel objects that the programs get by default, in a fixed order, so that they
@@ -65,7 +72,7 @@ func runnable(m *machine.Machine) []*loader.LinkedProgram {
 // left as it was. [Warm] comes first, on this machine and on that on which orders are explored.
 // Programs of the list are searched before those that only leave elements for them.
 func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.Time) (*Prepared, error) {
-	out := &Prepared{inputs: map[string]furtherInput{}}
+	out := &Prepared{inputs: map[string][]*furtherInput{}, reached: map[string]*deeds{}}
 	start := m.Snapshot()
 	defer m.Restore(start)
 	progs := runnable(m)
@@ -80,7 +87,10 @@ func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.
 	})
 	filled := filledByPrograms(progs)
 	const rounds = 2 // what the last program adds may be what the first one looks up
-	opt := search.Options{Keep: func(o search.Override) bool { return byEvents(o, filled) }}
+	opt := search.Options{
+		Keep: func(o search.Override) bool { return byEvents(o, filled) }, Constants: true, Others: mostOthers, Runs: mostRuns,
+		Like: func(def *loader.Map) []byte { return added(m, def, filled) },
+	}
 	most, left, searches := map[string]int{}, uint64(prepareWork), uint64(len(progs)*rounds)
 	for round := range rounds {
 		for i, lp := range progs {
@@ -88,12 +98,12 @@ func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.
 				out.Left = len(progs) - i
 				return out, nil
 			}
-			opt.Insns = min(max(left/searches, leastWork), left, search.DefaultInsns)
+			opt.Insns = min(max(left/searches, leastWork), left, mostWork)
 			if searches--; opt.Insns < leastWork/4 {
 				continue
 			}
 			before, had := m.Snapshot(), elements(m)
-			f, work, err := furthest(ctx, m, lp.Name, opt)
+			f, others, work, err := furthest(ctx, m, lp.Name, opt)
 			if err != nil {
 				return nil, err
 			}
@@ -102,14 +112,15 @@ func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.
 				m.Restore(before)
 				continue
 			}
-			if n := f.Coverage.Executed; n > most[lp.Name] {
+			if n := f.Reached; n > most[lp.Name] {
 				most[lp.Name] = n
-				if in, ok := inputOf(m, f); ok {
-					out.inputs[lp.Name] = in
-				} else {
-					delete(out.inputs, lp.Name)
+				list := []*furtherInput{inputOf(m, f.Changed, f.Packet)}
+				for _, o := range variants(lp, others) {
+					list = append(list, inputOf(m, o.Changed, o.Packet))
 				}
+				out.inputs[lp.Name] = list
 			}
+			out.note(lp, others)
 			if !adds(lp) || !more(had, elements(m)) { // or the search added them
 				m.Restore(before)
 			} else if !slices.Contains(out.producers, lp.Name) {
@@ -127,50 +138,145 @@ func Prepare(ctx context.Context, m *machine.Machine, only []string, until time.
 	return out, nil
 }
 
+// mostOthers limits the runs of one search that are compared, mostVariants the inputs of a program
+// besides the one that gets furthest.
+const (
+	mostOthers   = 64
+	mostVariants = 3
+)
+
+// variants picks inputs that reach accesses of maps which the input that gets furthest and the given
+// one do not: the way that is longest is one of several.
+func variants(lp *loader.LinkedProgram, all []search.Other) (out []search.Other) {
+	if len(all) == 0 {
+		return nil
+	}
+	far := 0
+	for i := range all {
+		if all[i].Reached.Len(lp) > all[far].Reached.Len(lp) {
+			far = i
+		}
+	}
+	marks, known := make([]map[search.Site]bool, len(all)), map[search.Site]bool{}
+	for i := range all {
+		marks[i] = map[search.Site]bool{}
+		for at := range all[i].Reached.All() {
+			if isDeed(at.Program.Insns[at.Insn]) {
+				marks[i][at] = true
+			}
+		}
+	}
+	maps.Copy(known, marks[0])
+	maps.Copy(known, marks[far])
+	for len(out) < mostVariants {
+		best, most := -1, 0
+		for i := range all {
+			n := 0
+			for at := range marks[i] {
+				if !known[at] {
+					n++
+				}
+			}
+			if n > most {
+				best, most = i, n
+			}
+		}
+		if best < 0 {
+			break
+		}
+		maps.Copy(known, marks[best])
+		out = append(out, all[best])
+	}
+	return out
+}
+
+// added returns the value of an element that a program added to a map; nil for maps that none fills
+// and while they are empty.
+func added(m *machine.Machine, def *loader.Map, filled map[string]bool) []byte {
+	b, ok := m.Map(def)
+	if !ok || !filled[def.Name] {
+		return nil
+	}
+	for _, e := range b.Entries() {
+		if len(e.Value) == bmaps.UserValueSize(b) {
+			return slices.Clone(e.Value)
+		}
+	}
+	return nil
+}
+
 // packets are what programs that take packets get, besides the default one.
 var packets = []string{"eth/ip/udp(dport=53)/'1234567890ab'", "eth/ip6/udp/'12345678'", "eth/ip/icmp/'12345678'", "eth/arp"}
 
 // furthest searches with the default input, and for a program that takes packets with those of
-// other protocols. It returns how much work that was. The machine is left as the run that got
-// furthest leaves it.
-func furthest(ctx context.Context, m *machine.Machine, name string, opt search.Options) (best *search.Found, work uint64, err error) {
+// other protocols. It returns the runs that reached something new and how much work that was. The
+// machine is left as the run that got furthest leaves it.
+func furthest(ctx context.Context, m *machine.Machine, name string, opt search.Options) (best *search.Found, others []search.Other, work uint64, err error) {
 	start := m.Snapshot()
 	best, err = search.Furthest(ctx, m, name, machine.Input{}, opt)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	work = best.Work
-	if !best.Ran || best.Fault != nil || 2*best.Coverage.Executed >= best.Coverage.Reachable {
-		return best, work, nil
+	work, others = best.Work, best.Others
+	if best.Ran && best.Fault == nil && best.Reached < best.Reachable {
+		state := m.Snapshot()
+		m.Restore(start)
+		late := opt
+		late.Late = true
+		f, err := search.Furthest(ctx, m, name, machine.Input{}, late)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		work, others = work+f.Work, append(others, f.Others...)
+		if f.Ran && f.Fault == nil && f.Reached > best.Reached {
+			best = f
+		} else {
+			m.Restore(state)
+		}
+	}
+	if !best.Ran || best.Fault != nil || 2*best.Reached >= best.Reachable {
+		return best, others, work, nil
 	}
 	if c, err := m.Inspect(name, machine.Input{}); err != nil || c.Packet == nil {
-		return best, work, nil // it takes none
+		return best, others, work, nil // it takes none
 	}
 	state := m.Snapshot()
 	for _, text := range packets {
 		frame, err := packet.Parse(text)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
-		m.Restore(start)
-		f, err := search.Furthest(ctx, m, name, machine.Input{Packet: frame}, opt)
-		if err != nil {
-			return nil, 0, err
-		}
-		work += f.Work
-		if f.Ran && f.Fault == nil && f.Coverage.Executed > best.Coverage.Executed {
-			if best, state = f, m.Snapshot(); f.Packet == nil {
-				f.Packet = frame
+		for _, late := range []bool{false, true} {
+			opt.Late = late
+			m.Restore(start)
+			f, err := search.Furthest(ctx, m, name, machine.Input{Packet: frame}, opt)
+			if err != nil {
+				return nil, nil, 0, err
+			}
+			work += f.Work
+			for _, o := range f.Others {
+				if o.Packet == nil {
+					o.Packet = frame
+				}
+				others = append(others, o)
+			}
+			if f.Ran && f.Fault == nil && f.Reached > best.Reached {
+				if best, state = f, m.Snapshot(); f.Packet == nil {
+					f.Packet = frame
+				}
 			}
 		}
 	}
 	m.Restore(state)
-	return best, work, nil
+	return best, others, work, nil
 }
 
 // byEvents reports whether a change is about what only events make: elements of maps that programs
-// fill.
+// fill. That there is one with another key is none if it is like one that a program added.
 func byEvents(o search.Override, filled map[string]bool) bool {
+	if o.Kind == search.Element && o.Like != nil {
+		return false
+	}
 	return (o.Kind == search.Element || o.Place.Input == search.MapValue) && filled[o.Place.Name] || o.Kind == search.Result
 }
 
@@ -179,13 +285,10 @@ func byEvents(o search.Override, filled map[string]bool) bool {
 func filledByPrograms(progs []*loader.LinkedProgram) map[string]bool {
 	out := map[string]bool{}
 	for _, lp := range progs {
-		var first *loader.Map
+		first := arguments(lp)
 		for pc, in := range lp.Insns {
-			if r, ok := lp.Refs[pc]; ok && in.Dst == 1 {
-				first = r.Map
-			}
-			if in.Op() == decode.OpCallHelper && first != nil && uapi.FuncID(in.Imm) == uapi.FuncMapUpdateElem {
-				out[first.Name] = true
+			if in.Op() == decode.OpCallHelper && first[pc] != nil && uapi.FuncID(in.Imm) == uapi.FuncMapUpdateElem {
+				out[first[pc].Name] = true
 			}
 		}
 	}
@@ -199,10 +302,13 @@ func adds(lp *loader.LinkedProgram) bool {
 	})
 }
 
-// inputOf makes an input of the changes of a search; false if there are none.
-func inputOf(m *machine.Machine, f *search.Found) (furtherInput, bool) {
-	in := furtherInput{input: machine.Input{Packet: f.Packet}}
-	for _, o := range f.Changed {
+// inputOf makes an input of the changes of a search; nil if there are none.
+func inputOf(m *machine.Machine, changed []search.Override, frame []byte) *furtherInput {
+	if len(changed) == 0 && len(frame) == 0 {
+		return nil
+	}
+	in := &furtherInput{input: machine.Input{Packet: frame}}
+	for _, o := range changed {
 		in.text = append(in.text, o.String())
 		switch {
 		case o.Kind == search.Element:
@@ -217,10 +323,12 @@ func inputOf(m *machine.Machine, f *search.Found) (furtherInput, bool) {
 			in.writes = append(in.writes, o)
 		}
 	}
-	if len(f.Packet) > 0 && len(f.Changed) == 0 {
-		in.text = append(in.text, "packet "+packet.Describe(f.Packet, packet.Ethernet))
+	if len(frame) > 0 && !slices.ContainsFunc(changed, func(o search.Override) bool {
+		return o.Kind == search.Length || o.Place.Input == search.Packet
+	}) {
+		in.text = append(in.text, "packet "+packet.Describe(frame, packet.Ethernet))
 	}
-	return in, len(f.Changed) > 0 || len(f.Packet) > 0
+	return in
 }
 
 // elements counts the elements of each map whose elements come and go.
@@ -254,7 +362,7 @@ func (in *furtherInput) write(m *machine.Machine, c *kernel.Context) {
 		case o.Kind == search.Element:
 			if b, def := named(m, o.Map); b != nil && len(o.Key) == int(b.Spec().KeySize) && c == nil {
 				if _, errno := b.Lookup(0, o.Key); errno != 0 {
-					search.Insert(m, b, def, o.Key)
+					search.Insert(m, b, def, o.Key, o.Like)
 				}
 			}
 		case o.Place.Input == search.MapValue && len(o.Place.Key) > 0 && c == nil:
@@ -268,7 +376,7 @@ func (in *furtherInput) write(m *machine.Machine, c *kernel.Context) {
 }
 
 // named returns a map by its name, with its definition.
-func named(m *machine.Machine, name string) (maps.Map, *loader.Map) {
+func named(m *machine.Machine, name string) (bmaps.Map, *loader.Map) {
 	b, ok := m.MapByName(name)
 	if !ok {
 		return nil, nil
@@ -301,8 +409,9 @@ func poke(m *machine.Machine, o search.Override) {
 	if r == nil || r.View != nil || o.Addr+uint64(len(o.Data)) > r.Base+r.Size {
 		return
 	}
-	if _, ok := r.Owner.(maps.Map); !ok {
+	if _, ok := r.Owner.(bmaps.Map); !ok {
 		return // of a run
 	}
-	_ = memory.Write(o.Addr, o.Data)
+	copy(memory.Bytes(r)[o.Addr-r.Base:], o.Data) // programs cannot write to constants
+	memory.NoteWrite(o.Addr, uint64(len(o.Data)))
 }

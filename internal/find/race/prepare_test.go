@@ -43,7 +43,11 @@ func TestPreparingIsTheSameEveryTime(t *testing.T) {
 		require.Zero(t, p.Left)
 		list := slices.Clone(p.producers)
 		for _, name := range slices.Sorted(maps.Keys(p.inputs)) {
-			list = append(list, name+": "+strings.Join(p.inputs[name].text, ", "))
+			for _, in := range p.inputs[name] {
+				if in != nil {
+					list = append(list, name+": "+strings.Join(in.text, ", "))
+				}
+			}
 		}
 		all = append(all, list)
 	}
@@ -112,5 +116,72 @@ func TestWhatOnlyOtherInputsAndStatesShowIsFound(t *testing.T) {
 				cfg.Prepared = nil
 			}
 		}
+	}
+}
+
+// TestOtherWaysAndConstantsAreFound: what is not on the longest way, what only a constant of user
+// space turns on, and an element that an event with another key would have left.
+func TestOtherWaysAndConstantsAreFound(t *testing.T) {
+	for _, c := range compilers {
+		file := filepath.Join("testdata", c, "ways.o")
+		m, other := machineOf(t, file, 0), covering(t, file)
+		Warm(m)
+		Warm(other)
+		prepared, err := Prepare(context.Background(), other, nil, time.Time{})
+		require.NoError(t, err)
+		for program, want := range map[string]struct{ text, input string }{
+			"by_constant": {"an update of counted is lost", "global config.on = 1"},
+			"short_way":   {"an update of kept is lost", "packet ip.ttl = 9"},
+			"answer":      {"an update of answered is lost", "map requests[8] inserted"},
+		} {
+			meeting := Meetings(m, []string{program}, Kernel{Version: 6<<16 | 12<<8})[0]
+			r, err := Explore(context.Background(), m, meeting, Config{Preemptions: 2})
+			require.NoError(t, err)
+			assert.Empty(t, r.Findings, "%s: %s with the default input", c, program)
+			r, err = Explore(context.Background(), m, meeting, Config{Preemptions: 2, Prepared: prepared})
+			require.NoError(t, err)
+			i := slices.IndexFunc(r.Findings, func(f Finding) bool { return strings.HasPrefix(f.Text, want.text) })
+			if assert.GreaterOrEqual(t, i, 0, "%s: %s: %v", c, program, texts(r.Findings)) {
+				assert.Contains(t, strings.Join(r.Findings[i].Inputs, ", "), want.input)
+			}
+			again, err := Explore(context.Background(), m, meeting, Config{Preemptions: 2})
+			require.NoError(t, err)
+			assert.Empty(t, again.Findings, "%s: %s: constants are as they were", c, program)
+		}
+	}
+}
+
+// TestWhatNothingIsSharedInComesLast: what programs did when inputs were looked for decides the
+// order, and arrays by the number of the CPU are memory of one CPU.
+func TestWhatNothingIsSharedInComesLast(t *testing.T) {
+	for _, c := range compilers {
+		file := filepath.Join("testdata", c, "ways.o")
+		m, other := machineOf(t, file, 0), covering(t, file)
+		program := func(name string) *loader.LinkedProgram {
+			lp, ok := m.Linked().Program(name)
+			require.True(t, ok)
+			return lp
+		}
+		def := func(name string) *loader.Map {
+			d, ok := m.Linked().Map(name)
+			require.True(t, ok)
+			return d
+		}
+		assert.True(t, byCPU(program("cpu_slot"), def("buffers")), c)
+		assert.False(t, byCPU(program("one_slot"), def("common")), c)
+		meetings := Meetings(m, []string{"by_constant", "cpu_slot", "cpu_slot_too"}, newest)
+		assert.Contains(t, meetings[0].Name, "cpu_slot", c)
+		assert.GreaterOrEqual(t, meetings[0].Actors[1].Over, 0, "%s: in the middle of each other first", c)
+		Warm(m)
+		Warm(other)
+		prepared, err := Prepare(context.Background(), other, nil, time.Time{})
+		require.NoError(t, err)
+		delete(prepared.reached, "short_way") // not known
+		prepared.reached["answer"].reached["requests"] = false
+		all := Meetings(m, nil, Kernel{Version: 6<<16 | 12<<8})
+		prepared.Sort(all, m.Linked().Programs)
+		place := func(name string) int { return slices.IndexFunc(all, func(x Meeting) bool { return x.Name == name }) }
+		assert.Less(t, place("by_constant and by_constant on two CPUs"), place("short_way and short_way on two CPUs"), c)
+		assert.Less(t, place("short_way and short_way on two CPUs"), place("request and answer on two CPUs"), c)
 	}
 }

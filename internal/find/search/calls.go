@@ -150,20 +150,23 @@ func (t *Trace) insert(p *loader.LinkedProgram) {
 		}
 		key := make([]byte, mp.Spec().KeySize)
 		if t.m.Memory().Read(regs[2], key) == nil {
-			Insert(t.m, mp, def, key)
+			Insert(t.m, mp, def, key, o.Like)
 		}
 	}
 }
 
-// Insert adds an element as user space does: with a value of zeros, with the first device or the
-// smallest queue where a map takes only those, or with an empty map. What the map does not take is
-// left out.
-func Insert(m *machine.Machine, mp maps.Map, def *loader.Map, key []byte) {
+// Insert adds an element as user space does: with a value, or if that is nil with one of zeros, with
+// the first device or the smallest queue where a map takes only those, or with an empty map. What
+// the map does not take is left out.
+func Insert(m *machine.Machine, mp maps.Map, def *loader.Map, key, value []byte) {
 	if _, ok := mp.(maps.OuterMap); ok {
 		_ = m.FillOuter(def, key)
 		return
 	}
-	mp.Update(maps.AllCPUs, key, fresh(mp), 0)
+	if value == nil {
+		value = fresh(mp)
+	}
+	mp.Update(maps.AllCPUs, key, value, 0)
 }
 
 // fresh is the value of a new element: zeros, or the first device or the smallest queue where a map

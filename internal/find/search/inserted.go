@@ -44,6 +44,9 @@ func Contents(mp maps.Map, name string, key []byte, changes []Override) []byte {
 	out := fresh(mp)[:mp.Spec().ValueSize]
 	for _, o := range changes {
 		p := o.Place
+		if o.Kind == Element && o.Map == name && bytes.Equal(o.Key, key) && len(o.Like) == len(out) {
+			copy(out, o.Like)
+		}
 		if o.Kind == Memory && p.Input == MapValue && p.Name == name && bytes.Equal(p.Key, key) && p.Off+len(o.Data) <= len(out) {
 			copy(out[p.Off:], o.Data)
 		}

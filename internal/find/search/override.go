@@ -17,7 +17,7 @@ const (
 	// Memory is memory that the program reads: packet bytes, map values, variables, arguments,
 	// fields of kernel objects.
 	Memory Kind = iota
-	// Element is an element of a map, with a value of zeros.
+	// Element is an element of a map.
 	Element
 	// Result is what a helper returns.
 	Result
@@ -37,6 +37,7 @@ type Override struct {
 	// Map and Key are an element that is inserted before the program looks it up.
 	Map  string
 	Key  []byte
+	Like []byte // its value; nil for zeros
 	addr uint64 // of the map
 	nth  int    // lookup in the map
 	// Helper is a helper whose calls return Value. Of a Length, Value is the number of bytes.
@@ -86,6 +87,9 @@ func (t *Trace) Override(s *Source, x uint64) Override {
 		if _, def := mapAt(t.m, s.Map); def != nil {
 			o.Map = def.Name
 			o.Place = Place{Input: MapValue, Name: def.Name, Key: o.Key, key: keyText(t.m, def, o.Key)}
+			if t.like != nil && !def.OfMaps() {
+				o.Like = t.like(def)
+			}
 		}
 		return o
 	case Result:

@@ -70,6 +70,8 @@ type Place struct {
 	field btf.Field // whose Type and bits tell how to show the value
 	typed bool
 	ptr   bool
+	// settable means that it is a constant which user space sets before it loads the object.
+	settable bool
 }
 
 // String names the place: "packet ip.protocol", "map config[0].mode", "global target_uid",
@@ -236,12 +238,36 @@ func variable(m *machine.Machine, def *loader.Map, off, size int) Place {
 	for _, v := range def.Vars {
 		if off >= int(v.Off) && off < int(v.Off)+int(v.Size) {
 			p.Name, p.Off = v.Name, off-int(v.Off)
+			p.settable = def.DataKind == loader.DataRodata && volatile(m.Linked().Object.BTF, v.Type)
 			p.typeOf(m.Linked().Object.BTF, v.Type, size)
 			return p
 		}
 	}
 	p.Path = offset(off)
 	return p
+}
+
+// volatile reports whether a variable's type is volatile: so are constants that are not known when
+// the program is compiled.
+func volatile(spec *btf.Spec, id btf.ID) bool {
+	const deepest = 16
+	for range deepest {
+		if spec == nil {
+			break
+		}
+		t, err := spec.Type(id)
+		switch {
+		case err != nil:
+			return false
+		case t.Kind == btf.KindVolatile:
+			return true
+		case t.Kind == btf.KindConst || t.Kind == btf.KindTypedef || t.Kind == btf.KindArray:
+			id = t.Ref
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // mostElements limits the elements of a map that are compared with an address.

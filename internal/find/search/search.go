@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 // What a search may cost if its options do not say it: less than 50 ms of processor time where it
@@ -26,6 +27,26 @@ type Options struct {
 	Insns uint64
 	// Keep reports whether an input stays as it is; nil changes all.
 	Keep func(Override) bool
+	// Constants changes variables of .rodata that user space sets, too: those that the source has
+	// as volatile. Programs are not verified with them.
+	Constants bool
+	// Like returns the value that a new element of a map begins with; nil, or a nil function, for
+	// zeros.
+	Like func(*loader.Map) []byte
+	// Late tries the last comparisons of a run first, so that what is decided early stays while later
+	// ones change.
+	Late bool
+	// Others is how many runs besides the one that got furthest are kept.
+	Others int
+
+	restore func() // brings the constants back, nil if they stay
+}
+
+// Other is a run that reached something which no run before it reached.
+type Other struct {
+	Changed []Override
+	Packet  []byte // nil for the given one
+	Reached Sites
 }
 
 // Found is the run that got furthest.
@@ -38,6 +59,14 @@ type Found struct {
 	// Stop is the branch that kept the run from most of what it did not execute; nil if there is
 	// none, or if the program was not traced.
 	Stop *Stop
+	// Others are the runs that reached something new, the plain one first, as far as the options
+	// want them.
+	Others []Other
+	// Reached is how many of the program's instructions the run executed: unlike its coverage, this
+	// does not count what earlier runs on the machine did.
+	Reached int
+	// Reachable is how many there are: all of them if constants change.
+	Reachable int
 	// Plain is the coverage of the run with the given input.
 	Plain machine.Coverage
 	// Runs is how many runs were made, Work the instructions of all of them, with what a run costs
@@ -74,28 +103,38 @@ func Furthest(ctx context.Context, m *machine.Machine, name string, in machine.I
 	if err != nil || !res.Ran {
 		return found, err
 	}
-	found.Plain = res.Coverage
-	if res.Fault != nil || res.Insns > opt.Insns/4 || endian.IsBig(m.Memory().ByteOrder()) || complete(res) {
+	found.Plain, found.Reached, found.Reachable = res.Coverage, res.Coverage.Executed, res.Coverage.Reachable
+	if lp, ok := m.Linked().Program(name); ok && opt.Constants {
+		found.Reachable = len(lp.Insns)
+	}
+	if res.Fault != nil || res.Insns > opt.Insns/4 || endian.IsBig(m.Memory().ByteOrder()) || found.Reached >= found.Reachable {
 		return found, nil
 	}
 	m.Restore(start)
-	s := &searching{m: m, name: name, in: in, opt: opt, reachable: res.Coverage.Reachable}
+	if opt.Constants {
+		restore := Constants(m)
+		defer restore()
+		opt.restore = restore
+	}
+	s := &searching{m: m, name: name, in: in, opt: opt, reachable: found.Reachable}
 	best, err := s.search(ctx)
+	found.Others = s.others
 	found.Runs += s.runs
 	found.Work += s.insns
 	if err != nil {
 		return nil, err
 	}
 	m.Restore(start) // a loop keeps what its runs covered
-	again, err := s.final(ctx, best)
+	again, reached, err := s.final(ctx, best)
 	if err != nil {
 		return nil, err
 	}
-	if len(best) > 0 && (again == nil || again.Fault != nil || again.Coverage.Executed <= found.Plain.Executed) {
+	if len(best) > 0 && (again == nil || again.Fault != nil || reached <= s.plain) {
 		m.Restore(start) // the whole run is not what the search saw
 		best = nil
-		again, err = s.final(ctx, nil)
+		again, reached, err = s.final(ctx, nil)
 	}
+	found.Reached = reached
 	if again != nil {
 		again.Findings = besides(again.Findings, res.Findings)
 		again.Warnings = append(again.Warnings, s.lints...)
@@ -120,9 +159,6 @@ func besides(findings, plain []finding.Finding) []finding.Finding {
 	return findings
 }
 
-// complete reports whether a run executed everything.
-func complete(res *machine.Result) bool { return res.Coverage.Executed >= res.Coverage.Reachable }
-
 // searching is the state of one search.
 type searching struct {
 	m         *machine.Machine
@@ -138,6 +174,8 @@ type searching struct {
 	insns     uint64
 	lints     []string // of comparisons in the wrong byte order
 	stop      *Stop    // of the last final run
+	others    []Other
+	plain     int // what the run with the given input reached
 }
 
 // search makes the runs and returns the changes of the one that got furthest. It leaves the machine
@@ -163,12 +201,23 @@ func (s *searching) search(ctx context.Context) (best []Override, err error) {
 		if !ok {
 			continue
 		}
-		if n := t.Reached.Len(s.loop.Program()); n > most { // those of programs that it calls are not what it is judged by
+		n := t.Reached.Len(s.loop.Program())
+		if most < 0 && len(c.changes) == 0 {
+			s.plain = n
+		}
+		if n > most { // those of programs that it calls are not what it is judged by
 			most, best = n, c.changes
 		}
 		s.lint(t)
 		if s.seen.Merge(&t.Reached) {
-			queue = append(s.next(t, c.changes), queue...)
+			if len(s.others) < s.opt.Others {
+				s.others = append(s.others, s.other(c.changes, t))
+			}
+			more := s.next(t, c.changes)
+			if s.opt.Late {
+				slices.Reverse(more)
+			}
+			queue = append(more, queue...)
 		}
 		if most >= s.reachable {
 			break
@@ -177,11 +226,21 @@ func (s *searching) search(ctx context.Context) (best []Override, err error) {
 	return best, nil
 }
 
+// other is a run to keep.
+func (s *searching) other(changes []Override, t *Trace) Other {
+	o := Other{Changed: changes, Reached: t.Reached}
+	if s.changesPacket(changes) {
+		o.Packet = framed(s.frame, s.lead, changes)
+	}
+	return o
+}
+
 // run makes one run of the loop; ok is false if the changed input cannot be given, or if the
 // program faults.
 func (s *searching) run(ctx context.Context, changes []Override) (t *Trace, ok bool, err error) {
 	s.runs++
 	s.loop.Rewind()
+	s.constant()
 	if len(s.frame) > 0 && s.changesPacket(changes) {
 		if s.loop.SetPacket(framed(s.frame, s.lead, changes)) != nil {
 			return nil, false, nil
@@ -189,6 +248,7 @@ func (s *searching) run(ctx context.Context, changes []Override) (t *Trace, ok b
 	}
 	s.loop.SetOverrides(overriding(s.in.Overrides, changes))
 	t = NewTrace(s.m, s.loop.Context(), changes)
+	t.constants, t.like = s.opt.Constants, s.opt.Like
 	s.lead = t.lead
 	s.loop.Trace(t)
 	out, err := s.loop.Run(ctx)
@@ -197,6 +257,13 @@ func (s *searching) run(ctx context.Context, changes []Override) (t *Trace, ok b
 		return nil, false, err
 	}
 	return t, out.Fault == nil, nil
+}
+
+// constant brings the constants back that an earlier run changed.
+func (s *searching) constant() {
+	if s.opt.restore != nil {
+		s.opt.restore()
+	}
 }
 
 // runCost is what a run costs besides its instructions, in instructions.
@@ -250,7 +317,7 @@ func (t *Trace) Flip(b *Branch) []Override {
 }
 
 // changeable reports whether the source of a value can have another one. What the kernel takes for
-// constant when it verifies the program is no input. Pointers are not changed to numbers: arguments
+// constant when it verifies the program is no input unless the options say so. Pointers are not changed to numbers: arguments
 // stay, those in kernel objects and in memory may be null.
 func (t *Trace) changeable(v *Value, x uint64) bool {
 	s := v.From
@@ -260,7 +327,9 @@ func (t *Trace) changeable(v *Value, x uint64) bool {
 	case Memory:
 		s.Place = t.named(s)
 		switch p := s.Place; p.Input {
-		case Constant, Unmapped:
+		case Constant:
+			return t.constants && p.settable
+		case Unmapped:
 			return false
 		case Packet:
 			return p.Off+s.Size <= t.length
@@ -281,9 +350,10 @@ func (t *Trace) address(v *Value) bool {
 	return ok && v.From.Size == t.m.Memory().PointerSize()
 }
 
-// final makes the run that is reported, with everything that a run records. The result is nil if
-// the input cannot be given.
-func (s *searching) final(ctx context.Context, changes []Override) (*machine.Result, error) {
+// final makes the run that is reported, with everything that a run records, and counts the
+// instructions that it reached. The result is nil if the input cannot be given.
+func (s *searching) final(ctx context.Context, changes []Override) (*machine.Result, int, error) {
+	s.constant()
 	in := s.in
 	in.Overrides = overriding(in.Overrides, changes)
 	if s.changesPacket(changes) {
@@ -301,12 +371,12 @@ func (s *searching) final(ctx context.Context, changes []Override) (*machine.Res
 		if ctx.Err() == nil {
 			err = nil // such an input does not exist
 		}
-		return res, err
+		return res, 0, err
 	}
 	defer run.Leave()
 	t := NewTrace(s.m, run.Context(), rest)
 	if err := run.Execute(ctx, t); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	s.stop = nil
 	if stop, ok := t.Stopped(); ok {
@@ -317,7 +387,8 @@ func (s *searching) final(ctx context.Context, changes []Override) (*machine.Res
 	if !consistent(changes) {
 		res.Findings = slices.DeleteFunc(res.Findings, func(f finding.Finding) bool { return f.Kind == finding.Packet })
 	}
-	return res, nil
+	lp, _ := s.m.Linked().Program(s.name)
+	return res, t.Reached.Len(lp), nil
 }
 
 // consistent reports whether changes leave packets and state as events make them: a packet that the

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"iter"
 	"math/bits"
 	"path"
 
@@ -76,6 +77,21 @@ func (s *Sites) Merge(t *Sites) bool {
 		}
 	}
 	return more
+}
+
+// All are the instructions, in no order of programs.
+func (s *Sites) All() iter.Seq[Site] {
+	return func(yield func(Site) bool) {
+		for p, set := range s.sets {
+			for i, w := range set {
+				for ; w != 0; w &= w - 1 {
+					if !yield(Site{p, 64*i + bits.TrailingZeros64(w)}) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 func bit(set []uint64, i int) bool { return i >= 0 && i/64 < len(set) && set[i/64]>>(i%64)&1 != 0 }

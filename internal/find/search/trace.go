@@ -52,6 +52,9 @@ type Trace struct {
 	depth    int
 	memory   map[uint64]cell
 	matching bool // keys are compared with those of elements that exist
+	// constants and like are those of the options.
+	constants bool
+	like      func(*loader.Map) []byte
 }
 
 // NewTrace prepares to trace a run that has begun, with changes that are made now, or once what
