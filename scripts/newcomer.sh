@@ -9,25 +9,27 @@
 # is installed in between and not counted.
 set -euo pipefail
 root=${1:?directory of a fresh Debian with Go in usr/local/go}
+home=/home/newcomer
 here=$(cd "$(dirname "$0")/.." && pwd)
 
 inside() { # of the container, as a user who has just logged in
-	chroot "$root" env -i HOME=/root TERM=dumb PATH=/usr/local/go/bin:/usr/bin:/bin:/usr/sbin:/sbin bash -ec "$1"
+	chroot "$root" env -i HOME=$home TERM=dumb PATH=/usr/local/go/bin:/usr/bin:/bin:/usr/sbin:/sbin bash -ec "$1"
 }
 step() { # NAME COMMAND...: how long it takes
 	local TIMEFORMAT="%R s, %U s of processor time: $1"
-	time inside "cd /root/bpfrun && { $2; } >/tmp/log 2>&1 || { tail -20 /tmp/log; exit 1; }"
+	time inside "cd ~/bpfrun && { $2; } >/tmp/log 2>&1 || { tail -20 /tmp/log; exit 1; }"
 }
 
 mkdir -p "$root/proc" "$root/dev/pts"
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 trap 'umount "$root/proc"' EXIT
 [ -e "$root/dev/urandom" ] || mknod -m 666 "$root/dev/urandom" c 1 9
-rm -rf "$root/root/bpfrun" "$root/root/go" "$root/root/.cache" "$root/source.git"
+rm -rf "${root:?}$home" "$root/source.git"
+mkdir -p "$root$home"
 git clone -q --bare "$here" "$root/source.git"
 
 TIMEFORMAT='%R s, %U s of processor time: git clone'
-time inside 'git clone -q /source.git /root/bpfrun'
+time inside 'git clone -q /source.git ~/bpfrun'
 step "README's first command" 'go run ./cmd/bpfrun examples/exec/exec.bpf.o --btf embedded'
 step 'the same again' 'go run ./cmd/bpfrun examples/exec/exec.bpf.o --btf embedded'
 step 'first finding on the command line (docs/find.md)' 'go run ./cmd/bpfrun fuzz examples/portmap/portmap.bpf.o --btf embedded -j 1 --runs 20000 --keep found || [ -e found/packet-1.yaml ]'
@@ -35,4 +37,4 @@ step 'make build' 'make -s build'
 if ! inside 'command -v chromium npm >/dev/null'; then
 	inside 'apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends chromium nodejs npm' >/dev/null 2>&1
 fi
-inside 'cd /root/bpfrun/web/test && npm ci --silent && BPFRUN=/root/bpfrun/bpfrun node newcomer.mjs' | sed 's/$/ in the playground (bpfrun play)/'
+inside 'cd ~/bpfrun/web/test && npm ci --silent && BPFRUN=~/bpfrun/bpfrun node newcomer.mjs' | sed 's/$/ in the playground (bpfrun play)/'

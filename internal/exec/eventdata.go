@@ -113,7 +113,7 @@ func hostSocket(text string) (sk bpfsys.HostSocket, err error) {
 	if stated {
 		n := slices.Index(tcpStates, state)
 		if n <= 0 {
-			return sk, fmt.Errorf("%q is no state of a socket: want one of %s", state, strings.Join(tcpStates[1:], ", "))
+			return sk, fmt.Errorf("%q is not a TCP state: use one of %s", state, strings.Join(tcpStates[1:], ", "))
 		}
 		i.State = uint8(n)
 	}

@@ -49,7 +49,7 @@ func TestMistakesInEventsAreRefusedWithTheirLine(t *testing.T) {
 
 		"tcp_close sk=tcp:10.0.0.1":                    `line 1: sk: "tcp:10.0.0.1": want tcp:10.0.0.1:34567-10.0.0.2:80`,
 		"tcp_close sk=tcp:10.0.0.1:1-[fd00::1]:2":      "line 1: sk:",
-		"tcp_close sk=tcp:10.0.0.1:1,closed":           `line 1: sk: "closed" is no state of a socket: want one of established, syn_sent`,
+		"tcp_close sk=tcp:10.0.0.1:1,closed":           `line 1: sk: "closed" is not a TCP state: use one of established, syn_sent`,
 		"tcp_close sk=udp:[fd00::1]:70000-[fd00::2]:1": "line 1: sk:",
 	} {
 		_, err := ReadEvents(strings.NewReader(text))

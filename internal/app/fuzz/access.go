@@ -91,7 +91,7 @@ func (sp *runSpace) checkCall(e *Event) error {
 	case sp.sysctl == nil:
 		return fmt.Errorf("the program filters no sysctls")
 	case !isLine(s.Name) || !isLine(s.Value) || !isLine(s.New):
-		return fmt.Errorf("a sysctl that is no text")
+		return fmt.Errorf("the sysctl has characters that are not printable")
 	}
 	return e.Sysctl.access().Check()
 }
@@ -121,7 +121,7 @@ var sysctlNames = []string{
 	"kernel/hostname", "kernel/domainname", "kernel/core_pattern", "kernel/pid_max", "vm/overcommit_memory", "fs/file-max",
 }
 
-// mutateSysctl changes an access: whether it writes, of which file, and what.
+// mutateSysctl changes the direction of an access, its file, or a value.
 func mutateSysctl(r *rand.Rand, s *Sysctl, values []uint64) *Sysctl {
 	text := func(was string) string {
 		if r.IntN(2) == 0 {
@@ -223,7 +223,7 @@ var sysctlTexts = []sysctlText{
 	{"written value of the sysctl", func(s *Sysctl) *string { return &s.New }},
 }
 
-// sysctlReads says which text a helper copies to the address in r2.
+// sysctlReads has the helpers that copy a text to the address in r2, with its index in sysctlTexts.
 var sysctlReads = map[uapi.FuncID]int{uapi.FuncSysctlGetName: 0, uapi.FuncSysctlGetCurrentValue: 1, uapi.FuncSysctlGetNewValue: 2}
 
 // copiedSysctl says where a helper stored a text of a sysctl, with the byte after it.
@@ -242,8 +242,8 @@ func copiedSysctl(c *kernel.Context, id uapi.FuncID, before *[11]uint64) (to, fr
 	return before[2], from, min(uint64(len(text))+1, before[3])
 }
 
-// readSysctl says which helpers' results are lengths of texts of a sysctl, and where numbers were
-// read from digits.
+// readSysctl tells whether a helper returned the length of a text, and where a helper that reads
+// digits stored the number. It implements search.Comparing.Read.
 func (s *side) readSysctl(id uapi.FuncID, before, after *[11]uint64) (length bool, to, from uint64) {
 	if c := s.watch.ctx; c == nil || c.Sysctl() == nil {
 		return false, 0, 0

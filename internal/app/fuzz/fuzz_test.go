@@ -263,16 +263,20 @@ func TestComparesBuilds(t *testing.T) {
 	}
 }
 
-// TestChangesWhatCgroupProgramsFilter: values of socket options, their lengths, and accesses to files
-// of /proc/sys are input, down to the number that a helper reads from their digits.
-func TestChangesWhatCgroupProgramsFilter(t *testing.T) {
+// TestReachesWhatOtherInputsDecide: values of socket options, their lengths, accesses to files of
+// /proc/sys down to the number that a helper reads from their digits, the sockets of iterators and
+// the numbers beside them, and elements of maps in maps are input.
+func TestReachesWhatOtherInputsDecide(t *testing.T) {
 	for _, tc := range []struct {
 		object  string
 		left    map[string]int // branches that are not reached, by program
 		missing string         // why
+		suite   string         // what its suite has
 	}{
-		{"../../../examples/sysctl/sysctl.bpf.o", map[string]int{"filter": 1}, "sysctl.bpf.c:30"}, // the helper fails for values that are no constant
-		{"../../../examples/sockopt/sockopt.bpf.o", map[string]int{"set": 1, "get": 0}, "room of less than 16 bytes for a socket option, which the hook never gets"},
+		{"../../../examples/sysctl/sysctl.bpf.o", map[string]int{"filter": 1}, "sysctl.bpf.c:30", "net/ipv4/tcp_mem"}, // the helper fails for values that are no constant
+		{"../../../examples/sockopt/sockopt.bpf.o", map[string]int{"set": 1, "get": 0}, "room of less than 16 bytes for a socket option, which the hook never gets", "optval: "},
+		{"../../../testdata/objects/clang-14/sockiter.o", nil, "", "uid: 0"},
+		{"../../../examples/tenants/tenants.bpf.o", nil, "", "{80: 0}"}, // the port that the default run connects to
 	} {
 		t.Run(filepath.Base(tc.object), func(t *testing.T) {
 			object := inDir(t, tc.object)
@@ -281,53 +285,28 @@ func TestChangesWhatCgroupProgramsFilter(t *testing.T) {
 			var unreached []string
 			for _, p := range r.Programs {
 				assert.Equal(t, tc.left[p.Name], p.Reachable-p.Reached, "%s: %v", p.Name, p.Unreached)
+				assert.Greater(t, p.Reached, p.Default, p.Name)
 				for _, u := range p.Unreached {
 					unreached = append(unreached, u.Source+": "+u.Needs)
 				}
 			}
 			assert.Contains(t, strings.Join(unreached, "\n"), tc.missing)
 			assert.Empty(t, r.Findings)
-			for file, wrong := range failures(t, object, filepath.Join(keep, "suite", "*.yaml")) {
+			pattern := filepath.Join(keep, "suite", "*.yaml")
+			for file, wrong := range failures(t, object, pattern) {
 				assert.Empty(t, wrong, file)
 			}
+			files, err := filepath.Glob(pattern)
+			require.NoError(t, err)
+			var suite strings.Builder
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				suite.Write(text)
+			}
+			assert.Contains(t, suite.String(), tc.suite)
 		})
 	}
-}
-
-// TestChangesWhatIteratorsVisit: the sockets of an iterator keep what helpers ask them for, and its
-// numbers are input.
-func TestChangesWhatIteratorsVisit(t *testing.T) {
-	object := inDir(t, "../../../testdata/objects/clang-14/sockiter.o")
-	keep := t.TempDir()
-	r := search(t, object, fuzz.Options{Runs: 12_000, Seed: 1, Keep: keep})
-	for _, p := range r.Programs {
-		assert.Equal(t, p.Reachable, p.Reached, "%s: %v", p.Name, p.Unreached)
-		assert.Greater(t, p.Reached, p.Default, p.Name)
-	}
-	for file, wrong := range failures(t, object, filepath.Join(keep, "suite", "*.yaml")) {
-		assert.Empty(t, wrong, file)
-	}
-}
-
-// TestChangesMapsInMaps: elements of the maps that user space puts into a map of maps are input.
-func TestChangesMapsInMaps(t *testing.T) {
-	object := inDir(t, "../../../examples/tenants/tenants.bpf.o")
-	keep := t.TempDir()
-	r := search(t, object, fuzz.Options{Runs: 2_000, Seed: 1, Keep: keep})
-	require.Len(t, r.Programs, 1)
-	assert.Equal(t, 4, r.Programs[0].Reached, "%v", r.Programs[0].Unreached)
-	for file, wrong := range failures(t, object, filepath.Join(keep, "suite", "*.yaml")) {
-		assert.Empty(t, wrong, file)
-	}
-	files, err := filepath.Glob(filepath.Join(keep, "suite", "*.yaml"))
-	require.NoError(t, err)
-	var suite strings.Builder
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		suite.Write(text)
-	}
-	assert.Contains(t, suite.String(), "{80: 0}", "the port that the default run connects to")
 }
 
 // TestSeedsTakeAShareOfTheTime: a search with more seeds than it has time for begins with some,

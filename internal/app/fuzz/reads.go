@@ -1,7 +1,6 @@
 package fuzz
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -38,7 +37,7 @@ func (f *Fuzzer) noteReads(s *side, rec *record) {
 	}
 }
 
-// noteRead makes a field input if it is a number or a string.
+// noteRead makes a field input if it is a number.
 func (f *Fuzzer) noteRead(o *kernel.Object, name, path string) {
 	field, _, err := o.Peek(path)
 	if err != nil || field.Spec == nil {
@@ -50,11 +49,10 @@ func (f *Fuzzer) noteRead(o *kernel.Object, name, path string) {
 	if len(f.space.fields)+len(f.space.texts) >= mostFields {
 		return
 	}
-	switch t.Kind {
-	case btf.KindInt, btf.KindEnum, btf.KindEnum64:
-		v, err := o.Uint(path)
-		if err == nil && !slices.ContainsFunc(f.space.fields, func(a argument) bool { return a.Name == name }) {
-			f.space.fields = append(f.space.fields, argument{Number: Number{name, v}, bits: fieldBits(o, path)})
-		}
+	if t.Kind != btf.KindInt && t.Kind != btf.KindEnum && t.Kind != btf.KindEnum64 || find(f.space.fields, name) != nil {
+		return
+	}
+	if v, err := o.Uint(path); err == nil {
+		f.space.fields = append(f.space.fields, argument{Number: Number{name, v}, bits: fieldBits(o, path)})
 	}
 }

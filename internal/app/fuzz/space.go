@@ -139,7 +139,11 @@ func (w *writers) stored(r origin) {
 		return
 	}
 	if r.def.DataKind == loader.DataNone {
-		if t := r.def; t.OfMaps() && t.Inner == nil || !t.OfMaps() && !keyed(t.Type) || t.OfMaps() && t.Inner != nil && !keyed(t.Inner.Type) { // elements of others exist because user space made them, whatever programs count in them
+		of := r.def // whose values these are
+		if of.OfMaps() {
+			of = of.Inner
+		}
+		if of == nil || !keyed(of.Type) { // elements of others exist because user space made them, whatever programs count in them
 			w.maps[r.def.Name] = true
 		}
 		return
