@@ -5,8 +5,8 @@
 #     sudo cp -a /usr/local/go ROOT/usr/local/
 #     sudo scripts/newcomer.sh ROOT
 #
-# Prints, for each step of README.md and docs/find.md, seconds from start to end and of processor time. The browser, which a newcomer has,
-# is installed in between and not counted.
+# Prints, for each step of README.md and docs/find.md, seconds from start to end and of processor time. The browser is that of this machine
+# (chromium, driven by node 20 or later).
 set -euo pipefail
 root=${1:?directory of a fresh Debian with Go in usr/local/go}
 home=/home/newcomer
@@ -34,7 +34,4 @@ step "README's first command" 'go run ./cmd/bpfrun examples/exec/exec.bpf.o --bt
 step 'the same again' 'go run ./cmd/bpfrun examples/exec/exec.bpf.o --btf embedded'
 step 'first finding on the command line (docs/find.md)' 'go run ./cmd/bpfrun fuzz examples/portmap/portmap.bpf.o --btf embedded -j 1 --runs 20000 --keep found || [ -e found/packet-1.yaml ]'
 step 'make build' 'make -s build'
-if ! inside 'command -v chromium npm >/dev/null'; then
-	inside 'apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends chromium nodejs npm' >/dev/null 2>&1
-fi
-inside 'cd ~/bpfrun/web/test && npm ci --silent && BPFRUN=~/bpfrun/bpfrun node newcomer.mjs' | sed 's/$/ in the playground (bpfrun play)/'
+(cd "$here/web/test" && npm ci --silent && BPFRUN="$root$home/bpfrun/bpfrun" node newcomer.mjs) | sed 's/$/ in the playground (bpfrun play)/'

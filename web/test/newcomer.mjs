@@ -1,11 +1,10 @@
 // How long a newcomer waits in the playground: from its address to the first result, and from there, by clicks, to the first finding.
 //
-//   BPFRUN=./bpfrun node web/test/newcomer.mjs             bpfrun play
-//   node web/test/newcomer.mjs dist/site                   the static site
+//   BPFRUN=./bpfrun node web/test/newcomer.mjs
 import {chromium} from 'playwright-core';
-import {browserPath, play, serve} from './serve.mjs';
+import {browserPath, play, root} from './serve.mjs';
 
-const site = process.argv[2] ? await serve(process.argv[2]) : await play();
+const site = await play(`${root}examples/portmap/portmap.bpf.o`);
 const browser = await chromium.launch({executablePath: browserPath, args: ['--no-sandbox']});
 const page = await browser.newPage();
 const shown = () => page.waitForFunction(() => document.getElementById('main').dataset.view, undefined, {timeout: 120_000});
@@ -20,10 +19,12 @@ async function click(role, name) {
 }
 
 try {
-  await page.goto(`${site.url}#example=portmap`);
+  await page.goto(site.url);
   await shown();
+  if (!/portmap\.bpf\.o on linux/.test(await page.locator('#main').innerText())) throw new Error('no result');
   at('first result');
   await click('tab', 'Find');
+  await page.getByLabel('Budget', {exact: true}).fill('20000'); // as docs/find.md does
   await click('button', /\(fuzz\)/);
   const found = (await page.locator('#main').innerText()).match(/\d+ findings? in \d+ inputs/);
   if (!found || found[0].startsWith('0 ')) throw new Error('no finding');
