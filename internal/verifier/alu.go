@@ -241,7 +241,7 @@ func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 		return s.IsConst(!alu64) || a.has(since.UnknownOperands)
 	case opLsh, opRsh, opArsh:
 		width := uint64(32)
-		known := s.Var.Sub32IsConst() && s.SMin32 == s.SMax32 && s.UMin32 == s.UMax32
+		known := s.Var.Sub32IsConst() && s.Low.SMin == s.Low.SMax && s.Low.UMin == s.Low.UMax
 		if alu64 {
 			width = 64
 			known = s.Var.IsConst() && s.SMin == s.SMax && s.UMin == s.UMax
@@ -254,7 +254,7 @@ func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 		if alu64 {
 			return s.Var.IsConst() && s.SMin == s.SMax && s.UMin == s.UMax
 		}
-		return s.Var.Sub32IsConst() && s.SMin32 == s.SMax32 && s.UMin32 == s.UMax32
+		return s.Var.Sub32IsConst() && s.Low.SMin == s.Low.SMax && s.Low.UMin == s.Low.UMax
 	}
 	return false
 }
@@ -319,7 +319,7 @@ func brokenConst(s *reg, alu64 bool) bool {
 		return known && (s.SMin != s.SMax || s.UMin != s.UMax) || s.SMin > s.SMax || s.UMin > s.UMax
 	}
 	known := s.Var.Sub32IsConst()
-	return known && (s.SMin32 != s.SMax32 || s.UMin32 != s.UMax32) || s.SMin32 > s.SMax32 || s.UMin32 > s.UMax32
+	return known && (s.Low.SMin != s.Low.SMax || s.Low.UMin != s.Low.UMax) || s.Low.SMin > s.Low.SMax || s.Low.UMin > s.Low.UMax
 }
 
 // forkSigns explores -1 and 0 separately where an operation with a constant would make the range of
@@ -331,7 +331,7 @@ func (a *values) forkSigns(in *decode.Insn, d, s *reg) {
 	w32 := false
 	switch {
 	case d.SMin == -1 && d.SMax == 0:
-	case d.SMin32 == -1 && d.SMax32 == 0:
+	case d.Low.SMin == -1 && d.Low.SMax == 0:
 		w32 = true
 	default:
 		return

@@ -137,7 +137,7 @@ func sameTaken(op num.Cond, b *num.Bounds, w32 bool) int {
 	}
 	t, lo, hi := b.Var, b.SMin, b.SMax
 	if w32 {
-		t, lo, hi = t.Sub32(), int64(b.SMin32), int64(b.SMax32)
+		t, lo, hi = t.Sub32(), int64(b.Low.SMin), int64(b.Low.SMax)
 	}
 	switch { // a bit is set unless the value is 0
 	case t.IsConst() && t.Value == 0:

@@ -135,7 +135,7 @@ func (fs *frames) enforce(r *reg, n int, rg retRange, where, name string, word b
 	}
 	ok := int64(rg.min) <= r.SMin && r.SMax <= int64(rg.max)
 	if word {
-		ok = rg.min <= r.SMin32 && r.SMax32 <= rg.max
+		ok = rg.min <= r.Low.SMin && r.Low.SMax <= rg.max
 	}
 	if !fs.has(since.ReturnsByRange) {
 		ok = rangeTnum(rg).Contains(r.Var)

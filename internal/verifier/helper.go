@@ -243,7 +243,7 @@ func (c *helpers) checkRetval32(r *reg) {
 		}
 	}
 	c.precision.precise(1)
-	if int64(rg.min) > int64(r.SMin32) || int64(r.SMax32) > int64(rg.max) {
+	if int64(rg.min) > int64(r.Low.SMin) || int64(r.Low.SMax) > int64(rg.max) {
 		c.frames.badRange(r, rg, "At bpf_set_retval", "R1")
 		panic(refused{uapi.EINVAL})
 	}

@@ -128,20 +128,20 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 	}
 	switch id {
 	case uapi.FuncGetStack, uapi.FuncGetTaskStack, uapi.FuncProbeReadStr, uapi.FuncProbeReadKernelStr, uapi.FuncProbeReadUserStr:
-		r.SMax, r.SMax32 = int64(m.maxSize), int32(m.maxSize)
-		r.SMin, r.SMin32 = -maxErrno, -maxErrno
+		r.SMax, r.Low.SMax = int64(m.maxSize), int32(m.maxSize)
+		r.SMin, r.Low.SMin = -maxErrno, -maxErrno
 		r.Sync(c.rules)
 	case uapi.FuncGetSmpProcessorId:
 		if !c.has(since.CPUNumberRange) {
 			return
 		}
 		n := uint64(c.cpus() - 1)
-		r.UMax, r.UMax32, r.SMax, r.SMax32 = n, uint32(n), int64(n), int32(n)
-		r.UMin, r.UMin32, r.SMin, r.SMin32 = 0, 0, 0, 0
+		r.UMax, r.Low.UMax, r.SMax, r.Low.SMax = n, uint32(n), int64(n), int32(n)
+		r.UMin, r.Low.UMin, r.SMin, r.Low.SMin = 0, 0, 0, 0
 		r.Sync(c.rules)
 	case uapi.FuncGetRetval:
 		if rg, ok := c.retvalRange(); ok {
-			r.SMin, r.SMin32, r.SMax, r.SMax32 = int64(rg.min), rg.min, int64(rg.max), rg.max
+			r.SMin, r.Low.SMin, r.SMax, r.Low.SMax = int64(rg.min), rg.min, int64(rg.max), rg.max
 			r.Sync(c.rules)
 		}
 	}

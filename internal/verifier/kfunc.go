@@ -82,7 +82,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		}
 		r := &regs[0]
 		r.unknown()
-		r.SMin32, r.SMin, r.SMax32, r.SMax = -maxErrno, -maxErrno, -1, -1
+		r.Low.SMin, r.SMin, r.Low.SMax, r.SMax = -maxErrno, -maxErrno, -1, -1
 		r.Sync(c.rules)
 	}
 	if k.is(proto.Traps) {

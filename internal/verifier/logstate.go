@@ -247,8 +247,8 @@ func rangesText(r *reg) []string {
 	ends := []end{
 		{"smin", uint64(r.SMin), true, r.SMin == -1<<63}, {"smax", uint64(r.SMax), true, r.SMax == 1<<63-1},
 		{"umin", r.UMin, false, r.UMin == 0}, {"umax", r.UMax, false, r.UMax == 1<<64-1},
-		{"smin32", half(r.SMin32), true, r.SMin32 == -1<<31}, {"smax32", half(r.SMax32), true, r.SMax32 == 1<<31-1},
-		{"umin32", uint64(r.UMin32), false, r.UMin32 == 0}, {"umax32", uint64(r.UMax32), false, r.UMax32 == 1<<32-1},
+		{"smin32", half(r.Low.SMin), true, r.Low.SMin == -1<<31}, {"smax32", half(r.Low.SMax), true, r.Low.SMax == 1<<31-1},
+		{"umin32", uint64(r.Low.UMin), false, r.Low.UMin == 0}, {"umax32", uint64(r.Low.UMax), false, r.Low.UMax == 1<<32-1},
 	}
 	negative := func(x *end) bool { return x.signed && int64(x.val) < 0 }
 	var out []string

@@ -410,7 +410,7 @@ func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx b
 	if got.typ == scalar {
 		v.unknown()
 		if got.ranged {
-			v.SMin32, v.SMax32 = max(v.SMin32, got.ret.min), min(v.SMax32, got.ret.max)
+			v.Low.SMin, v.Low.SMax = max(v.Low.SMin, got.ret.min), min(v.Low.SMax, got.ret.max)
 			v.SMin, v.SMax = max(v.SMin, int64(got.ret.min)), min(v.SMax, int64(got.ret.max))
 			v.Sync(a.rules)
 			a.values.sane(v)

@@ -116,7 +116,7 @@ func (r *reg) copyFrom(s *reg) {
 // unbounded reports whether no range says anything about a number.
 func (r *reg) unbounded() bool {
 	return r.SMin == math.MinInt64 && r.SMax == math.MaxInt64 && r.UMin == 0 && r.UMax == math.MaxUint64 &&
-		r.SMin32 == math.MinInt32 && r.SMax32 == math.MaxInt32 && r.UMin32 == 0 && r.UMax32 == math.MaxUint32
+		r.Low.SMin == math.MinInt32 && r.Low.SMax == math.MaxInt32 && r.Low.UMin == 0 && r.Low.UMax == math.MaxUint32
 }
 
 // place is the range of a pointer's whole offset, its constant part included. Only arcs can be

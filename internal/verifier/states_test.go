@@ -48,7 +48,7 @@ func TestBoundsHoldWhatIsInAllOfThem(t *testing.T) {
 	assert.True(t, b.Holds(6))
 	assert.False(t, b.Holds(7))
 	b = num.Unbounded
-	b.SMin32 = 0
+	b.Low.SMin = 0
 	assert.False(t, b.Holds(0x80000000))
 	assert.True(t, b.Holds(1<<40))
 }

@@ -1,6 +1,10 @@
 package num
 
-import "golang.org/x/exp/constraints"
+import (
+	"math/bits"
+
+	"golang.org/x/exp/constraints"
+)
 
 // arc is a range on the circle of the numbers of a width: size+1 numbers from base on, past the
 // greatest number if need be (struct cnum64 and cnum32 of the kernel). The range of all numbers has
@@ -29,6 +33,9 @@ func (a arc[T]) canonical() arc[T] {
 // signBit is the sign bit of the width: the least signed number, whose predecessor is the greatest
 // one.
 func signBit[T constraints.Unsigned]() T { return ^T(0)>>1 + 1 }
+
+// widthOf is the number of bits of T.
+func widthOf[T constraints.Unsigned]() int { return bits.Len64(uint64(^T(0))) }
 
 func (a arc[T]) empty() bool { return a == noArc[T]() }
 func (a arc[T]) full() bool  { return a.size == ^T(0) && a.base == 0 }

@@ -19,7 +19,7 @@ func (b *Bounds) arc32() arc[uint32] {
 	if b.narrow != (arc[uint32]{}) {
 		return b.narrow
 	}
-	return viewed(b.UMin32, b.UMax32, uint32(b.SMin32), uint32(b.SMax32))
+	return viewed(b.Low.UMin, b.Low.UMax, uint32(b.Low.SMin), uint32(b.Low.SMax))
 }
 
 // width is the width of a range.
@@ -54,9 +54,9 @@ func (b *Bounds) setArc64(a arc[uint64]) {
 }
 
 func (b *Bounds) setArc32(a arc[uint32]) {
-	b.UMin32, b.UMax32 = a.unsigned()
+	b.Low.UMin, b.Low.UMax = a.unsigned()
 	lo, hi := a.signed()
-	b.SMin32, b.SMax32 = int32(lo), int32(hi)
+	b.Low.SMin, b.Low.SMax = int32(lo), int32(hi)
 	b.narrow = a.hidden()
 }
 
@@ -194,7 +194,7 @@ func (b *Bounds) bitopArcs(c *Bounds, t Tnum, lim limits) {
 	if t32 := t.Sub32(); c.Var.Sub32IsConst() && t32.IsConst() {
 		b.Set32(uint32(t.Value))
 	} else {
-		lo, hi := lim(t32.Value, t32.Value|t32.Mask, uint64(b.UMin32), uint64(c.UMin32), uint64(b.UMax32), uint64(c.UMax32))
+		lo, hi := lim(t32.Value, t32.Value|t32.Mask, uint64(b.Low.UMin), uint64(c.Low.UMin), uint64(b.Low.UMax), uint64(c.Low.UMax))
 		b.setArc32(arcFrom(uint32(lo), uint32(hi)))
 	}
 	if c.Var.IsConst() && t.IsConst() {
@@ -207,7 +207,7 @@ func (b *Bounds) bitopArcs(c *Bounds, t Tnum, lim limits) {
 // shiftedLeft are the unsigned ends of a range after a left shift by n bits; nothing is known if
 // the highest bit may be shifted out.
 func shiftedLeft[T width](lo, hi T, n uint64) arc[T] {
-	top := uint64(bits.Len64(uint64(^T(0)))) - 1
+	top := uint64(widthOf[T]()) - 1
 	if n > top || uint64(hi) > uint64(1)<<(top-n) {
 		return fullArc[T]()
 	}
@@ -217,17 +217,17 @@ func shiftedLeft[T width](lo, hi T, n uint64) arc[T] {
 // lsh32Arcs, rsh32Arcs and arsh32Arcs shift the low half by a constant.
 func (b *Bounds) lsh32Arcs(n uint64) {
 	low := b.Var.Sub32()
-	b.setArc32(shiftedLeft(b.UMin32, b.UMax32, n))
+	b.setArc32(shiftedLeft(b.Low.UMin, b.Low.UMax, n))
 	b.low32(low.Lsh(uint8(n)).Sub32())
 }
 
 func (b *Bounds) rsh32Arcs(n uint64) {
-	b.setArc32(arcFrom(b.UMin32>>n, b.UMax32>>n))
+	b.setArc32(arcFrom(b.Low.UMin>>n, b.Low.UMax>>n))
 	b.low32(b.Var.Sub32().Rsh(uint8(n)))
 }
 
 func (b *Bounds) arsh32Arcs(n uint64) {
-	b.setArc32(arcFrom(uint32(b.SMin32>>n), uint32(b.SMax32>>n)))
+	b.setArc32(arcFrom(uint32(b.Low.SMin>>n), uint32(b.Low.SMax>>n)))
 	b.low32(b.Var.Sub32().Arsh(uint8(n), 32))
 }
 
@@ -244,10 +244,10 @@ func (b *Bounds) low32(t Tnum) {
 func (b *Bounds) lshArcs(n uint64) {
 	wide := shiftedLeft(b.UMin, b.UMax, n)
 	if n == 32 { // compilers extend signs with a shift to the left and one to the right
-		wide = wide.and(arcFrom(uint64(int64(b.SMin32)<<32), uint64(int64(b.SMax32)<<32)))
+		wide = wide.and(arcFrom(uint64(int64(b.Low.SMin)<<32), uint64(int64(b.Low.SMax)<<32)))
 	}
 	b.setArc64(wide)
-	b.setArc32(shiftedLeft(b.UMin32, b.UMax32, n))
+	b.setArc32(shiftedLeft(b.Low.UMin, b.Low.UMax, n))
 	b.Var = b.Var.Lsh(uint8(n))
 	b.fromBitsArcs()
 }
@@ -273,20 +273,12 @@ func refineArcs(b, c *Bounds, op Cond, w32 bool) {
 		narrowBoth(&x, &y, op)
 		b.setArc32(x)
 		c.setArc32(y)
-		if op == Eq {
-			t := b.Var.Sub32().Intersect(c.Var.Sub32())
-			b.Var, c.Var = b.Var.With32(t), c.Var.With32(t)
-		}
 		return
 	}
 	x, y := b.arc64(), c.arc64()
 	narrowBoth(&x, &y, op)
 	b.setArc64(x)
 	c.setArc64(y)
-	if op == Eq {
-		b.Var = b.Var.Intersect(c.Var)
-		c.Var = b.Var
-	}
 }
 
 // narrowBoth narrows two ranges given that their numbers compare as op requires.

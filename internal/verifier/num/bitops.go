@@ -48,17 +48,17 @@ func (b *Bounds) bitop(c *Bounds, r Rules, t Tnum, lim limits) {
 	t32 := t.Sub32()
 	signed32, signed := true, true
 	if r.Deduce == DeduceSign {
-		signed32, signed = b.SMin32 >= 0 && c.SMin32 >= 0, b.SMin >= 0 && c.SMin >= 0
+		signed32, signed = b.Low.SMin >= 0 && c.Low.SMin >= 0, b.SMin >= 0 && c.SMin >= 0
 	}
 	if c.Var.Sub32IsConst() && t.Sub32IsConst() {
 		b.Set32(uint32(t.Value))
 	} else {
-		lo, hi := lim(t32.Value, t32.Value|t32.Mask, uint64(b.UMin32), uint64(c.UMin32), uint64(b.UMax32), uint64(c.UMax32))
-		b.UMin32, b.UMax32 = uint32(lo), uint32(hi)
-		if signed32 && int32(b.UMin32) <= int32(b.UMax32) {
-			b.SMin32, b.SMax32 = int32(b.UMin32), int32(b.UMax32)
+		lo, hi := lim(t32.Value, t32.Value|t32.Mask, uint64(b.Low.UMin), uint64(c.Low.UMin), uint64(b.Low.UMax), uint64(c.Low.UMax))
+		b.Low.UMin, b.Low.UMax = uint32(lo), uint32(hi)
+		if signed32 && int32(b.Low.UMin) <= int32(b.Low.UMax) {
+			b.Low.SMin, b.Low.SMax = int32(b.Low.UMin), int32(b.Low.UMax)
 		} else {
-			b.SMin32, b.SMax32 = math.MinInt32, math.MaxInt32
+			b.Low.forgetSigned()
 		}
 	}
 	if c.Var.IsConst() && b.Var.IsConst() {
@@ -69,30 +69,20 @@ func (b *Bounds) bitop(c *Bounds, r Rules, t Tnum, lim limits) {
 	if signed && int64(b.UMin) <= int64(b.UMax) {
 		b.SMin, b.SMax = int64(b.UMin), int64(b.UMax)
 	} else {
-		b.SMin, b.SMax = math.MinInt64, math.MaxInt64
+		b.forgetSigned()
 	}
 	b.fromBits()
-}
-
-func (b *Bounds) lshRange32(lo, hi uint64) {
-	b.SMin32, b.SMax32 = math.MinInt32, math.MaxInt32
-	if hi > 31 || uint64(b.UMax32) > uint64(1)<<(31-hi) {
-		b.UMin32, b.UMax32 = 0, math.MaxUint32
-	} else {
-		b.UMin32 <<= lo
-		b.UMax32 <<= hi
-	}
 }
 
 // Lsh32 shifts the low half left by c, a constant below 32.
 func (b *Bounds) Lsh32(c *Bounds, r Rules) {
 	if r.Arcs {
-		b.lsh32Arcs(uint64(c.UMin32))
+		b.lsh32Arcs(uint64(c.Low.UMin))
 		return
 	}
 	low := b.Var.Sub32()
-	b.lshRange32(uint64(c.UMin32), uint64(c.UMax32))
-	b.Var = low.Lsh(uint8(c.UMin32)).Sub32()
+	b.Low.shiftLeft(uint64(c.Low.UMin), uint64(c.Low.UMax))
+	b.Var = low.Lsh(uint8(c.Low.UMin)).Sub32()
 	b.Forget64()
 	b.fromBits32()
 }
@@ -104,23 +94,16 @@ func (b *Bounds) Lsh(c *Bounds, r Rules) {
 		return
 	}
 	lo, hi := c.UMin, c.UMax
-	if lo == 32 && hi == 32 && (r.Lsh32 || b.SMax32 >= 0) {
-		b.SMax = int64(b.SMax32) << 32
-	} else {
-		b.SMax = math.MaxInt64
+	b.shiftLeft(lo, hi)
+	if lo == 32 && hi == 32 { // compilers extend signs with a shift to the left and one to the right
+		if r.Lsh32 || b.Low.SMax >= 0 {
+			b.SMax = int64(b.Low.SMax) << 32
+		}
+		if r.Lsh32 || b.Low.SMin >= 0 {
+			b.SMin = int64(b.Low.SMin) << 32
+		}
 	}
-	if lo == 32 && hi == 32 && (r.Lsh32 || b.SMin32 >= 0) {
-		b.SMin = int64(b.SMin32) << 32
-	} else {
-		b.SMin = math.MinInt64
-	}
-	if b.UMax > uint64(1)<<(63-hi) {
-		b.UMin, b.UMax = 0, math.MaxUint64
-	} else {
-		b.UMin <<= lo
-		b.UMax <<= hi
-	}
-	b.lshRange32(lo, hi)
+	b.Low.shiftLeft(lo, hi)
 	b.Var = b.Var.Lsh(uint8(lo))
 	b.fromBits()
 }
@@ -128,14 +111,14 @@ func (b *Bounds) Lsh(c *Bounds, r Rules) {
 // Rsh32 shifts the low half right by c, zero-extending.
 func (b *Bounds) Rsh32(c *Bounds, r Rules) {
 	if r.Arcs {
-		b.rsh32Arcs(uint64(c.UMin32))
+		b.rsh32Arcs(uint64(c.Low.UMin))
 		return
 	}
 	low := b.Var.Sub32()
-	b.SMin32, b.SMax32 = math.MinInt32, math.MaxInt32
-	b.Var = low.Rsh(uint8(c.UMin32))
-	b.UMin32 >>= c.UMax32
-	b.UMax32 >>= c.UMin32
+	b.Low.forgetSigned()
+	b.Var = low.Rsh(uint8(c.Low.UMin))
+	b.Low.UMin >>= c.Low.UMax
+	b.Low.UMax >>= c.Low.UMin
 	b.Forget64()
 	b.fromBits32()
 }
@@ -146,7 +129,7 @@ func (b *Bounds) Rsh(c *Bounds, r Rules) {
 		b.rshArcs(c.UMin)
 		return
 	}
-	b.SMin, b.SMax = math.MinInt64, math.MaxInt64
+	b.forgetSigned()
 	b.Var = b.Var.Rsh(uint8(c.UMin))
 	b.UMin >>= c.UMax
 	b.UMax >>= c.UMin
@@ -157,14 +140,14 @@ func (b *Bounds) Rsh(c *Bounds, r Rules) {
 // Arsh32 shifts the low half right by c, sign-extending.
 func (b *Bounds) Arsh32(c *Bounds, r Rules) {
 	if r.Arcs {
-		b.arsh32Arcs(uint64(c.UMin32))
+		b.arsh32Arcs(uint64(c.Low.UMin))
 		return
 	}
-	n := c.UMin32
-	b.SMin32 >>= n
-	b.SMax32 >>= n
+	n := c.Low.UMin
+	b.Low.SMin >>= n
+	b.Low.SMax >>= n
 	b.Var = b.Var.Sub32().Arsh(uint8(n), 32)
-	b.UMin32, b.UMax32 = 0, math.MaxUint32
+	b.Low.UMin, b.Low.UMax = 0, math.MaxUint32
 	b.Forget64()
 	b.fromBits32()
 }

@@ -91,7 +91,7 @@ type view struct {
 
 func (b *Bounds) view(w32 bool) view {
 	if w32 {
-		return view{b.Var.Sub32(), uint64(b.UMin32), uint64(b.UMax32), int64(b.SMin32), int64(b.SMax32)}
+		return view{b.Var.Sub32(), uint64(b.Low.UMin), uint64(b.Low.UMax), int64(b.Low.SMin), int64(b.Low.SMax)}
 	}
 	return view{b.Var, b.UMin, b.UMax, b.SMin, b.SMax}
 }
@@ -228,9 +228,12 @@ func Refine(b, c *Bounds, op Cond, w32 bool, r Rules) {
 	case r.Arcs:
 		refineArcs(b, c, op, w32)
 	case w32:
-		refine32(b, c, op)
+		b.Low.refine(&c.Low, op)
 	default:
-		refine64(b, c, op)
+		b.refine(&c.Ranges, op)
+	}
+	if op == Eq {
+		equateBits(b, c, w32)
 	}
 }
 
@@ -239,31 +242,9 @@ func refineConst(b *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 	case op == Ne && r.Arcs:
 		b.notArcs(v, w32)
 	case op == Ne && w32:
-		if b.UMin32 == uint32(v) {
-			b.UMin32++
-		}
-		if b.UMax32 == uint32(v) {
-			b.UMax32--
-		}
-		if b.SMin32 == int32(v) {
-			b.SMin32++
-		}
-		if b.SMax32 == int32(v) {
-			b.SMax32--
-		}
+		b.Low.exclude(uint32(v))
 	case op == Ne:
-		if b.UMin == v {
-			b.UMin++
-		}
-		if b.UMax == v {
-			b.UMax--
-		}
-		if b.SMin == int64(v) {
-			b.SMin++
-		}
-		if b.SMax == int64(v) {
-			b.SMax--
-		}
+		b.exclude(v)
 	case op == Set:
 		if bits.OnesCount64(v) != 1 {
 			return
@@ -280,52 +261,6 @@ func refineConst(b *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 		} else {
 			b.Var = b.Var.And(Const(^v))
 		}
-	}
-}
-
-func refine32(b, c *Bounds, op Cond) {
-	switch op {
-	case Eq:
-		b.UMin32, b.UMax32 = max(b.UMin32, c.UMin32), min(b.UMax32, c.UMax32)
-		b.SMin32, b.SMax32 = max(b.SMin32, c.SMin32), min(b.SMax32, c.SMax32)
-		c.UMin32, c.UMax32, c.SMin32, c.SMax32 = b.UMin32, b.UMax32, b.SMin32, b.SMax32
-		t := b.Var.Sub32().Intersect(c.Var.Sub32())
-		b.Var, c.Var = b.Var.With32(t), c.Var.With32(t)
-	case Le:
-		b.UMax32 = min(b.UMax32, c.UMax32)
-		c.UMin32 = max(b.UMin32, c.UMin32)
-	case Lt:
-		b.UMax32 = min(b.UMax32, c.UMax32-1)
-		c.UMin32 = max(b.UMin32+1, c.UMin32)
-	case SLe:
-		b.SMax32 = min(b.SMax32, c.SMax32)
-		c.SMin32 = max(b.SMin32, c.SMin32)
-	case SLt:
-		b.SMax32 = min(b.SMax32, c.SMax32-1)
-		c.SMin32 = max(b.SMin32+1, c.SMin32)
-	}
-}
-
-func refine64(b, c *Bounds, op Cond) {
-	switch op {
-	case Eq:
-		b.UMin, b.UMax = max(b.UMin, c.UMin), min(b.UMax, c.UMax)
-		b.SMin, b.SMax = max(b.SMin, c.SMin), min(b.SMax, c.SMax)
-		c.UMin, c.UMax, c.SMin, c.SMax = b.UMin, b.UMax, b.SMin, b.SMax
-		b.Var = b.Var.Intersect(c.Var)
-		c.Var = b.Var
-	case Le:
-		b.UMax = min(b.UMax, c.UMax)
-		c.UMin = max(b.UMin, c.UMin)
-	case Lt:
-		b.UMax = min(b.UMax, c.UMax-1)
-		c.UMin = max(b.UMin+1, c.UMin)
-	case SLe:
-		b.SMax = min(b.SMax, c.SMax)
-		c.SMin = max(b.SMin, c.SMin)
-	case SLt:
-		b.SMax = min(b.SMax, c.SMax-1)
-		c.SMin = max(b.SMin+1, c.SMin)
 	}
 }
 
@@ -369,6 +304,17 @@ func RefineConst(yes, no *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 	}
 }
 
+// equateBits narrows the known bits of two equal numbers by each other.
+func equateBits(b, c *Bounds, w32 bool) {
+	t := b.Var.Intersect(c.Var)
+	if !w32 {
+		b.Var, c.Var = t, t
+		return
+	}
+	t = b.Var.Sub32().Intersect(c.Var.Sub32())
+	b.Var, c.Var = b.Var.With32(t), c.Var.With32(t)
+}
+
 func setHalf(b *Bounds, v uint64, w32 bool) {
 	if w32 {
 		b.Set32(uint32(v))
@@ -379,10 +325,8 @@ func setHalf(b *Bounds, v uint64, w32 bool) {
 
 // Equate narrows two numbers known to be equal to each other's bounds, as releases before 6.8 do.
 func Equate(b, c *Bounds, r Rules) {
-	b.UMin, b.UMax = max(b.UMin, c.UMin), min(b.UMax, c.UMax)
-	b.SMin, b.SMax = max(b.SMin, c.SMin), min(b.SMax, c.SMax)
-	b.Var = b.Var.Intersect(c.Var)
-	c.UMin, c.UMax, c.SMin, c.SMax, c.Var = b.UMin, b.UMax, b.SMin, b.SMax, b.Var
+	b.refine(&c.Ranges, Eq)
+	equateBits(b, c, false)
 	b.Sync(r)
 	c.Sync(r)
 }

@@ -16,19 +16,19 @@ func (b *Bounds) divide(c *Bounds, w32, signed, mod bool, r Rules) {
 		defer b.settle()
 	}
 	if w32 {
-		lo, hi := int64(b.SMin32), int64(b.SMax32)
-		ulo, uhi := uint64(b.UMin32), uint64(b.UMax32)
+		lo, hi := int64(b.Low.SMin), int64(b.Low.SMax)
+		ulo, uhi := uint64(b.Low.UMin), uint64(b.Low.UMax)
 		b.Forget64()
 		if signed {
 			lo, hi, ok := divS(lo, hi, int64(int32(c.Var.Value)), mod, math.MinInt32)
 			b.Forget32()
 			if ok {
-				b.SMin32, b.SMax32 = int32(lo), int32(hi)
+				b.Low.SMin, b.Low.SMax = int32(lo), int32(hi)
 			}
 		} else {
 			ulo, uhi = divU(ulo, uhi, uint64(uint32(c.Var.Value)), mod)
 			b.Forget32()
-			b.UMin32, b.UMax32 = uint32(ulo), uint32(uhi)
+			b.Low.UMin, b.Low.UMax = uint32(ulo), uint32(uhi)
 		}
 		b.Var = Unknown
 		return

@@ -76,7 +76,7 @@ func holds(a, b uint64, op Cond, w32 bool) bool {
 
 func contains(b *Bounds, v uint64) bool {
 	return b.Holds(v) && v&^b.Var.Mask == b.Var.Value && int64(v) >= b.SMin && int64(v) <= b.SMax && v >= b.UMin && v <= b.UMax &&
-		int32(v) >= b.SMin32 && int32(v) <= b.SMax32 && uint32(v) >= b.UMin32 && uint32(v) <= b.UMax32
+		int32(v) >= b.Low.SMin && int32(v) <= b.Low.SMax && uint32(v) >= b.Low.UMin && uint32(v) <= b.Low.UMax
 }
 
 // computed is what a processor computes.

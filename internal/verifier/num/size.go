@@ -56,7 +56,7 @@ func (b *Bounds) SignExtend(size int) {
 		hi, lo := max(x, y), min(x, y)
 		if (hi >= 0) == (lo >= 0) {
 			b.SMin, b.SMax, b.UMin, b.UMax = lo, hi, uint64(lo), uint64(hi)
-			b.SMin32, b.SMax32, b.UMin32, b.UMax32 = int32(lo), int32(hi), uint32(lo), uint32(hi)
+			b.Low.SMin, b.Low.SMax, b.Low.UMin, b.Low.UMax = int32(lo), int32(hi), uint32(lo), uint32(hi)
 			b.wide, b.narrow = arc[uint64]{}, arc[uint32]{}
 			b.Var = Range(uint64(lo), uint64(hi))
 			return
@@ -64,7 +64,7 @@ func (b *Bounds) SignExtend(size int) {
 	}
 	lo, hi := int64(-1)<<(n-1), int64(1)<<(n-1)-1
 	*b = Unbounded
-	b.SMin, b.SMax, b.SMin32, b.SMax32 = lo, hi, int32(lo), int32(hi)
+	b.SMin, b.SMax, b.Low.SMin, b.Low.SMax = lo, hi, int32(lo), int32(hi)
 }
 
 // SignExtend32 sign-extends the low size bytes (1 or 2) to the low half (coerce_subreg_to_size_sx).
@@ -73,20 +73,20 @@ func (b *Bounds) SignExtend32(size int) {
 	if b.Var.IsConst() {
 		v := int32(signExtend(b.Var.Value, size))
 		b.Var = Const(uint64(int64(v)))
-		b.SMin32, b.SMax32, b.UMin32, b.UMax32 = v, v, uint32(v), uint32(v)
+		b.Low.SMin, b.Low.SMax, b.Low.UMin, b.Low.UMax = v, v, uint32(v), uint32(v)
 		return
 	}
 	n := uint(8 * size)
-	if uint32(b.SMax32)>>n == uint32(b.SMin32)>>n {
-		x, y := int32(signExtend(uint64(b.SMax32), size)), int32(signExtend(uint64(b.SMin32), size))
+	if uint32(b.Low.SMax)>>n == uint32(b.Low.SMin)>>n {
+		x, y := int32(signExtend(uint64(b.Low.SMax), size)), int32(signExtend(uint64(b.Low.SMin), size))
 		hi, lo := max(x, y), min(x, y)
 		if (lo >= 0) == (hi >= 0) {
-			b.SMin32, b.SMax32, b.UMin32, b.UMax32 = lo, hi, uint32(lo), uint32(hi)
+			b.Low.SMin, b.Low.SMax, b.Low.UMin, b.Low.UMax = lo, hi, uint32(lo), uint32(hi)
 			b.Var = Range(uint64(int64(lo)), uint64(int64(hi))).Sub32()
 			return
 		}
 	}
-	b.SMin32, b.SMax32 = int32(-1)<<(n-1), int32(1)<<(n-1)-1
-	b.UMin32, b.UMax32 = 0, math.MaxUint32
+	b.Low.SMin, b.Low.SMax = int32(-1)<<(n-1), int32(1)<<(n-1)-1
+	b.Low.UMin, b.Low.UMax = 0, math.MaxUint32
 	b.Var = Unknown.Sub32()
 }
