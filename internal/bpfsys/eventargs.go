@@ -97,8 +97,8 @@ func (s *System) pointedTo(hook, name string, fields map[string]any, at []*attac
 const notTaken = "-"
 
 // pointee returns the name of the type that an argument of a hook points to, "" if it is not known.
-func (s *System) pointee(hook, name string, at []*attachment) string {
-	key := hook + " " + name
+func (s *System) pointee(event, name string, at []*attachment) string {
+	key := event + " " + name
 	if typ, known := s.pointees[key]; known {
 		return typ
 	}
