@@ -41,7 +41,7 @@ func TestAFloodOfEventsTakesNoMoreMemory(t *testing.T) {
 	}
 	script := fmt.Sprintf("end=$(( $(date +%%s) + %d )); n=0\nwhile [ $(date +%%s) -lt $end ]; do\n case $(( $(od -An -N2 -tu2 /dev/urandom) %% %d )) in\n", int(length.Seconds()), len(mix))
 	for i, tool := range mix {
-		script += fmt.Sprintf(" %d) timeout -s INT 3 %s >/dev/null 2>&1 ;;\n", i, tool)
+		script += fmt.Sprintf(" %d) timeout -k 2 -s INT 3 %s >/dev/null 2>&1 ;;\n", i, tool)
 	}
 	script += " esac\n n=$((n+1))\ndone\necho $n tools"
 	loop := "repeat 2000 as r\nrepeat 500 as i every 1ms\n" +
