@@ -1,6 +1,9 @@
 package object
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // member is a field that was set. It distinguishes the members of a union, which share their bytes.
 type member struct {
@@ -9,7 +12,7 @@ type member struct {
 }
 
 // remember records a field that was set. Structs whose members were set by name are recorded member
-// by member.
+// by member, and one that is set again once.
 func (o *Object) remember(f Field, v any) {
 	if _, byName := v.(map[string]any); byName && f.Size > 0 {
 		if t := Strip(f.Spec, f.Type); t != nil && t.Kind.IsComposite() {
@@ -18,10 +21,11 @@ func (o *Object) remember(f Field, v any) {
 	}
 	const most = 1 << 12
 	s := o.touch()
-	if f.Path == "" || len(s.members) >= most {
+	m := member{f.Path, f.Off, f.Size}
+	if f.Path == "" || len(s.members) >= most || slices.Contains(s.members, m) {
 		return
 	}
-	s.members = append(s.members, member{f.Path, f.Off, f.Size})
+	s.members = append(s.members, m)
 }
 
 // OtherMember returns the path of the union member that was set, if the access reads a different
