@@ -1,6 +1,8 @@
 package report
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"regexp"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/app/cover"
+	"github.com/bpfrun/bpfrun/internal/markup"
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
@@ -128,6 +131,21 @@ func pages(t *testing.T) map[string]string {
 	return out
 }
 
+// withoutScript returns a page without the script of its timelines, and how many there were. The page
+// allows that one only.
+func withoutScript(t *testing.T, text string) (string, int) {
+	t.Helper()
+	script := "<script>\n" + markup.TimelineScript() + "</script>"
+	n := strings.Count(text, script)
+	if n > 0 {
+		sum := sha256.Sum256([]byte("\n" + markup.TimelineScript()))
+		assert.Contains(t, text, "; script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'\"")
+	} else {
+		assert.NotContains(t, text, "script-src")
+	}
+	return strings.ReplaceAll(text, script, ""), n
+}
+
 var tagOpen = regexp.MustCompile(`<([a-zA-Z][a-zA-Z0-9]*)`)
 
 // The names in objects, scenarios and packets are text on pages, and pages need nothing from
@@ -136,6 +154,8 @@ func TestPagesStandAloneWhateverTheNamesAre(t *testing.T) {
 	for name, text := range pages(t) {
 		t.Run(name, func(t *testing.T) {
 			assert.Contains(t, text, "&#34;&gt;&lt;script&gt;alert(&#39;x&#39;)")
+			text, scripts := withoutScript(t, text)
+			assert.Equal(t, strings.Contains(text, string(markup.TimelineMark)), scripts == 1, "a script where there is a timeline, and nowhere else")
 			for _, m := range tagOpen.FindAllStringSubmatch(text, -1) {
 				assert.NotContains(t, []string{"script", "img", "iframe", "object", "link", "base", "form"}, strings.ToLower(m[1]))
 			}
