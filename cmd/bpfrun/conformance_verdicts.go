@@ -357,8 +357,9 @@ type recordVerdictsCommand struct {
 func newRecordVerdictsCommand(a *app) *cobra.Command {
 	c := &recordVerdictsCommand{console: &a.console, objects: &a.objects, sim: &a.sim}
 	cmd := &cobra.Command{
-		Use:   "verdicts [OBJECT|DIR]... -o FILE.jsonl[.gz]",
-		Short: "Record the running kernel's verdict on every program of objects, for conformance verdicts",
+		Use:     "verdicts [OBJECT|DIR]... -o FILE.jsonl[.gz]",
+		Example: "  sudo bpfrun conformance record verdicts objects -o verdicts.jsonl.gz",
+		Short:   "Record the running kernel's verdict on every program of objects, for conformance verdicts",
 		Long: `Load every program of objects by itself into this machine's kernel, after relocation by bpfrun's own loader and with
 its maps created, and record what the verifier reports: verdict, error, messages, instructions processed, states. Nothing is run,
 attached or pinned; loads are paced. Needs root.
