@@ -17,13 +17,13 @@ import (
 // linked returns a text as an object that is ready to run.
 func linked(t *testing.T, text string) *loader.Linked {
 	t.Helper()
-	data, err := Object("typed.s", text)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	data, err := Object("typed.s", text, spec)
 	require.NoError(t, err)
 	o, err := loader.OpenBytes("typed.o", data)
 	require.NoError(t, err)
 	assert.Empty(t, o.Warnings)
-	spec, err := embedded.Spec()
-	require.NoError(t, err)
 	l, err := o.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
 	require.NoError(t, err)
 	return l
@@ -75,6 +75,21 @@ func TestSeveralPrograms(t *testing.T) {
 	assert.Equal(t, "Dual MIT/GPL", l.Object.License)
 }
 
+// Functions of the kernel are called by name, and declared as the kernel does.
+func TestKfuncsAreCalledByName(t *testing.T) {
+	l := linked(t, ".prog a tp_btf/sched_switch\ncall bpf_rcu_read_lock\ncall bpf_rcu_read_unlock\ncall bpf_rcu_read_lock\ncall bpf_rcu_read_unlock\ncall own\nexit\nown: r1 = 5\ncall bpf_task_from_pid\nif r0 == 0 goto out\nr1 = r0\ncall bpf_task_release\nout: r0 = 0\nexit")
+	m, err := machine.New(l, machine.Config{Seed: 1, CPUs: 1})
+	require.NoError(t, err)
+	defer m.Close()
+	res, err := m.Run(t.Context(), "a", machine.Input{})
+	require.NoError(t, err)
+	require.Nil(t, res.Fault)
+	assert.Equal(t, 2, res.Helpers["bpf_rcu_read_lock"])
+	assert.Equal(t, 1, res.Helpers["bpf_task_from_pid"])
+	require.Len(t, l.Externs, 4)
+	assert.Equal(t, "struct task_struct *bpf_task_from_pid(int pid)", l.Object.BTF.Declare(l.Externs[2].Type, l.Externs[2].Name))
+}
+
 func TestMistakesNameTheirLine(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -87,6 +102,7 @@ func TestMistakesNameTheirLine(t *testing.T) {
 		"other's label":     {".prog a xdp\nx: exit\n.prog b xdp\ngoto x", 4, "no such label"},
 		"map":               {"r1 = map_fd(nowhere)", 1, "no such map"},
 		"helper":            {"exit\ncall bpf_nothing", 2, "no such helper"},
+		"function":          {"exit\ncall nothing", 2, "no such label"},
 		"map type":          {".map m list 4 4 4", 1, "no map type"},
 		"size":              {".map m hash 4 -4 4", 1, "no size"},
 		"twice":             {".map m hash 4 4 4\n.prog m xdp", 2, "twice"},
@@ -96,7 +112,7 @@ func TestMistakesNameTheirLine(t *testing.T) {
 		"comment after all": {"r0 = 0 // fine\nr1 = // not", 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Object("typed.s", c.text)
+			_, err := Object("typed.s", c.text, nil)
 			var e *Error
 			require.ErrorAs(t, err, &e)
 			assert.Contains(t, err.Error(), c.want)
@@ -105,9 +121,9 @@ func TestMistakesNameTheirLine(t *testing.T) {
 			}
 		})
 	}
-	_, err := Object("typed.s", "// nothing")
+	_, err := Object("typed.s", "// nothing", nil)
 	assert.ErrorIs(t, err, ErrNoProgram)
-	_, err = Object("typed.s", strings.Repeat("\n", maxText+1))
+	_, err = Object("typed.s", strings.Repeat("\n", maxText+1), nil)
 	assert.ErrorIs(t, err, ErrTooLong)
 }
 
@@ -129,7 +145,7 @@ func FuzzObject(f *testing.F) {
 	}
 	f.Add(".prog a xdp\ncall f; exit\nf: exit")
 	f.Fuzz(func(t *testing.T, text string) {
-		if data, err := Object("typed.s", text); err == nil {
+		if data, err := Object("typed.s", text, nil); err == nil {
 			_, _ = loader.OpenBytes("typed.o", data)
 		}
 	})

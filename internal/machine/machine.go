@@ -201,6 +201,7 @@ func (m *Machine) compose() (err error) {
 	m.mapEnv = &maps.Env{Mem: m.mem, CPUs: m.cfg.CPUs, Seed: m.cfg.Seed, KernelVersion: t.Version, KernelBTF: t.BTF, Consume: m.cfg.Consume}
 	m.host.Limit = m.cfg.MaxKept
 	m.mapEnv.Host = &m.host
+	m.mapEnv.Now = func() uint64 { return m.kernel.Clock().Mono() }
 	m.mapEnv.OnLimit = func(err error) { m.work.err = err }
 	m.kernel.OnSocketFree = m.dropStorage
 	m.env = helpers.New(helpers.Config{

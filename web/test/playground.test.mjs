@@ -479,6 +479,39 @@ view('the documentation is there, with a search', '#example=exec', async page =>
   await page.locator('main h1').first().waitFor();
 });
 
+view('the documentation: since which release a kfunc exists', '#example=exec', async page => {
+  await page.goto(`${site.url}docs/releases.html`);
+  await page.getByLabel('Filter this page').fill('bpf_task_from_vpid');
+  await page.getByText(/^\d+ entries on this page$/).waitFor();
+  const row = page.getByRole('row', {name: /bpf_task_from_vpid kfunc \d+\.\d+/});
+  assert.ok(await row.isVisible());
+  assert.equal(await page.getByRole('row', {name: /bpf_map_lookup_elem/}).filter({visible: true}).count(), 0);
+  assert.equal(await page.getByRole('heading', {name: 'Linux 5.16'}).isVisible(), false);
+  await page.getByLabel('Filter this page').fill('');
+  await page.getByRole('heading', {name: 'Linux 5.16'}).waitFor();
+  await page.goto(`${site.url}docs/helpers.html`);
+  const maps = page.locator('details').filter({hasText: 'bpf_map_lookup_percpu_elem'});
+  await maps.locator('summary').click();
+  assert.ok(await maps.getByRole('row', {name: /bpf_map_lookup_percpu_elem/}).isVisible());
+});
+
+view('assembly: functions of the kernel are called by name', '#example=exec', async page => {
+  await page.getByRole('button', {name: 'Type assembly'}).click();
+  await page.locator('#asm').fill('.prog locked tp_btf/sched_switch\ncall bpf_rcu_read_lock\ncall bpf_rcu_read_unlock\nr0 = 0\nexit');
+  await choose(page, () => page.getByRole('button', {name: 'Run it'}).click());
+  assert.match(await text(page), /called bpf_rcu_read_lock, bpf_rcu_read_unlock/);
+  await page.locator('#asm').fill('call bpf_no_such_function\nexit');
+  await choose(page, () => page.getByRole('button', {name: 'Run it'}).click());
+  assert.match(await page.getByRole('alert').innerText(), /no such helper, and no function of the kernel/);
+});
+
+view('traffic of a queueing discipline is drawn', '#example=qdiscfair&kernel=linux-7.2.13-amd64', async page => {
+  const card = page.getByRole('region', {name: /^traffic of/});
+  assert.ok(await card.getByRole('img', {name: /packets from arrival to the link/}).locator('.whole i').count() > 20);
+  assert.ok(await card.getByRole('img', {name: /length of the queue/}).isVisible());
+  assert.match(await card.getByRole('table', {name: 'Flows'}).innerText(), /voice/);
+});
+
 test('times', {skip: missing}, async t => {
   const page = await browser.newPage();
   await page.goto(`${site.url}#example=xdp`);

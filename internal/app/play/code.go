@@ -123,7 +123,11 @@ func (p *Player) assemble(_ context.Context, m *Message) (any, error) {
 	if len(m.Text) > maxTyped {
 		return nil, &LimitError{What: "bytes of assembly text", Got: len(m.Text), Most: maxTyped}
 	}
-	data, err := assembly.Object(m.Name, m.Text)
+	t, _, err := p.target(m.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	data, err := assembly.Object(m.Name, m.Text, t.BTF)
 	return Assembled{data}, err
 }
 

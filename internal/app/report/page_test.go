@@ -46,8 +46,8 @@ func evilRuns(t *testing.T) *RunDocument {
 				Path: []VerifyStep{{3, true, &VerifySource{evil, 1, evil}}}, Mend: &VerifyMend{Text: evil}, History: []VerifyCause{{1, evil, evil, evil, &VerifySource{evil, 1, evil}}},
 			},
 			Runs: []Run{{
-				Name: evil, Function: evil, Verdict: evil, titled: true, Fault: &Fault{Kind: evil, Text: evil}, packetIn: before, packetOut: after, PacketChanges: []string{evil},
-				Events: []Event{{Map: evil, Kind: evil}}, Effects: []Effect{{evil, evil, evil}}, Trace: []string{evil}, Output: evil, WhyNot: []string{evil, evil},
+				from: 1000, to: 5000, Name: evil, Function: evil, Verdict: evil, titled: true, Fault: &Fault{Kind: evil, Text: evil}, packetIn: before, packetOut: after, PacketChanges: []string{evil},
+				Events: []Event{{Map: evil, Kind: evil, at: 2000}}, Effects: []Effect{{evil, evil, evil}}, Trace: []string{evil}, Output: evil, WhyNot: []string{evil, evil},
 				Warnings: []string{evil}, Reached: &Reached{By: []string{evil}}, KernelReads: []Access{{Type: evil, Path: evil}},
 				Expectations: []Expectation{{What: evil, Want: evil, Got: evil, Place: evil}},
 			}},
@@ -181,4 +181,18 @@ func TestPageDrawsThePacketsDifference(t *testing.T) {
 	assert.Contains(t, text, "<mark>32</mark>", "the byte of the payload that differs")
 	assert.Equal(t, 1, strings.Count(text, "<small>df</small>"))
 	assert.NotContains(t, text, "<small>dscp</small>", "bits that are drawn as part of another field")
+}
+
+// Runs and records are drawn where they were in time; what has no time is not drawn.
+func TestPageDrawsRunsOverTime(t *testing.T) {
+	var b strings.Builder
+	runs := []Run{{Name: "first", from: 1_000_000, to: 1_004_000, Ret: "0x0", Events: []Event{{Map: "events", Kind: "ringbuf", at: 1_002_000}}}, {Name: "second", from: 2_000_000, to: 2_000_000, Ret: "0x0"}, {Name: "packet of a capture"}}
+	require.NoError(t, WriteRunHTML(&b, Documents{Results: []*RunDocument{{Object: "x.o", Target: &Target{}, Programs: []Program{{Name: "on_exec", Status: "ok", Runs: runs}}}}}, nil))
+	text := b.String()
+	assert.Contains(t, text, `<b title="on_exec">on_exec</b>`)
+	assert.Contains(t, text, `<b title="events">events</b>`)
+	assert.Contains(t, text, `style="left:0.0000%;width:0.3987%" data-what="on_exec" title="first: 0, 0s to 4µs"`)
+	assert.Contains(t, text, `style="left:0.1993%`, "the record, two microseconds later")
+	assert.Contains(t, text, `style="left:99.6678%`)
+	assert.NotContains(t, text, "packet of a capture: 0, ")
 }

@@ -90,6 +90,7 @@ func (p *reportPage) document(d *RunDocument) {
 		p.Printf("<p>chain: %s</p>\n", d.Chain.text())
 	}
 	p.simulations(d)
+	p.runsOverTime(d)
 	for i := range d.Histograms {
 		p.histogram(&d.Histograms[i])
 	}
