@@ -92,7 +92,7 @@ type source struct {
 	license  string
 	names    map[string]bool
 
-	types  *btf.Spec // of the kernel whose functions the text calls, nil for none
+	kernel *btf.Spec // types of the kernel whose functions the text calls, nil for none
 	kfuncs []string  // that it calls
 	labels map[string]bool
 }
@@ -104,7 +104,7 @@ func Object(file, text string, types *btf.Spec) ([]byte, error) {
 	if len(text) > maxText {
 		return nil, ErrTooLong
 	}
-	s := &source{lines: strings.Split(text, "\n"), license: "GPL", names: map[string]bool{}, types: types, labels: map[string]bool{}}
+	s := &source{lines: strings.Split(text, "\n"), license: "GPL", names: map[string]bool{}, kernel: types, labels: map[string]bool{}}
 	for _, m := range label().FindAllStringSubmatch(text, -1) {
 		s.labels[m[1]] = true
 	}
@@ -242,13 +242,13 @@ func (s *source) callee(name string) (string, error) {
 	if id, ok := uapi.ParseFuncID(name); ok {
 		return fmt.Sprintf("%s#%d", name, uint32(id)), nil
 	}
-	if s.types == nil {
+	if s.kernel == nil {
 		if strings.HasPrefix(name, "bpf_") {
 			return name, ErrHelper
 		}
 		return name, nil // package decode says that there is no such label
 	}
-	if _, ok := s.types.FindID(btf.KindFunc, name); !ok {
+	if _, ok := s.kernel.FindID(btf.KindFunc, name); !ok {
 		if strings.HasPrefix(name, "bpf_") {
 			return name, ErrHelper
 		}
@@ -346,8 +346,9 @@ type sectionCode struct {
 func (c *sectionCode) add(p *program, maps, functions []int) {
 	c.programs = append(c.programs, p)
 	start := len(c.insns)
-	for pc := 0; pc < len(p.insns); pc += max(p.insns[pc].Len(), 1) {
-		in := &p.insns[pc]
+	insns := slices.Clone(p.insns) // p keeps the calls by number, which are none of its own functions
+	for pc := 0; pc < len(insns); pc += max(insns[pc].Len(), 1) {
+		in := &insns[pc]
 		if in.Info().Form == decode.FormCallKfunc && in.Imm >= firstKfunc && int(in.Imm-firstKfunc) < len(functions) {
 			// As compilers write calls of functions that are declared alone.
 			c.rels = append(c.rels, elfbuild.Rel{Off: uint64(start+pc) * decode.SlotSize, Sym: functions[in.Imm-firstKfunc], Type: relCall})
@@ -360,7 +361,7 @@ func (c *sectionCode) add(p *program, maps, functions []int) {
 		c.rels = append(c.rels, elfbuild.Rel{Off: uint64(start+pc) * decode.SlotSize, Sym: maps[in.Imm], Type: relMap})
 		in.Imm, in.Src = 0, 0
 	}
-	c.insns = append(c.insns, p.insns...)
+	c.insns = append(c.insns, insns...)
 	c.lines = append(c.lines, p.lines...)
 }
 

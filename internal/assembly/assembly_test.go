@@ -84,10 +84,11 @@ func TestKfuncsAreCalledByName(t *testing.T) {
 	res, err := m.Run(t.Context(), "a", machine.Input{})
 	require.NoError(t, err)
 	require.Nil(t, res.Fault)
+	require.True(t, res.Ran, "%s: %v", res.Status, m.ProgramError("a"))
 	assert.Equal(t, 2, res.Helpers["bpf_rcu_read_lock"])
 	assert.Equal(t, 1, res.Helpers["bpf_task_from_pid"])
 	require.Len(t, l.Externs, 4)
-	assert.Equal(t, "struct task_struct *bpf_task_from_pid(int pid)", l.Object.BTF.Declare(l.Externs[2].Type, l.Externs[2].Name))
+	assert.Equal(t, "struct task_struct *bpf_task_from_pid(int)", l.Object.BTF.Declare(l.Externs[2].Type, l.Externs[2].Name))
 }
 
 func TestMistakesNameTheirLine(t *testing.T) {

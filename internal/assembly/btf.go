@@ -42,7 +42,7 @@ func (s *source) types() ([]byte, error) {
 func (s *source) declare(b *btf.Builder) error {
 	var vars []btf.VarSecinfo
 	for _, name := range s.kfuncs {
-		f, ok := s.types.Find(btf.KindFunc, name)
+		f, ok := s.kernel.Find(btf.KindFunc, name)
 		if !ok {
 			return ErrHelper
 		}
@@ -66,11 +66,11 @@ const (
 // copied copies a type of the kernel as far as loaders compare it (libbpf's
 // bpf_core_types_are_compat): structs, unions and enums by kind alone.
 func (s *source) copied(b *btf.Builder, id btf.ID, depth int) (btf.ID, error) {
-	id = s.types.SkipID(id)
+	id = s.kernel.SkipID(id)
 	if id == 0 {
 		return 0, nil
 	}
-	t, err := s.types.Type(id)
+	t, err := s.kernel.Type(id)
 	if err != nil {
 		return 0, err
 	}
@@ -83,7 +83,7 @@ func (s *source) copied(b *btf.Builder, id btf.ID, depth int) (btf.ID, error) {
 		out.Size, out.Flag = 0, false
 	case btf.KindArray:
 		out.Array = t.Array
-		if out.Array.Elem, err = s.copied(b, t.Array.Elem, depth+1); err == nil {
+		if out.Ref, err = s.copied(b, t.Ref, depth+1); err == nil {
 			out.Array.Index, err = s.copied(b, t.Array.Index, depth+1)
 		}
 	case btf.KindPtr:
