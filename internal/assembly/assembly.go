@@ -24,6 +24,7 @@ import (
 
 // Language describes the text, with an example that Object accepts.
 const Language = `.map counts array 4 8 1        // NAME TYPE KEY VALUE ENTRIES, sizes in bytes
+.elem counts 0 40              // MAP KEY VALUE: numbers, or hex:0a000001 for bytes
 .prog count xdp                // NAME SECTION; the instructions follow
     *(u32 *)(r10 - 4) = 0
     r2 = r10
@@ -44,7 +45,8 @@ const (
 	maxMaps  = 64
 	maxProgs = 256
 
-	maxKfuncs = 64
+	maxKfuncs   = 64
+	maxElements = 4096
 )
 
 // Error is a mistake in a text.
@@ -62,8 +64,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Errors of texts, beside those of package decode.
 var (
-	ErrDirective = errors.New("want .map NAME TYPE KEY VALUE ENTRIES, .prog NAME SECTION or .license NAME")
-	ErrTooLong   = fmt.Errorf("more than %d bytes, %d maps, %d programs or %d kernel functions", maxText, maxMaps, maxProgs, maxKfuncs)
+	ErrDirective = errors.New("want .map NAME TYPE KEY VALUE ENTRIES, .elem MAP KEY VALUE, .prog NAME SECTION or .license NAME")
+	ErrTooLong   = fmt.Errorf("more than %d bytes, %d maps, %d elements, %d programs or %d kernel functions", maxText, maxMaps, maxElements, maxProgs, maxKfuncs)
 	ErrNoProgram = errors.New("no instructions: write .prog NAME SECTION and instructions after it")
 	ErrNoMap     = errors.New("no such map: define it with .map")
 	ErrTwice     = errors.New("the name is defined twice")
@@ -91,6 +93,7 @@ type source struct {
 	programs []*program
 	license  string
 	names    map[string]bool
+	elements []Element
 
 	kernel *btf.Spec // types of the kernel whose functions the text calls, nil for none
 	kfuncs []string  // that it calls
@@ -141,6 +144,8 @@ func (s *source) line(i int, line string) error {
 		return s.program(words[1], strings.Join(words[2:], " "))
 	case words[0] == ".map" && len(words) == 6:
 		return s.define(words[1:])
+	case words[0] == ".elem" && len(words) == 4:
+		return s.element(words[1], words[2], words[3])
 	default:
 		return ErrDirective
 	}
@@ -326,6 +331,9 @@ func (s *source) build(file string) ([]byte, error) {
 			b.Rel(code, c.rels...)
 		}
 		ext.add(s, file, c)
+	}
+	if len(s.elements) > 0 {
+		b.Section(contentsSection, elf.SHT_PROGBITS, 0, encodeElements(s.elements))
 	}
 	b.Section("license", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, append([]byte(s.license), 0))
 	b.Section(".BTF.ext", elf.SHT_PROGBITS, 0, ext.bytes(uint32(typeStrings(types))))

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +33,10 @@ func linked(t *testing.T, text string) *loader.Linked {
 // The example in the description runs, counts in its map, and has its text as source lines.
 func TestTextRuns(t *testing.T) {
 	l := linked(t, Language)
-	m, err := machine.New(l, machine.Config{Seed: 1, CPUs: 1})
+	elements, err := Contents(l.Object.ELF())
+	require.NoError(t, err)
+	require.Len(t, elements, 1)
+	m, err := machine.New(l, machine.Config{Seed: 1, CPUs: 1, Contents: []machine.MapElement{machine.MapElement(elements[0])}})
 	require.NoError(t, err)
 	defer m.Close()
 	for range 3 {
@@ -49,13 +53,13 @@ func TestTextRuns(t *testing.T) {
 	for _, e := range counts.Entries() {
 		value = e.Value
 	}
-	assert.Equal(t, []byte{3, 0, 0, 0, 0, 0, 0, 0}, value)
+	assert.Equal(t, []byte{43, 0, 0, 0, 0, 0, 0, 0}, value, "40 are there before the three runs")
 	p, ok := l.Program("count")
 	require.True(t, ok)
 	line, ok := p.LineAt(len(p.Insns) - 1)
 	require.True(t, ok)
 	assert.Equal(t, "typed.s", line.File)
-	assert.Equal(t, 13, int(line.Line))
+	assert.Equal(t, 14, int(line.Line))
 	assert.Equal(t, "exit", strings.TrimSpace(line.Text))
 }
 
@@ -106,6 +110,9 @@ func TestMistakesNameTheirLine(t *testing.T) {
 		"function":          {"exit\ncall nothing", 2, "no such label"},
 		"map type":          {".map m list 4 4 4", 1, "no map type"},
 		"size":              {".map m hash 4 -4 4", 1, "no size"},
+		"element's map":     {".elem m 1 2", 1, "no such map"},
+		"element's size":    {".map m hash 2 4 4\n.elem m 65536 2", 2, "number that fits"},
+		"element's bytes":   {".map m hash 4 4 4\n.elem m hex:0102 2", 2, "4 bytes, not hex:0102"},
 		"twice":             {".map m hash 4 4 4\n.prog m xdp", 2, "twice"},
 		"name":              {".prog a-b xdp", 1, "no name"},
 		"empty program":     {".prog a xdp\n.prog b xdp\nexit", 1, "no instructions"},
@@ -135,6 +142,26 @@ func manyMaps() (lines []string) {
 	return lines
 }
 
+// Elements are numbers in little endian or bytes, and a damaged section is refused.
+func TestElements(t *testing.T) {
+	data, err := Object("typed.s", ".map m hash 4 16 4\n.elem m hex:0a000001 0x102\n.elem m -2 7\n.prog a xdp\nr0 = 0\nexit", nil)
+	require.NoError(t, err)
+	got, err := Contents(data)
+	require.NoError(t, err)
+	assert.Equal(t, []Element{
+		{"m", []byte{10, 0, 0, 1}, []byte{2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{"m", []byte{0xfe, 0xff, 0xff, 0xff}, append([]byte{7}, make([]byte, 15)...)},
+	}, got)
+	at := bytes.Index(data, []byte{1, 0, 0, 0, 'm', 4, 0, 0, 0})
+	require.Positive(t, at)
+	data[at+5] = 200
+	_, err = Contents(data)
+	assert.ErrorIs(t, err, ErrContents)
+	none, err := Contents([]byte("no object, but " + contentsSection))
+	assert.Error(t, err)
+	assert.Nil(t, none)
+}
+
 // Whatever the text is, the answer is an error or an object that opens or is refused.
 func FuzzObject(f *testing.F) {
 	f.Add(Language)
@@ -148,6 +175,8 @@ func FuzzObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if data, err := Object("typed.s", text, nil); err == nil {
 			_, _ = loader.OpenBytes("typed.o", data)
+			_, err := Contents(data)
+			assert.NoError(t, err)
 		}
 	})
 }

@@ -495,6 +495,17 @@ view('the documentation: since which release a kfunc exists', '#example=exec', a
   assert.ok(await maps.getByRole('row', {name: /bpf_map_lookup_percpu_elem/}).isVisible());
 });
 
+view('assembly: maps have contents, in every view', '#example=exec', async page => {
+  await page.getByRole('button', {name: 'Type assembly'}).click();
+  await page.locator('#asm').fill('.map limits hash 4 8 4\n.elem limits 80 100\n.prog look xdp\n*(u32 *)(r10 - 4) = 80\nr2 = r10\nr2 += -4\nr1 = map_fd(limits)\ncall bpf_map_lookup_elem\nif r0 == 0 goto none\nr0 = 1\nexit\nnone: r0 = 2\nexit');
+  await choose(page, () => page.getByRole('button', {name: 'Run it'}).click());
+  assert.match(await text(page), /XDP_DROP/);
+  await choose(page, () => page.getByRole('tab', {name: 'Step'}).click());
+  await page.getByRole('button', {name: 'To the end'}).click();
+  await page.waitForFunction(() => /XDP_DROP/.test(document.querySelector('.state').innerText));
+  assert.match(await page.locator('.state').innerText(), /limits[\s\S]*64/);
+});
+
 view('assembly: functions of the kernel are called by name', '#example=exec', async page => {
   await page.getByRole('button', {name: 'Type assembly'}).click();
   await page.locator('#asm').fill('.prog locked tp_btf/sched_switch\ncall bpf_rcu_read_lock\ncall bpf_rcu_read_unlock\nr0 = 0\nexit');

@@ -83,7 +83,7 @@ func (p *Player) native(_ context.Context, m *Message) (any, error) {
 	if !slices.Contains(jit.Processors(), m.Processor) {
 		return nil, &UnknownError{What: "processor", Name: m.Processor, Hint: "there is native code for " + strings.Join(jit.Processors(), " and ")}
 	}
-	_, l, _, err := p.linked(m, loader.LoadOptions{Optional: true})
+	o, l, _, err := p.linked(m, loader.LoadOptions{Optional: true})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (p *Player) native(_ context.Context, m *Message) (any, error) {
 	case report.ByteOrderName(l.Object.ByteOrder) == "big":
 		return nil, errors.New("there is no native code for big-endian programs: the interpreter runs them")
 	}
-	cfg := p.machine()
+	cfg := p.machine(o)
 	cfg.Engine = machine.EngineInterpreter
 	mm, err := machine.New(l, cfg)
 	if err != nil {
