@@ -34,7 +34,7 @@ func TestPictures(t *testing.T) {
 				assert.False(t, a.x < b.x+b.w && b.x < a.x+a.w && a.y < b.y+b.height() && b.y < a.y+a.height(), "%s: %s lies on %s", name, a.title, b.title)
 			}
 			for _, l := range append([]string{a.title}, a.lines...) {
-				assert.LessOrEqual(t, 7*len([]rune(l)), a.w-2*padding+14, "%s: %q is too long for its box", name, l)
+				assert.LessOrEqual(t, 13*len([]rune(l))/2, a.w-2*padding+8, "%s: %q is too long for its box", name, l)
 			}
 		}
 	}
