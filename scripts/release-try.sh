@@ -104,6 +104,9 @@ for f in "$dir"/*_windows_amd64.zip; do
 	[ -e "$f" ] || continue
 	if has wine && has unzip; then
 		export WINEPREFIX=$work/wine WINEDEBUG=-all
+		wineboot -i >/dev/null 2>&1 || true
+		system=$WINEPREFIX/drive_c/windows/system32
+		[ -e "$system/bcryptprimitives.dll" ] || go run ./scripts/wineprng "$system/bcryptprimitives.dll" # Wine before 9 lacks it
 		try "${f##*/} under Wine" runs wine "$(unpacked "${f##*/}")/bpfrun.exe"
 		wineserver -k 2>/dev/null || true
 	else
