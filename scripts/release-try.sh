@@ -25,14 +25,23 @@ try() { # NAME COMMAND...
 skip() { echo "skipped  $1: $2"; }
 has() { command -v "$1" >/dev/null; }
 
+# shows runs a command, whose output must have a text.
+shows() { # TEXT COMMAND...
+	local text=$1
+	shift
+	"$@" >"$work/out" || [ $? -le 5 ] || return 1 # findings and refusals have a status
+	grep -qF "$text" "$work/out" || { echo "no $text in the output of: $*"; cat "$work/out"; return 1; }
+}
+
 # runs does with a binary what a new user does. What it prints is the same on every system.
 runs() { # COMMAND...
-	"$@" version &&
-		"$@" examples/exec/exec.bpf.o --btf embedded --color=never | tr -d '\r' >"$work/exec" && grep -q 'filename = "/usr/bin/' "$work/exec" &&
-		"$@" run examples/xdp/xdp.bpf.o --btf embedded --packet 'eth/ip/tcp(dport=23)' | grep -q XDP_DROP &&
-		"$@" verify examples/exec/exec.bpf.o --btf testdata/btf/linux-5.10.262-amd64-cloud.btf.xz | grep -q '1 accepted' &&
-		"$@" matrix testdata/objects/clang-14/missing.o --btf testdata/btf/linux-6.1.176-arm64-cloud.btf.xz --no-cache | grep -q BREAK &&
-		"$@" test examples/xdp examples/exec --btf embedded | tr -d '\r' | sed 's/ in [0-9.]* s$//'
+	shows "bpfrun " "$@" version &&
+		shows 'filename = "/usr/bin/' "$@" examples/exec/exec.bpf.o --btf embedded --color=never &&
+		shows XDP_PASS "$@" run examples/xdp/xdp.bpf.o --btf embedded --packet 'eth/ip/tcp(dport=80)' &&
+		shows '1 accepted' "$@" verify examples/exec/exec.bpf.o --btf testdata/btf/linux-5.10.262-amd64-cloud.btf.xz &&
+		shows BREAK "$@" matrix testdata/objects/clang-14/missing.o --btf testdata/btf/linux-6.1.176-arm64-cloud.btf.xz --no-cache &&
+		shows '3 scenario files on 1 kernel: 7 passed, 0 failed' "$@" test examples/xdp examples/exec --btf embedded &&
+		tail -1 "$work/out" | tr -d '\r' | sed 's/ in [0-9.]* s$//'
 }
 
 unpacked() { # NAME: the directory of an archive

@@ -91,7 +91,7 @@ func check(file string) (string, error) {
 	if f.Cpu == macho.CpuArm64 && signature == "not signed" {
 		return "", errors.New("it has no signature, without which macOS on ARM64 runs nothing")
 	}
-	return fmt.Sprintf("%v, macOS %s or later, %s, libraries %v, %s", f.Cpu, oldest, info.GoVersion, libraries, signature), nil
+	return fmt.Sprintf("%v, %s, macOS %s or later, %s, libraries %v", f.Cpu, signature, oldest, info.GoVersion, libraries), nil
 }
 
 // signed checks the hashes of all pages against those in the signature.

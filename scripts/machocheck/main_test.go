@@ -18,7 +18,7 @@ func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
 	require.NoError(t, os.WriteFile(source, []byte("package main\n\nfunc main() { println(1) }\n"), 0o600))
-	for arch, want := range map[string]string{"arm64": "CpuArm64, macOS .* or later, go.*, signed ad hoc, [0-9]+ pages", "amd64": "CpuAmd64, macOS .* or later"} {
+	for arch, want := range map[string]string{"arm64": "CpuArm64, signed ad hoc, [0-9]+ pages, macOS .* or later, go", "amd64": "CpuAmd64, .*macOS .* or later"} {
 		file := filepath.Join(dir, arch)
 		cmd := exec.Command("go", "build", "-o", file, source)
 		cmd.Env = append(os.Environ(), "GOOS=darwin", "GOARCH="+arch, "CGO_ENABLED=0")
