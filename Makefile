@@ -119,7 +119,7 @@ site:
 
 # The playground in a browser: every view, by what a user sees. Needs node, npm and chromium.
 browser-test: site build
-	cd web/test && npm ci --silent && node --test playground.test.mjs
+	cd web/test && npm ci --silent && node --test playground.test.mjs reports.test.mjs
 
 # The extension in VS Code itself. Needs node 20, npm, chromium, ripgrep, and a C++ compiler for VS Code's native parts.
 editor-test: build
@@ -234,8 +234,12 @@ completions:
 build-static:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bpfrun ./cmd/bpfrun
 
-# Builds the files of a release in dist/release without publishing them: VERSION=1.2.3, TARGETS="linux/amd64 ..." for some platforms only.
+# Builds the files of a release in dist/release without publishing them, with the site and the screenshots of its tests: VERSION=1.2.3, TARGETS="linux/amd64 ..." for some platforms only.
 release:
-	scripts/release.sh $(if $(VERSION),-v $(VERSION)) $(TARGETS)
+	scripts/release.sh -w $(if $(VERSION),-v $(VERSION)) $(TARGETS)
 
-.PHONY: man completions build-static release
+# Installs and runs the files in dist/release as far as this machine can.
+release-try:
+	scripts/release-try.sh
+
+.PHONY: man completions build-static release release-try

@@ -152,7 +152,7 @@ var layers = []struct {
 	{"internal/app/races", []string{"internal/uapi/since", "loader", "internal/machine", "internal/find/race", "internal/app/report"}},
 	{"internal/app/play", []string{"internal/assembly", "internal/verifier/profile", "internal/debug/scopes", "internal/scenario", "internal/app/fuzz", "internal/app/races", "internal/verifier/klog", "jit", "btf", "internal/progtype", "btf/btffile", "btf/embedded", "loader", "internal/machine", "internal/app/matrix", "internal/packet", "internal/debug", "internal/app/report", "internal/app/pass"}},
 	{"examples", nil},
-	{"web", []string{"examples"}},
+	{"web", []string{"examples", "internal/markup"}},
 	{"internal/app/play/serve", []string{"internal/app/play", "web"}},
 	{"internal/app/capture", []string{"internal/uapi", "internal/progtype", "internal/packet", "loader", "vm", "internal/machine", "internal/replay", "internal/app/report"}},
 	{"conformance", []string{"internal/endian", "internal/lazyre", "internal/worded", "internal/elfbuild", "internal/testing/mutate", "internal/uapi", "internal/progtype", "internal/verifier", "decode", "btf", "btf/check", "corerelo", "loader", "internal/mem", "vm", "jit", "internal/maps", "internal/kernel", "helpers", "internal/machine", "internal/scenario"}},

@@ -1,5 +1,5 @@
 #!/bin/bash
-# release.sh [-v VERSION] [-o DIR] [TARGET]...
+# release.sh [-w] [-v VERSION] [-o DIR] [TARGET]...
 #
 # Builds the files of a release into DIR (dist/release) and publishes nothing. Without TARGET (linux/amd64) all of TARGETS.
 #
@@ -7,11 +7,14 @@
 #     bpfrun_VERSION_ARCH.deb, .rpm         of each Linux target
 #     bpfrun_VERSION_image.tar              OCI archive of the container image, with all Linux targets (where buildah is installed)
 #     bpfrun.rb                             Homebrew formula
+#     bpfrun_VERSION_site.tar.gz            with -w: the playground with the documentation, for any server of files
+#     bpfrun_VERSION_screenshots.tar.gz     with -w: what the browser tests of this site, and of reports, saw
 #     *.cdx.json                            bill of materials of each binary
 #     provenance.intoto.json                what was built from what, to be signed by whoever publishes
 #     SHA256SUMS                            of all of them
 #
-# Packages of the same commit are equal, byte for byte. Needs Go, tar, gzip, zip; nfpm is fetched as a Go tool of the version below.
+# Packages of the same commit are equal, byte for byte. Needs Go, tar, gzip, zip; nfpm is fetched as a Go tool of the version below. -w needs
+# node, npm and chromium, and fails where a browser test does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,8 +26,10 @@ GO=${GO:-go}
 usage() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2; }
 version=$(git describe --tags --always --match 'v[0-9]*' 2>/dev/null || echo 0.0.0) out=dist/release
 case $version in v*) version=${version#v} ;; *) version=0.0.0-$version ;; esac
-while getopts v:o:h flag; do
+web=
+while getopts wv:o:h flag; do
 	case $flag in
+	w) web=yes ;;
 	v) version=${OPTARG#v} ;;
 	o) out=$OPTARG ;;
 	*) usage ;;
@@ -85,6 +90,18 @@ if [ ${#linux[@]} -gt 0 ] && command -v buildah >/dev/null; then
 	say "bpfrun_${version}_image.tar"
 elif [ ${#linux[@]} -gt 0 ]; then
 	say "no image: buildah is not installed"
+fi
+
+packed() { # DIRECTORY NAME: a directory as an archive, the same each time
+	find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+	tar -C "$(dirname "$1")" --sort=name --owner=0 --group=0 --numeric-owner --format=ustar -cf - "$(basename "$1")" | gzip -9n >"$out/bpfrun_${version}_$2.tar.gz"
+	say "bpfrun_${version}_$2"
+}
+if [ -n "$web" ]; then
+	rm -rf dist/site web/test/shots
+	make -s browser-test GO="$GO"
+	packed dist/site site
+	packed web/test/shots screenshots
 fi
 
 "$GO" run ./scripts/release -version "$version" -repository "$REPOSITORY" -commit "$(git rev-parse HEAD)" -epoch "$SOURCE_DATE_EPOCH" "$out"

@@ -162,7 +162,10 @@ export class Session {
 
   // given returns the name and the bytes, in base64, of the chosen object.
   async given() {
-    if (this.typed !== null) return {name: typedName, ...await this.engine.call({do: 'assemble', name: 'typed.s', text: this.typed}, this.limit)};
+    if (this.typed !== null) {
+      await this.have(this.kernel); // whose functions the text may call
+      return {name: typedName, ...await this.engine.call({do: 'assemble', name: 'typed.s', text: this.typed, kernel: this.kernel}, this.limit)};
+    }
     const example = this.example();
     const file = this.file ?? {name: example.file.split('/').pop(), bytes: await bytesOf(example.file)};
     return {name: file.name, data: base64(file.bytes)};

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 
 	"github.com/bpfrun/bpfrun/examples"
+	"github.com/bpfrun/bpfrun/internal/markup"
 )
 
 //go:embed *.html *.css *.js *.svg *.webmanifest views/*.js examples.json examples/*.o
@@ -49,7 +50,8 @@ type Config struct {
 
 // Site returns the files of the site by path, site.json from the configuration among them. Its examples are added to those of the configuration.
 func Site(c Config) (map[string][]byte, error) {
-	out := map[string][]byte{}
+	// Timelines look and move as on pages of reports.
+	out := map[string][]byte{"timeline.js": []byte(markup.TimelineModule), "timeline.css": []byte(markup.TimelineCSS)}
 	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path == "examples.json" {
 			return err

@@ -93,9 +93,10 @@ type btfDumpCommand struct {
 func newBTFDumpCommand(a *app) *cobra.Command {
 	c := &btfDumpCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
-		Use:   "dump FILE [TYPE...]",
-		Short: "Print all or some types: raw, as bpftool does, or as a C header",
-		Args:  atLeast(1),
+		Use:     "dump FILE [TYPE...]",
+		Example: "  bpfrun btf dump embedded task_struct --format c",
+		Short:   "Print all or some types: raw, as bpftool does, or as a C header",
+		Args:    atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if c.format != "raw" && c.format != "c" {
 				return usagef("--format %q: want raw or c", c.format)
@@ -214,9 +215,10 @@ type btfFindCommand struct {
 func newBTFFindCommand(a *app) *cobra.Command {
 	c := &btfFindCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
-		Use:   "find FILE NAME...",
-		Short: "List the ids of types by name; * and ? match in names",
-		Args:  atLeast(2),
+		Use:     "find FILE NAME...",
+		Example: "  bpfrun btf find embedded 'sk_buff*' task_struct",
+		Short:   "List the ids of types by name; * and ? match in names",
+		Args:    atLeast(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			spec, err := c.kernels.openBTF(args[0], c.base)
 			if err != nil {
@@ -311,8 +313,9 @@ type btfRelocateCommand struct {
 func newBTFRelocateCommand(a *app) *cobra.Command {
 	c := &btfRelocateCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
-		Use:   "relocate SPLIT --base NEWBASE -o OUT",
-		Short: "Move the split BTF of a module onto another kernel's BTF",
+		Use:     "relocate SPLIT --base NEWBASE -o OUT",
+		Example: "  bpfrun btf relocate ext4.ko --base vmlinux-6.12 -o ext4.btf",
+		Short:   "Move the split BTF of a module onto another kernel's BTF",
 		Long: `Move the split BTF of a module from the kernel it was built for onto another kernel's BTF. A module's ELF
 file describes its own kernel in .BTF.base; for raw split BTF name that kernel with --old-base.`,
 		Args: exactly(1),

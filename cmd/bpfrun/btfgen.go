@@ -227,9 +227,10 @@ type btfDedupCommand struct {
 func newBTFDedupCommand(a *app) *cobra.Command {
 	c := &btfDedupCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
-		Use:   "dedup FILE -o OUT [--base VMLINUX]",
-		Short: "Merge equal types of BTF, as libbpf's btf__dedup does",
-		Args:  exactly(1),
+		Use:     "dedup FILE -o OUT [--base VMLINUX]",
+		Example: "  bpfrun btf dedup raw.btf -o small.btf",
+		Short:   "Merge equal types of BTF, as libbpf's btf__dedup does",
+		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if c.output == "" {
 				return usagef("btf dedup needs -o OUT")

@@ -104,9 +104,10 @@ type btfSizeCommand struct {
 func newBTFSizeCommand(a *app) *cobra.Command {
 	c := &btfSizeCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
-		Use:   "size FILE [NAME]",
-		Short: "List structs and unions by size, with holes and padding; * and ? match in names",
-		Args:  atLeast(1),
+		Use:     "size FILE [NAME]",
+		Short:   "List structs and unions by size, with holes and padding; * and ? match in names",
+		Example: "  bpfrun btf size embedded 'sk_*'",
+		Args:    atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return usagef("want FILE and one NAME, not %d arguments", len(args))

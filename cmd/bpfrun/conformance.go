@@ -37,8 +37,9 @@ type conformanceISACommand struct {
 func newConformanceISACommand(a *app) *cobra.Command {
 	c := &conformanceISACommand{console: &a.console, sim: &a.sim}
 	return &cobra.Command{
-		Use:   "isa FILE.jsonl[.gz]...",
-		Short: "Run recorded programs and compare map value and result",
+		Use:     "isa FILE.jsonl[.gz]...",
+		Example: "  bpfrun conformance isa conformance/isa/testdata/*.jsonl.gz",
+		Short:   "Run recorded programs and compare map value and result",
 		Long: `Run recorded programs and compare map value and result.
 
 Lines are kernel vectors {id, p, pkt?, runs: [{in, out, ret}]} or those of the public
@@ -76,8 +77,9 @@ type conformancePluginCommand struct {
 func newConformancePluginCommand(a *app) *cobra.Command {
 	c := &conformancePluginCommand{console: &a.console, sim: &a.sim}
 	cmd := &cobra.Command{
-		Use:   "plugin [MEMORY]",
-		Short: "The plugin protocol of the public bpf_conformance suite",
+		Use:     "plugin [MEMORY]",
+		Example: "  echo 'b7 00 00 00 07 00 00 00 95 00 00 00 00 00 00 00' | bpfrun conformance plugin",
+		Short:   "The plugin protocol of the public bpf_conformance suite",
 		Long: `The plugin protocol of the public bpf_conformance suite: the program as hex bytes on standard
 input, the memory r1 points to as an argument of hex bytes, r0 in hex on standard output.`,
 		Args: cobra.MaximumNArgs(1),
@@ -144,8 +146,9 @@ type conformanceDecodeCommand struct {
 func newConformanceDecodeCommand(a *app) *cobra.Command {
 	c := &conformanceDecodeCommand{console: &a.console, kernels: &a.kernels}
 	return &cobra.Command{
-		Use:   "decode FILE.jsonl[.gz]",
-		Short: "Apply the structural load checks to programs and compare with a kernel's verdicts",
+		Use:     "decode FILE.jsonl[.gz]",
+		Example: "  bpfrun conformance decode kernel-6.18-programs.jsonl.gz",
+		Short:   "Apply the structural load checks to programs and compare with a kernel's verdicts",
 		Long: `Apply the structural load checks to programs.
 
 Lines are {id, p, ok?, why?} with the program p in hex. Where the input has the kernel's verdict ok,

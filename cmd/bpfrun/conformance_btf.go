@@ -165,8 +165,9 @@ type recordBTFCommand struct {
 func newRecordBTFCommand(a *app) *cobra.Command {
 	c := &recordBTFCommand{console: &a.console, objects: &a.objects, sim: &a.sim}
 	cmd := &cobra.Command{
-		Use:   "btf [FILE]... -o FILE.jsonl[.gz]",
-		Short: "Ask the running kernel about mutants of BTF, for conformance btf",
+		Use:     "btf [FILE]... -o FILE.jsonl[.gz]",
+		Example: "  sudo bpfrun conformance record btf prog.o -o btf.jsonl.gz",
+		Short:   "Ask the running kernel about mutants of BTF, for conformance btf",
 		Long: `Pass mutants of BTF, a few built-in ones and those of FILEs, to this machine's BPF_BTF_LOAD, and record which are accepted
 and the errors of the others. Loads are paced. Mutants that crash some kernels are skipped. Needs root.`,
 		RunE: func(_ *cobra.Command, args []string) error { return c.recordBTF(args, c.output, c.root, c.mutants) },

@@ -89,8 +89,9 @@ type recordCoreCommand struct {
 func newRecordCoreCommand(a *app) *cobra.Command {
 	c := &recordCoreCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
-		Use:   "core [OBJECT...] --objects DIR --btf KERNELS -o FILE.jsonl[.gz]",
-		Short: "Record the results of CO-RE relocation, as expectations for conformance core",
+		Use:     "core [OBJECT...] --objects DIR --btf KERNELS -o FILE.jsonl[.gz]",
+		Example: "  bpfrun conformance record core --libbpf --objects objects --btf 'kernels/*.btf' -o core.jsonl.gz",
+		Short:   "Record the results of CO-RE relocation, as expectations for conformance core",
 		Long: `Record the result of every CO-RE relocation of objects on kernels, as expectations for conformance
 core: from bpfrun itself, or with --libbpf from this system's libbpf, which takes a C compiler and
 libbpf's headers but no privileges. Without arguments all *.o below --objects are used.`,

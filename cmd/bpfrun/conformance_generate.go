@@ -65,8 +65,9 @@ type conformanceGenerateCommand struct {
 func newConformanceGenerateCommand(a *app) *cobra.Command {
 	c := &conformanceGenerateCommand{console: &a.console, sim: &a.sim}
 	cmd := &cobra.Command{
-		Use:   "generate [--count N] [--seed S] [--kernel]",
-		Short: "Compare interpreter, reference evaluator and the running kernel on generated programs",
+		Use:     "generate [--count N] [--seed S] [--kernel]",
+		Example: "  bpfrun conformance generate --count 100000 --seed 7",
+		Short:   "Compare interpreter, reference evaluator and the running kernel on generated programs",
 		Long: `Generate random valid programs and compare the interpreter with the reference evaluator, and with
 --kernel also with the running kernel (BPF_PROG_LOAD and BPF_PROG_TEST_RUN only; needs root). The same
 --seed gives the same programs. Programs with different results are printed, with exit code 1.`,
@@ -178,8 +179,9 @@ type recordISACommand struct {
 func newRecordISACommand(a *app) *cobra.Command {
 	c := &recordISACommand{console: &a.console, sim: &a.sim}
 	cmd := &cobra.Command{
-		Use:   "isa -o FILE.jsonl[.gz]",
-		Short: "Run generated programs on the running kernel and write vectors for conformance isa",
+		Use:     "isa -o FILE.jsonl[.gz]",
+		Example: "  sudo bpfrun conformance record isa --count 500 -o vectors.jsonl.gz",
+		Short:   "Run generated programs on the running kernel and write vectors for conformance isa",
 		Long: `Run generated programs on this machine's kernel with BPF_PROG_TEST_RUN and write the results as vectors for
 conformance isa. Needs root; nothing is attached or pinned.`,
 		Args: cobra.NoArgs,

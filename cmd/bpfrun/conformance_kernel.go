@@ -23,8 +23,9 @@ type conformanceKernelCommand struct {
 func newConformanceKernelCommand(a *app) *cobra.Command {
 	c := &conformanceKernelCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
-		Use:   "kernel EXPECT.json... --objects DIR [--btf KERNEL]",
-		Short: "Run cases recorded from a kernel and compare everything the kernel did",
+		Use:     "kernel EXPECT.json... --objects DIR [--btf KERNEL]",
+		Example: "  bpfrun conformance kernel recorded/cases.json --objects objects",
+		Short:   "Run cases recorded from a kernel and compare everything the kernel did",
 		Long: `Run cases recorded from a kernel with BPF_PROG_TEST_RUN, and compare return values, packets,
 contexts, checks, global variables, maps, events and trace output.
 

@@ -30,8 +30,9 @@ type recordCasesCommand struct {
 func newRecordCasesCommand(a *app) *cobra.Command {
 	c := &recordCasesCommand{console: &a.console, objects: &a.objects, sim: &a.sim}
 	cmd := &cobra.Command{
-		Use:   "cases OBJECT... -o DIR",
-		Short: "Run an object's programs on the running kernel and write cases for conformance kernel",
+		Use:     "cases OBJECT... -o DIR",
+		Example: "  sudo bpfrun conformance record cases prog.o -o recorded",
+		Short:   "Run an object's programs on the running kernel and write cases for conformance kernel",
 		Long: `Run an object's programs on this machine's kernel with BPF_PROG_TEST_RUN and write the results for conformance kernel, one
 NAME.json for each object in DIR. Needs root; nothing is attached or pinned.
 

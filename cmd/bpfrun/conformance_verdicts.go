@@ -357,8 +357,9 @@ type recordVerdictsCommand struct {
 func newRecordVerdictsCommand(a *app) *cobra.Command {
 	c := &recordVerdictsCommand{console: &a.console, objects: &a.objects, sim: &a.sim}
 	cmd := &cobra.Command{
-		Use:   "verdicts [OBJECT|DIR]... -o FILE.jsonl[.gz]",
-		Short: "Record the running kernel's verdict on every program of objects, for conformance verdicts",
+		Use:     "verdicts [OBJECT|DIR]... -o FILE.jsonl[.gz]",
+		Example: "  sudo bpfrun conformance record verdicts objects -o verdicts.jsonl.gz",
+		Short:   "Record the running kernel's verdict on every program of objects, for conformance verdicts",
 		Long: `Load every program of objects by itself into this machine's kernel, after relocation by bpfrun's own loader and with
 its maps created, and record what the verifier reports: verdict, error, messages, instructions processed, states. Nothing is run,
 attached or pinned; loads are paced. Needs root.
@@ -375,7 +376,7 @@ not be created), env (the kernel lacks a hook, function or type, or does not per
 	cmd.Flags().IntVar(&c.mutations, "mutations", 0, "ask about `N` mutations of each program, determined by --seed, instead of the program")
 	cmd.Flags().BoolVar(&c.where, "where", true, "load refused programs again for the instruction at fault")
 	cmd.Flags().BoolVar(&c.log, "log", false, "load what was judged again and keep the logs of level 2, with statistics, and of level 1")
-	cmd.Flags().IntVar(&c.repeat, "repeat", 0, "load accepted programs so many times more, for the shortest time the verifier takes")
+	cmd.Flags().IntVar(&c.repeat, "repeat", 0, "load accepted programs `N` times more, for the shortest time the verifier takes")
 	cmd.Flags().DurationVar(&c.limit, "limit", 20*time.Second, "interrupt loads that take longer; 0: never")
 	return cmd
 }

@@ -59,7 +59,14 @@ archive of such files, tar or one of kernels pack, which are all added. Of a dir
 
 In BTFHub's layout (ubuntu/20.04/x86_64/5.4.0-1009-aws.btf.tar.xz) the directories become part of the name, whether FILE is one of those
 files, a directory of them or an archive. The types of a Debian or Ubuntu package's modules are kept, too: --module-btf ext4 finds them. Where they are in packages of their own
-(linux-modules-*), add these after the kernel.`,
+(linux-modules-*), add these after the kernel.
+
+Where kernels come from (nothing is downloaded by this command):
+  this machine       /sys/kernel/btf/vmlinux
+  Debian             linux-image-* of https://snapshot.debian.org; types of the modules in linux-image-*-dbg
+  Ubuntu             linux-modules-* for modules, and linux-image-*-dbgsym of http://ddebs.ubuntu.com for kernels without BTF
+  older kernels      a checkout of https://github.com/aquasecurity/btfhub-archive
+  for bpfrun's tests make corpus, in a clone: twelve kernels of Debian, and objects of packages`,
 		Example: "  bpfrun kernels add linux-image-6.12.107+deb13-amd64_6.12.107-1_amd64.deb\n  bpfrun kernels add vmlinux --as 6.12.107-amd64-mine",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.addKernels(args, c.as) },

@@ -39,6 +39,7 @@ func TestCommandReferenceIsWhole(t *testing.T) {
 			return
 		}
 		commands++
+		assert.True(t, cmd.HasExample() || cmd.HasSubCommands() || !cmd.Runnable() || cmd.Name() == "help", "%s has no example", cmd.CommandPath())
 		assert.True(t, strings.Contains(page, "\n## "+invocation(cmd)+"\n"), cmd.CommandPath())
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
@@ -59,7 +60,7 @@ func TestCommandReferenceIsWhole(t *testing.T) {
 func commandReference(root *cobra.Command) string {
 	root.InitDefaultHelpCmd()
 	var b strings.Builder
-	b.WriteString("# Commands\n\nWhat `bpfrun COMMAND --help` prints, of all commands. The commands of the debugger are in [debugger.md](debugger.md#commands). This page is generated; a test fails when it is stale.\n")
+	b.WriteString("# Commands\n\nLook up a command, its flags and examples. On the terminal:\n\n```sh\nbpfrun help matrix\nbpfrun help flags     # those of all commands\n```\n\nThis page is what `bpfrun COMMAND --help` prints, of all commands. The commands of the debugger are in [debugger.md](debugger.md#commands). This page is generated; a test fails when it is stale.\n")
 	var list []*cobra.Command
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -116,8 +117,15 @@ func section(b *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", unindented(cmd.Example))
 	}
 	if own := ownFlags(cmd); own.HasAvailableFlags() {
-		b.WriteString("\n")
+		n := 0
+		own.VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				n++
+			}
+		})
+		fmt.Fprintf(b, "\n<details><summary>%d flags</summary>\n\n", n)
 		flagTable(b, own)
+		b.WriteString("\n</details>\n")
 	}
 }
 

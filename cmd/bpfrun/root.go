@@ -90,7 +90,7 @@ func (a *app) rootCommand() *cobra.Command {
 	a.objects.add(f)
 	a.sim.add(f)
 	a.console.add(f)
-	cmd.AddCommand(newRunCommand(a), newInfoCommand(a), newDisasmCommand(a), newReloCommand(a), newConformanceCommand(a), newBenchCommand(a), newVersionCommand(&a.console))
+	cmd.AddCommand(newRunCommand(a), newInfoCommand(a), newDisasmCommand(a), newReloCommand(a), newConformanceCommand(a), newBenchCommand(a), newVersionCommand(a))
 	cmd.AddCommand(newDebugCommand(a), newDAPCommand(a))
 	cmd.AddCommand(newMatrixCommand(a), newVerifyCommand(a), newRequireCommand(a), newDiffCommand(a), newRaceCommand(a), newBTFCommand(a), newKernelsCommand(a), newTestCommand(a), newScenarioCommand(a))
 	cmd.AddCommand(newFuzzCommand(a), newPlayCommand(a), newWatchCommand(a), newInitCommand(a), newDoctorCommand(a))

@@ -132,9 +132,10 @@ type scenarioSchemaCommand struct {
 func newScenarioSchemaCommand(a *app) *cobra.Command {
 	c := &scenarioSchemaCommand{console: &a.console}
 	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of scenario files, for editors",
-		Args:  cobra.NoArgs,
+		Use:     "schema",
+		Example: "  bpfrun scenario schema >scenario.schema.json",
+		Short:   "Print the JSON Schema of scenario files, for editors",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := c.stdout.Write(scenario.Schema())
 			return err

@@ -45,11 +45,22 @@ func (c *console) version() error {
 	return err
 }
 
-func newVersionCommand(c *console) *cobra.Command {
+func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of bpfrun and of the embedded kernel's types",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return c.version() },
+		Use:     "version",
+		Short:   "Print the version of bpfrun and of the embedded kernel's types; with -v also the kernels found by name",
+		Example: "  bpfrun version\n  bpfrun version -v",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := a.console.version(); err != nil || a.console.json || !a.console.verbose {
+				return err
+			}
+			for _, k := range a.kernels.kernelPath().List() {
+				if _, err := visible.Fprintf(a.console.stdout, "kernel %s (%s)\n", k.Name, k.Place.Title); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 	}
 }

@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -22,6 +24,7 @@ import (
 
 // Language describes the text, with an example that Object accepts.
 const Language = `.map counts array 4 8 1        // NAME TYPE KEY VALUE ENTRIES, sizes in bytes
+.elem counts 0 40              // MAP KEY VALUE: numbers, or hex:0a000001 for bytes
 .prog count xdp                // NAME SECTION; the instructions follow
     *(u32 *)(r10 - 4) = 0
     r2 = r10
@@ -41,6 +44,9 @@ const (
 	maxText  = 1 << 20
 	maxMaps  = 64
 	maxProgs = 256
+
+	maxKfuncs   = 64
+	maxElements = 4096
 )
 
 // Error is a mistake in a text.
@@ -58,12 +64,12 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Errors of texts, beside those of package decode.
 var (
-	ErrDirective = errors.New("want .map NAME TYPE KEY VALUE ENTRIES, .prog NAME SECTION or .license NAME")
-	ErrTooLong   = fmt.Errorf("more than %d bytes, %d maps or %d programs", maxText, maxMaps, maxProgs)
+	ErrDirective = errors.New("want .map NAME TYPE KEY VALUE ENTRIES, .elem MAP KEY VALUE, .prog NAME SECTION or .license NAME")
+	ErrTooLong   = fmt.Errorf("more than %d bytes, %d maps, %d elements, %d programs or %d kernel functions", maxText, maxMaps, maxElements, maxProgs, maxKfuncs)
 	ErrNoProgram = errors.New("no instructions: write .prog NAME SECTION and instructions after it")
 	ErrNoMap     = errors.New("no such map: define it with .map")
 	ErrTwice     = errors.New("the name is defined twice")
-	ErrHelper    = errors.New("no such helper")
+	ErrHelper    = errors.New("no such helper, and no function of the kernel")
 )
 
 // mapDef is a map of the text.
@@ -87,15 +93,24 @@ type source struct {
 	programs []*program
 	license  string
 	names    map[string]bool
+	elements []Element
+
+	kernel *btf.Spec // types of the kernel whose functions the text calls, nil for none
+	kfuncs []string  // that it calls
+	labels map[string]bool
 }
 
-// Object returns the object file, in little endian. file is the name of the text in source lines.
-// The error is an *[Error], ErrNoProgram or ErrTooLong.
-func Object(file, text string) ([]byte, error) {
+// Object returns the object file, in little endian. file is the name of the text in source lines,
+// types are those of a kernel whose functions the text may call by name (kfuncs), nil for none: the
+// object declares them as that kernel does. The error is an *[Error], ErrNoProgram or ErrTooLong.
+func Object(file, text string, types *btf.Spec) ([]byte, error) {
 	if len(text) > maxText {
 		return nil, ErrTooLong
 	}
-	s := &source{lines: strings.Split(text, "\n"), license: "GPL", names: map[string]bool{}}
+	s := &source{lines: strings.Split(text, "\n"), license: "GPL", names: map[string]bool{}, kernel: types, labels: map[string]bool{}}
+	for _, m := range label().FindAllStringSubmatch(text, -1) {
+		s.labels[m[1]] = true
+	}
 	for i, line := range s.lines {
 		if err := s.line(i, line); err != nil {
 			return nil, &Error{i + 1, strings.TrimSpace(line), err}
@@ -129,6 +144,8 @@ func (s *source) line(i int, line string) error {
 		return s.program(words[1], strings.Join(words[2:], " "))
 	case words[0] == ".map" && len(words) == 6:
 		return s.define(words[1:])
+	case words[0] == ".elem" && len(words) == 4:
+		return s.element(words[1], words[2], words[3])
 	default:
 		return ErrDirective
 	}
@@ -181,8 +198,11 @@ func (s *source) name(name string) error {
 }
 
 var references = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bmap_fd\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*\)|\bcall\s+(bpf_[a-z0-9_]+)\s*(?:;|$)`)
+	return regexp.MustCompile(`\bmap_fd\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*\)|\bcall\s+([A-Za-z_][A-Za-z0-9_]*)\s*(?:;|$)`)
 })
+
+// label finds the labels of a text.
+var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)(?:^|;)\s*([A-Za-z_][A-Za-z0-9_]*):`) })
 
 // code adds a line of instructions to the last program, with numbers in place of the names of maps
 // and helpers. Without .prog the program is called prog, a socket filter.
@@ -196,12 +216,11 @@ func (s *source) code(i int, line string) error {
 	line = references().ReplaceAllStringFunc(line, func(ref string) string {
 		m := references().FindStringSubmatch(ref)
 		if name := m[2]; name != "" {
-			id, ok := uapi.ParseFuncID(name)
-			if !ok {
-				failed = ErrHelper
-				return ref
+			called, err := s.callee(name)
+			if err != nil {
+				failed = err
 			}
-			return strings.Replace(ref, name, fmt.Sprintf("%s#%d", name, uint32(id)), 1)
+			return strings.Replace(ref, name, called, 1)
 		}
 		for n, d := range s.maps {
 			if d.name == m[1] {
@@ -218,6 +237,41 @@ func (s *source) code(i int, line string) error {
 	p.text = append(p.text, line)
 	return failed
 }
+
+// callee returns how decode writes what a call names: a label of the text, a helper, or a function
+// of the kernel, which gets a number of its own until [sectionCode.add] makes a relocation of it.
+func (s *source) callee(name string) (string, error) {
+	if s.labels[name] {
+		return name, nil
+	}
+	if id, ok := uapi.ParseFuncID(name); ok {
+		return fmt.Sprintf("%s#%d", name, uint32(id)), nil
+	}
+	if s.kernel == nil {
+		if strings.HasPrefix(name, "bpf_") {
+			return name, ErrHelper
+		}
+		return name, nil // package decode says that there is no such label
+	}
+	if _, ok := s.kernel.FindID(btf.KindFunc, name); !ok {
+		if strings.HasPrefix(name, "bpf_") {
+			return name, ErrHelper
+		}
+		return name, nil
+	}
+	n := slices.Index(s.kfuncs, name)
+	if n < 0 {
+		if len(s.kfuncs) >= maxKfuncs || s.names[name] {
+			return name, ErrTooLong
+		}
+		n = len(s.kfuncs)
+		s.kfuncs = append(s.kfuncs, name)
+	}
+	return fmt.Sprintf("kfunc#%d", firstKfunc+n), nil
+}
+
+// firstKfunc is above the ids of types that a text names itself (call kfunc#N).
+const firstKfunc = 1 << 30
 
 // assemble assembles a program. Labels are its own.
 func (s *source) assemble(p *program) error {
@@ -236,8 +290,11 @@ func (s *source) assemble(p *program) error {
 	return nil
 }
 
-// relMap is R_BPF_64_64.
-const relMap = 1
+// Relocations.
+const (
+	relMap  = 1  // R_BPF_64_64
+	relCall = 10 // R_BPF_64_32
+)
 
 // build writes the object. All symbols come before the sections that refer to them.
 func (s *source) build(file string) ([]byte, error) {
@@ -246,7 +303,10 @@ func (s *source) build(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var symbols []int
+	var symbols, functions []int
+	for _, name := range s.kfuncs {
+		functions = append(functions, b.Symbol(name, int(elf.SHN_UNDEF), 0, 0, elf.STT_NOTYPE, elf.STB_GLOBAL))
+	}
 	if len(s.maps) > 0 {
 		section := b.Section(".maps", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, make([]byte, mapSize*len(s.maps)))
 		for i, m := range s.maps {
@@ -261,7 +321,7 @@ func (s *source) build(file string) ([]byte, error) {
 			c = &sectionCode{name: p.section}
 			sections[p.section], order = c, append(order, c)
 		}
-		c.add(p, symbols)
+		c.add(p, symbols, functions)
 	}
 	var ext lineInfo
 	for _, c := range order {
@@ -271,6 +331,9 @@ func (s *source) build(file string) ([]byte, error) {
 			b.Rel(code, c.rels...)
 		}
 		ext.add(s, file, c)
+	}
+	if len(s.elements) > 0 {
+		b.Section(contentsSection, elf.SHT_PROGBITS, 0, encodeElements(s.elements))
 	}
 	b.Section("license", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, append([]byte(s.license), 0))
 	b.Section(".BTF.ext", elf.SHT_PROGBITS, 0, ext.bytes(uint32(typeStrings(types))))
@@ -287,19 +350,26 @@ type sectionCode struct {
 	rels     []elfbuild.Rel
 }
 
-// add adds a program, with relocations for its maps.
-func (c *sectionCode) add(p *program, maps []int) {
+// add adds a program, with relocations for its maps and for the kernel's functions.
+func (c *sectionCode) add(p *program, maps, functions []int) {
 	c.programs = append(c.programs, p)
 	start := len(c.insns)
-	for pc := 0; pc < len(p.insns); pc += max(p.insns[pc].Len(), 1) {
-		in := &p.insns[pc]
+	insns := slices.Clone(p.insns) // p keeps the calls by number, which are none of its own functions
+	for pc := 0; pc < len(insns); pc += max(insns[pc].Len(), 1) {
+		in := &insns[pc]
+		if in.Info().Form == decode.FormCallKfunc && in.Imm >= firstKfunc && int(in.Imm-firstKfunc) < len(functions) {
+			// As compilers write calls of functions that are declared alone.
+			c.rels = append(c.rels, elfbuild.Rel{Off: uint64(start+pc) * decode.SlotSize, Sym: functions[in.Imm-firstKfunc], Type: relCall})
+			in.Imm, in.Src = -1, decode.PseudoCall
+			continue
+		}
 		if !in.IsLdImm64() || in.Src != decode.PseudoMapFD || in.Imm < 0 || int(in.Imm) >= len(maps) {
 			continue
 		}
 		c.rels = append(c.rels, elfbuild.Rel{Off: uint64(start+pc) * decode.SlotSize, Sym: maps[in.Imm], Type: relMap})
 		in.Imm, in.Src = 0, 0
 	}
-	c.insns = append(c.insns, p.insns...)
+	c.insns = append(c.insns, insns...)
 	c.lines = append(c.lines, p.lines...)
 }
 

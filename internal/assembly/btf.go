@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -30,7 +31,80 @@ func (s *source) types() ([]byte, error) {
 	if len(vars) > 0 {
 		b.Add(btf.Type{Kind: btf.KindDatasec, Name: ".maps", Size: uint32(mapSize * len(s.maps)), Vars: vars})
 	}
+	if err := s.declare(b); err != nil {
+		return nil, err
+	}
 	return b.Marshal(binary.LittleEndian)
+}
+
+// declare adds the functions of the kernel that the text calls, in the section .ksyms, as a
+// compiler does for extern declarations.
+func (s *source) declare(b *btf.Builder) error {
+	var vars []btf.VarSecinfo
+	for _, name := range s.kfuncs {
+		f, ok := s.kernel.Find(btf.KindFunc, name)
+		if !ok {
+			return ErrHelper
+		}
+		proto, err := s.copied(b, f.Ref, 0)
+		if err != nil {
+			return err
+		}
+		vars = append(vars, btf.VarSecinfo{Type: b.Add(btf.Type{Kind: btf.KindFunc, Name: name, Ref: proto, Linkage: externLinkage})})
+	}
+	if len(vars) > 0 {
+		b.Add(btf.Type{Kind: btf.KindDatasec, Name: ".ksyms", Vars: vars})
+	}
+	return nil
+}
+
+const (
+	externLinkage = 2  // BTF_FUNC_EXTERN
+	mostNested    = 32 // as deep as loaders compare prototypes
+)
+
+// copied copies a type of the kernel as far as loaders compare it (libbpf's
+// bpf_core_types_are_compat): structs, unions and enums by kind alone.
+func (s *source) copied(b *btf.Builder, id btf.ID, depth int) (btf.ID, error) {
+	id = s.kernel.SkipID(id)
+	if id == 0 {
+		return 0, nil
+	}
+	t, err := s.kernel.Type(id)
+	if err != nil {
+		return 0, err
+	}
+	if depth > mostNested {
+		return 0, fmt.Errorf("the prototype has more than %d levels", mostNested)
+	}
+	out := btf.Type{Kind: t.Kind, Name: t.Name, Flag: t.Flag, Size: t.Size, Int: t.Int}
+	switch t.Kind {
+	case btf.KindStruct, btf.KindUnion:
+		out.Size, out.Flag = 0, false
+	case btf.KindArray:
+		out.Array = t.Array
+		if out.Ref, err = s.copied(b, t.Ref, depth+1); err == nil {
+			out.Array.Index, err = s.copied(b, t.Array.Index, depth+1)
+		}
+	case btf.KindPtr:
+		out.Ref, err = s.copied(b, t.Ref, depth+1)
+	case btf.KindFuncProto:
+		out.Name = ""
+		if out.Ref, err = s.copied(b, t.Ref, depth+1); err != nil {
+			return 0, err
+		}
+		for _, p := range t.Params {
+			of, err := s.copied(b, p.Type, depth+1)
+			if err != nil {
+				return 0, err
+			}
+			out.Params = append(out.Params, btf.Param{Name: p.Name, Type: of})
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return b.Add(out), nil
 }
 
 // stringsAt is where the header of BTF has the length of its strings, which are at its end.

@@ -71,6 +71,7 @@ func tree(p *Profile) *node {
 // deeper.
 const (
 	narrowest = 0.001
+	labelled  = 0.04
 	deepest   = 40
 )
 
@@ -101,8 +102,12 @@ func (n *node) draw(w *markup.Page, all int, left float64, row, rows int, unit s
 		return
 	}
 	class := []string{"k7", "k0", "k1"}[min(row, 1+(row+1)%2)]
+	text := n.name
+	if share < labelled {
+		text = "" // some letters of it say nothing
+	}
 	w.Printf("<i class=\"%s\" style=\"left:%.3f%%;width:%.3f%%;top:%.2frem\" title=\"%s: %d %s, %.1f %%\">%s</i>\n",
-		class, 100*left, 100*share, 1.25*float64(rows-1-row), n.name, n.n, unit, 100*share, n.name)
+		class, 100*left, 100*share, 1.25*float64(rows-1-row), n.name, n.n, unit, 100*share, text)
 	slices.SortStableFunc(n.parts, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	for _, p := range n.parts {
 		p.draw(w, all, left, row+1, rows, unit)

@@ -44,7 +44,7 @@ func (rec *recorder) merge(queues []sent) []Event {
 	for len(queues) > 0 {
 		q := &queues[0]
 		r := &q.records[0]
-		out = append(out, Event{Map: q.b.def.Name, Kind: q.kind, CPU: r.CPU, Data: r.Data, Type: rec.events.Find(q.b.def.Name, len(r.Data))})
+		out = append(out, Event{Map: q.b.def.Name, Kind: q.kind, At: r.At, CPU: r.CPU, Data: r.Data, Type: rec.events.Find(q.b.def.Name, len(r.Data))})
 		if q.records = q.records[1:]; len(q.records) == 0 {
 			last := len(queues) - 1
 			queues[0], queues = queues[last], queues[:last]

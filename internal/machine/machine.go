@@ -75,9 +75,17 @@ type Config struct {
 	Simulates []string
 	// Ignore silences findings, and reads that are not proved (wrong-field).
 	Ignore []finding.Ignore
+	// Contents are elements that user space puts into maps before any program runs.
+	Contents []MapElement
 	// Verify returns what the verifier of the target's kernel says about a program. If it is nil,
 	// there are no verdicts.
 	Verify func(*loader.LinkedProgram) loader.Verified
+}
+
+// MapElement is an element of a map. The value of a per-CPU map is that of each CPU.
+type MapElement struct {
+	Map        string
+	Key, Value []byte
 }
 
 // MaxCPUs is the largest number of simulated CPUs.
@@ -201,6 +209,7 @@ func (m *Machine) compose() (err error) {
 	m.mapEnv = &maps.Env{Mem: m.mem, CPUs: m.cfg.CPUs, Seed: m.cfg.Seed, KernelVersion: t.Version, KernelBTF: t.BTF, Consume: m.cfg.Consume}
 	m.host.Limit = m.cfg.MaxKept
 	m.mapEnv.Host = &m.host
+	m.mapEnv.Now = func() uint64 { return m.kernel.Clock().Mono() }
 	m.mapEnv.OnLimit = func(err error) { m.work.err = err }
 	m.kernel.OnSocketFree = m.dropStorage
 	m.env = helpers.New(helpers.Config{
@@ -237,7 +246,10 @@ func (m *Machine) compose() (err error) {
 	if err := m.attachAll(); err != nil {
 		return err
 	}
-	return m.initMaps()
+	if err := m.initMaps(); err != nil {
+		return err
+	}
+	return m.fillMaps()
 }
 
 // furnish connects the parts of the machine.

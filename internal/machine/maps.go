@@ -175,6 +175,39 @@ func (cr *creator) initMaps() error {
 	return nil
 }
 
+// fillMaps puts the elements of the configuration into maps.
+func (cr *creator) fillMaps() error {
+	for i := range cr.cfg.Contents {
+		if err := cr.fillMap(&cr.cfg.Contents[i]); err != nil {
+			return &MapError{Map: cr.cfg.Contents[i].Map, Err: err}
+		}
+	}
+	return nil
+}
+
+func (cr *creator) fillMap(e *MapElement) error {
+	for b := range cr.reg.maps.All() {
+		if b.m == nil || b.def.Name != e.Map {
+			continue
+		}
+		spec, value := b.m.Spec(), e.Value
+		if len(e.Key) != int(spec.KeySize) || len(value) != int(spec.ValueSize) {
+			return fmt.Errorf("an element of %d and %d bytes: map %s has keys of %d and values of %d", len(e.Key), len(value), e.Map, spec.KeySize, spec.ValueSize)
+		}
+		if spec.Type.PerCPU() {
+			value = make([]byte, maps.UserValueSize(b.m))
+			for at := 0; at < len(value); at += len(value) / cr.env.CPUs {
+				copy(value[at:], e.Value)
+			}
+		}
+		if errno := b.m.Update(maps.AllCPUs, e.Key, value, uint64(uapi.Any)); errno != 0 {
+			return fmt.Errorf("map %s: element %x: %w", e.Map, e.Key, errno)
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no map %s to fill", e.Map)
+}
+
 func (cr *creator) initMap(b *boundMap) error {
 	if len(b.def.Data) > 0 && b.def.Type == uapi.MapTypeArray {
 		value := make([]byte, b.m.Spec().ValueSize)

@@ -37,6 +37,8 @@ type Result struct {
 	Ret uint64
 	// Insns is the number of instructions executed.
 	Insns uint64
+	// From and To are when the run began and ended, in simulated monotonic time.
+	From, To uint64
 	// Calls is how often one event called the program: an iterator for each element, a session at
 	// entry and return; 0 if it did not run.
 	Calls int
@@ -101,6 +103,7 @@ const MostLast = 64
 type Event struct {
 	Map  string
 	Kind string // "ringbuf" or "perf"
+	At   uint64 // when it was sent, in simulated monotonic time
 	CPU  int
 	Data []byte
 	// Type is the type of [EventTypes.Spec] that matches the record, 0 if none or several do.

@@ -168,7 +168,7 @@ func (m *Machine) abandon() {
 func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]element) {
 	res := m.run.result
 	m.kernel.SetSink(nil)
-	res.Ran, res.Untyped = true, c.Untyped
+	res.Ran, res.Untyped, res.To = true, c.Untyped, m.kernel.Clock().Mono()
 	res.Ret, res.Insns = m.thread.Ret(), m.thread.Insns()
 	m.calls.take(res.Helpers)
 	if f := m.thread.Fault(); f != nil {

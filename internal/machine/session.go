@@ -44,7 +44,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	if p == nil {
 		return nil, nil, fmt.Errorf("%w: %s", ErrNoProgram, name)
 	}
-	res := &Result{Program: name, Status: p.status, CPU: in.CPU, Helpers: map[string]int{}}
+	res := &Result{Program: name, Status: p.status, CPU: in.CPU, Helpers: map[string]int{}, From: m.kernel.Clock().Mono()}
 	if p.img == nil {
 		return nil, res, nil
 	}

@@ -74,6 +74,8 @@ type Env struct {
 	// OnLimit is called if there is no room in Host for a record or element: the operation failed
 	// in a way that it cannot fail in the kernel.
 	OnLimit func(error)
+	// Now is the time at which records are sent; nil means that they have none.
+	Now func() uint64
 	// PerfBytes is the size of each CPU's perf buffer in bytes; 0 = unlimited.
 	PerfBytes uint64
 	// PageSize of the target in bytes; 0 = 4096.
@@ -202,9 +204,14 @@ func (e *Env) pageSize() uint32 {
 }
 
 // nextSeq numbers the records of all maps in order of completion, from 1.
-func (e *Env) nextSeq() uint64 {
+// record returns a record that is sent now.
+func (e *Env) record(cpu int, data []byte) Record {
 	e.seq++
-	return e.seq
+	r := Record{Seq: e.seq, CPU: cpu, Data: slices.Clone(data)}
+	if e.Now != nil {
+		r.At = e.Now()
+	}
+	return r
 }
 
 // has reports whether the kernel follows a rule; an unknown version counts as the newest.

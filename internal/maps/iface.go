@@ -89,6 +89,7 @@ type LookupDeleter interface {
 // Record is one complete record of a ring or perf buffer.
 type Record struct {
 	Seq  uint64 // order among the records of all maps of the Env
+	At   uint64 // when it was sent, by [Env.Now]
 	CPU  int    // producing CPU; 0 for ring buffers unless the producer set it
 	Data []byte
 }

@@ -316,7 +316,10 @@ func TestPerfArray(t *testing.T) {
 	assert.Equal(t, uapi.ENOENT, p.Output(0, 3, nil))
 	assert.Equal(t, uapi.E2BIG, p.Output(0, 4, nil))
 	assert.Equal(t, uapi.EINVAL, p.Output(0, 1<<40, nil))
-	assert.Equal(t, []Record{{1, 1, []byte("a")}, {2, 0, []byte("b")}}, p.Records())
+	assert.Equal(t, []Record{{Seq: 1, CPU: 1, Data: []byte("a")}, {Seq: 2, Data: []byte("b")}}, p.Records())
+	env.Now = func() uint64 { return 77 }
+	assert.Equal(t, OK, p.Output(0, 0, []byte("c")))
+	assert.Equal(t, uint64(77), p.TakeRecords()[2].At, "when it was sent")
 	env.PerfBytes = 64
 	assert.Equal(t, OK, p.Output(0, 0, make([]byte, 40)))
 	assert.Equal(t, uapi.ENOSPC, p.Output(0, 0, make([]byte, 4)))

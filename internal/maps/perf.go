@@ -72,7 +72,7 @@ func (p *perfArray) Output(cpu int, flags uint64, data []byte) uapi.Errno {
 	if e := p.env.host(&p.base, len(data)); e != OK {
 		return e
 	}
-	p.records = append(p.records, Record{Seq: p.env.nextSeq(), CPU: cpu, Data: slices.Clone(data)})
+	p.records = append(p.records, p.env.record(cpu, data))
 	return OK
 }
 

@@ -139,7 +139,7 @@ func (r *ringbuf) finish(addr uint64, state ringState, flags uint64) uapi.Errno 
 		if state == ringSubmitted && r.env.host(&r.base, int(rec.size)) != OK {
 			rec.state = ringDiscarded
 		} else if state == ringSubmitted {
-			rec.rec = Record{Seq: r.env.nextSeq(), Data: slices.Clone(r.env.Mem.Bytes(reg))}
+			rec.rec = r.env.record(0, r.env.Mem.Bytes(reg))
 		}
 		r.env.Mem.Free(reg)
 	}
@@ -195,7 +195,7 @@ func (r *ringbuf) Output(data []byte, flags uint64) uapi.Errno {
 		return e
 	}
 	rec := r.at(i)
-	rec.state, rec.rec = ringSubmitted, Record{Seq: r.env.nextSeq(), Data: slices.Clone(data)}
+	rec.state, rec.rec = ringSubmitted, r.env.record(0, data)
 	r.done(rec, flags)
 	return OK
 }

@@ -121,7 +121,7 @@ func WriteReference(w io.Writer) error {
 // WriteMarkdown writes the reference as a page of the documentation.
 func WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("# Packets\n\nGenerated from the table of headers (`go test ./internal/packet -run Reference -update`); `bpfrun help packets` prints the same.\n\n")
+	b.WriteString("# Packet reference\n\nLook up a header or a field of a packet that a program gets; [packets](packets.md) shows them in use.\n\n```sh\nbpfrun run prog.o --packet 'eth/ip(ttl=63)/tcp(dport=80,flags=S)'\n```\n\nGenerated from the table of headers (`go test ./internal/packet -run Reference -update`); `bpfrun help packets` prints the same.\n\n")
 	b.WriteString(Language + "\n\n## Values\n\n|format|written as|\n|---|---|\n")
 	for f := Decimal; f <= Bytes; f++ {
 		fmt.Fprintf(&b, "|%s|%s|\n", short[f], formats[f])
@@ -131,10 +131,11 @@ func WriteMarkdown(w io.Writer) error {
 		if next := p.carries(); len(next) > 0 {
 			fmt.Fprintf(&b, "Carries %s.\n\n", strings.Join(next, ", "))
 		}
-		b.WriteString("|field|bits|format|default|\n|---|---:|---|---|\n")
+		fmt.Fprintf(&b, "<details><summary>%d fields</summary>\n\n|field|bits|format|default|\n|---|---:|---|---|\n", len(p.rows()))
 		for _, r := range p.rows() {
 			fmt.Fprintf(&b, "|%s|%s|%s|%s|\n", r.name, r.bits, r.format, r.value)
 		}
+		b.WriteString("\n</details>\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -231,6 +232,23 @@ func TestReference(t *testing.T) {
 	have, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, string(Reference()), string(have), "stale: go test ./internal/scenario -run Reference -update")
+}
+
+// Each form has an example, which is right and has a key of the form.
+func TestFormsHaveExamples(t *testing.T) {
+	assert.Len(t, examples, len(forms()))
+	for _, f := range forms() {
+		text := exampleOf(f.Name)
+		if !assert.NotEmpty(t, text, f.Name) {
+			continue
+		}
+		assert.True(t, slices.ContainsFunc(f.Members, func(m grammar.Member) bool { return strings.Contains(text, m.Name+":") }), "the example of %s has none of its keys", f.Name)
+		if !strings.Contains(text, "runs:") && !strings.Contains(text, "race:") {
+			text += "runs: [{prog: p}]\n"
+		}
+		_, err := Parse("example.yaml", []byte(text))
+		assert.NoError(t, err, f.Name)
+	}
 }
 
 // TestSchema: the schema in the tree is the one the tables make.

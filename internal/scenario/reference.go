@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys"
@@ -10,7 +11,17 @@ import (
 
 const referenceHead = `# Scenario files
 
-Generated from the parser's own tables (` + "`go test ./internal/scenario -run Reference -update`" + `).
+Look up a key of a scenario file: each group has an example, and its keys in a table that unfolds.
+
+` + "```yaml" + `
+object: ../firewall/firewall.bpf.o
+maps: {services: {443: pass}}
+runs:
+- name: HTTPS passes
+  prog: firewall
+  packet: eth/ip/tcp(dport=443)
+  expect: {ret: XDP_PASS}
+` + "```" + `
 
 A scenario file sets up kernel objects, maps and global variables for one BPF object, runs its programs and checks the
 results. It is YAML or JSON. Every name in it is a BTF name, and each mistake is reported with file, line and column
@@ -21,7 +32,7 @@ before anything runs.
     bpfrun scenario new OBJECT                                   write one from a default run
     bpfrun scenario schema                                       JSON Schema for editors
 
-Examples: ` + "`examples/*/*.yaml`" + `.
+More examples: ` + "`examples/*/*.yaml`" + `. This page is generated from the parser's own tables (` + "`go test ./internal/scenario -run Reference -update`" + `).
 
 ## Values
 
@@ -43,7 +54,7 @@ func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
 	for _, f := range forms() {
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n|key|value|meaning|\n|---|---|---|\n", f.Name, f.Doc)
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n```yaml\n%s```\n\n<details><summary>%s</summary>\n\n|key|value|meaning|\n|---|---|---|\n", f.Name, f.Doc, exampleOf(f.Name), keysOf(f))
 		for _, m := range f.Members {
 			name := m.Name
 			if m.Required {
@@ -51,13 +62,22 @@ func Reference() []byte {
 			}
 			fmt.Fprintf(&b, "|%s|%s|%s|\n", name, m.Shape.Words(), m.Doc)
 		}
-		b.WriteByte('\n')
+		b.WriteString("\n</details>\n\n")
 	}
 	b.WriteString("## Tags\n\n|tag|meaning|\n|---|---|\n")
 	for _, t := range tags {
 		fmt.Fprintf(&b, "|%s|%s|\n", t.name, t.doc)
 	}
 	return b.Bytes()
+}
+
+// keysOf names the keys of a form: what its folded table is about.
+func keysOf(f *grammar.Form) string {
+	names := make([]string, len(f.Members))
+	for i, m := range f.Members {
+		names[i] = m.Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // forms lists the forms of files, each once.

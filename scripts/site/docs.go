@@ -16,6 +16,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
+	ghtml "github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 )
 
@@ -89,7 +90,8 @@ func page(title, body string) []byte {
 <script type="module" src="../docs.js"></script>
 </head>
 <body class="doc">
-<header><a href="index.html">bpfrun documentation</a> <a href="../">Playground</a> <label for="search">Search</label> <input id="search" type="search" autocomplete="off"></header>
+<header><a href="index.html">bpfrun documentation</a> <a href="../">Playground</a> <label for="search">Search</label> <input id="search" type="search" autocomplete="off">
+<span id="filtering" hidden><label for="filter">Filter this page</label> <input id="filter" type="search" autocomplete="off" placeholder="bpf_loop"></span></header>
 <main id="main"><div id="found" role="status" aria-live="polite"></div>
 ` + body + `</main>
 </body>
@@ -97,12 +99,13 @@ func page(title, body string) []byte {
 `)
 }
 
-var tags = regexp.MustCompile(`<[^>]*>`)
+// tags are what is no text of a page: comments, such as where a transcript is from, and elements.
+var tags = regexp.MustCompile(`(?s)<!--.*?-->|<[^>]*>`)
 
-// markdown reads and writes the dialect of the pages: tables, and headings with ids. HTML in pages
-// is left out. The page's Content-Security-Policy allows no inline styles: columns are aligned by
-// an attribute.
-var markdown = goldmark.New(goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+// markdown reads and writes the dialect of the pages: tables, headings with ids, and details, which
+// fold tables, as HTML: the pages are the repository's own. The page's Content-Security-Policy
+// allows no inline styles: columns are aligned by an attribute.
+var markdown = goldmark.New(goldmark.WithRendererOptions(ghtml.WithUnsafe()), goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 // render turns Markdown into HTML, and returns its title and sections.
 func render(file string, source []byte) (title, body string, sections []section, err error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +26,9 @@ func TestLinksLeadToPagesOfTheSite(t *testing.T) {
 		assert.Equal(t, c.want, relink(c.file, c.to), "%s in %s", c.to, c.file)
 	}
 }
+
+// htmlTag finds elements that Markdown does not make.
+var htmlTag = regexp.MustCompile(`<(details|summary|iframe|object|embed|form|style|svg|video|audio|base)[ >]`)
 
 // Every page of the documentation is on the site, links between them lead somewhere, and the search
 // has their sections.
@@ -59,6 +63,12 @@ func TestDocumentation(t *testing.T) {
 			assert.True(t, m[2] == "" || ids[m[1]+m[2]], "%s links to %s, where no heading has %s", name, m[1], m[2])
 		}
 		assert.NotContains(t, string(text), "<script>", name)
+		for _, tag := range htmlTag.FindAllStringSubmatch(string(text), -1) {
+			if strings.HasSuffix(name, ".html") {
+				assert.Contains(t, []string{"details", "summary"}, tag[1], "%s: an element that no page of the documentation may have", name)
+			}
+		}
+		assert.Equal(t, strings.Count(string(text), "<details>"), strings.Count(string(text), "</details>"), name)
 		if strings.HasSuffix(name, ".html") {
 			assert.NotContains(t, string(text), ` style="`, "%s: the Content-Security-Policy allows no inline styles", name)
 		}
@@ -77,4 +87,10 @@ func TestDocumentation(t *testing.T) {
 		}
 	}
 	assert.Positive(t, hits)
+	// Tables that are folded are on the site, too, and the search finds what is in them.
+	assert.Contains(t, string(pages["docs/helpers.html"]), "<details>")
+	assert.True(t, slices.ContainsFunc(found, func(s section) bool { return s.Page == "releases.html" && strings.Contains(s.Text, "bpf_loop") }))
+	for _, s := range found {
+		assert.NotContains(t, s.Text, "<!--", "%s: %s", s.Page, s.Heading)
+	}
 }

@@ -232,12 +232,18 @@ view('assembly is typed, run, and searched for races; a link has it', '#example=
   await choose(page, () => page.getByRole('button', {name: /\(race\)/}).click());
   assert.match(await text(page), /[1-9]\d* findings? in \d+ orders/);
   assert.match(await text(page), /lost[\s\S]*in this order/i);
-  assert.ok(await page.locator('svg.timeline .task').count() > 1);
+  assert.ok(await page.locator('.view .whole i').count() > 1);
   const other = await context.newPage();
   await other.goto(page.url());
   await shown(other, 'find');
   assert.equal(await text(other), await text(page));
 });
+
+view('find: without a budget the search goes on until it finds something', '#view=find&example=portmap&program=', async page => {
+  await choose(page, () => page.getByRole('button', {name: /\(fuzz\)/}).click());
+  assert.match(await text(page), /[1-9]\d* findings? in \d+ inputs/);
+  assert.match(page.url(), /find=fuzz.*runs=\d+/);
+}, {options: {}, routes: {}});
 
 view('find: inputs are tried within a budget', '#view=find&example=xdp', async page => {
   await page.getByLabel('Budget', {exact: true}).fill('300');
@@ -247,9 +253,48 @@ view('find: inputs are tried within a budget', '#view=find&example=xdp', async p
   assert.match(page.url(), /find=fuzz.*runs=300/);
 });
 
+// zooms checks that a timeline is magnified and moved by buttons, keys, the wheel, and by dragging it.
+async function zooms(page, drawn) {
+  const bar = page.getByRole('group', {name: /^Zoom: /}).first();
+  const part = () => bar.locator('output').innerText();
+  const width = () => drawn.locator('.whole').first().evaluate(e => e.getBoundingClientRect().width / e.parentElement.getBoundingClientRect().width);
+  await bar.getByRole('button', {name: 'Zoom in'}).click();
+  assert.ok(Math.abs(await width() - 2) < 0.01);
+  const middle = await part();
+  assert.match(middle, /^[\d.]+ \S+ to [\d.]+ \S+$/);
+  await bar.getByRole('button', {name: 'Earlier'}).click();
+  const early = await part();
+  assert.notEqual(early, middle);
+  assert.match(early, /^0/);
+  assert.ok(await bar.getByRole('button', {name: 'Earlier'}).isDisabled());
+  await drawn.focus();
+  await page.keyboard.press('+');
+  assert.ok(Math.abs(await width() - 4) < 0.01);
+  await page.keyboard.press('End');
+  const late = await part();
+  await page.keyboard.press('ArrowLeft');
+  assert.notEqual(await part(), late);
+  const box = await drawn.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 10);
+  const before = await part();
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2 + 60, box.y + 10, {steps: 3});
+  await page.mouse.up();
+  assert.notEqual(await part(), before);
+  const was = await width();
+  await page.keyboard.down('Control');
+  await page.mouse.wheel(0, -200);
+  await page.keyboard.up('Control');
+  await page.waitForFunction(([e, w]) => e.getBoundingClientRect().width / e.parentElement.getBoundingClientRect().width > w * 1.5, [await drawn.locator('.whole').first().elementHandle(), was]);
+  await bar.getByRole('button', {name: 'The whole timeline'}).click();
+  assert.ok(Math.abs(await width() - 1) < 0.01);
+  assert.equal(await part(), '');
+}
+
 view('a schedule is drawn: who ran where', '#example=schedfifo&kernel=linux-7.2.13-amd64', async page => {
   const drawn = page.getByRole('img', {name: /turns of \d+ tasks on \d+ CPU/});
-  assert.ok(await drawn.locator('.task').count() > 3);
+  assert.ok(await drawn.locator('.whole i').count() > 3);
+  await zooms(page, drawn);
   assert.match(await page.getByRole('table', {name: 'Tasks'}).innerText(), /task\s+ran\s+waited/);
 });
 
@@ -432,6 +477,50 @@ view('the documentation is there, with a search', '#example=exec', async page =>
   assert.match(await page.locator('#found').innerText(), /\d+ sections/);
   await page.locator('#found a').first().click();
   await page.locator('main h1').first().waitFor();
+});
+
+view('the documentation: since which release a kfunc exists', '#example=exec', async page => {
+  await page.goto(`${site.url}docs/releases.html`);
+  await page.getByLabel('Filter this page').fill('bpf_task_from_vpid');
+  await page.getByText(/^\d+ entries on this page$/).waitFor();
+  const row = page.getByRole('row', {name: /bpf_task_from_vpid kfunc \d+\.\d+/});
+  assert.ok(await row.isVisible());
+  assert.equal(await page.getByRole('row', {name: /bpf_map_lookup_elem/}).filter({visible: true}).count(), 0);
+  assert.equal(await page.getByRole('heading', {name: 'Linux 5.16'}).isVisible(), false);
+  await page.getByLabel('Filter this page').fill('');
+  await page.getByRole('heading', {name: 'Linux 5.16'}).waitFor();
+  await page.goto(`${site.url}docs/helpers.html`);
+  const maps = page.locator('details').filter({hasText: 'bpf_map_lookup_percpu_elem'});
+  await maps.locator('summary').click();
+  assert.ok(await maps.getByRole('row', {name: /bpf_map_lookup_percpu_elem/}).isVisible());
+});
+
+view('assembly: maps have contents, in every view', '#example=exec', async page => {
+  await page.getByRole('button', {name: 'Type assembly'}).click();
+  await page.locator('#asm').fill('.map limits hash 4 8 4\n.elem limits 80 100\n.prog look xdp\n*(u32 *)(r10 - 4) = 80\nr2 = r10\nr2 += -4\nr1 = map_fd(limits)\ncall bpf_map_lookup_elem\nif r0 == 0 goto none\nr0 = 1\nexit\nnone: r0 = 2\nexit');
+  await choose(page, () => page.getByRole('button', {name: 'Run it'}).click());
+  assert.match(await text(page), /XDP_DROP/);
+  await choose(page, () => page.getByRole('tab', {name: 'Step'}).click());
+  await page.getByRole('button', {name: 'To the end'}).click();
+  await page.waitForFunction(() => /XDP_DROP/.test(document.querySelector('.state').innerText));
+  assert.match(await page.locator('.state').innerText(), /limits[\s\S]*64/);
+});
+
+view('assembly: functions of the kernel are called by name', '#example=exec', async page => {
+  await page.getByRole('button', {name: 'Type assembly'}).click();
+  await page.locator('#asm').fill('.prog locked tp_btf/sched_switch\ncall bpf_rcu_read_lock\ncall bpf_rcu_read_unlock\nr0 = 0\nexit');
+  await choose(page, () => page.getByRole('button', {name: 'Run it'}).click());
+  assert.match(await text(page), /called bpf_rcu_read_lock, bpf_rcu_read_unlock/);
+  await page.locator('#asm').fill('call bpf_no_such_function\nexit');
+  await choose(page, () => page.getByRole('button', {name: 'Run it'}).click());
+  assert.match(await page.getByRole('alert').innerText(), /no such helper, and no function of the kernel/);
+});
+
+view('traffic of a queueing discipline is drawn', '#example=qdiscfair&kernel=linux-7.2.13-amd64', async page => {
+  const card = page.getByRole('region', {name: /^traffic of/});
+  assert.ok(await card.getByRole('img', {name: /packets from arrival to the link/}).locator('.whole i').count() > 20);
+  assert.ok(await card.getByRole('img', {name: /length of the queue/}).isVisible());
+  assert.match(await card.getByRole('table', {name: 'Flows'}).innerText(), /voice/);
 });
 
 test('times', {skip: missing}, async t => {

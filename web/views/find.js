@@ -1,27 +1,46 @@
 // Searches: inputs with which programs do what is wrong (fuzz), and orders of programs that run at the same time (race). Their budgets are
-// numbers, so that a link finds the same again.
-import {add, h, s, chip, fold, plural, table} from '../dom.js';
+// numbers, so that a link finds the same again. Without one, budgets grow until something is found, or for some seconds.
+import {add, h, chip, fold, plural, table} from '../dom.js';
+import {keys, lanes} from '../schedule.js';
 import {chooser} from './listing.js';
 
-const usual = {fuzz: 2000, race: 500};
+const first = {fuzz: 2000, race: 500}, most = {fuzz: 200_000, race: 100_000};
+const patience = 3000; // ms after which no larger budget is tried
+
+// search asks with the budget of the page, or with growing ones. An answer to a larger budget begins with that to the smaller one, so the last one
+// is kept, and its budget becomes part of the link.
+async function search(what, session, page) {
+  const ask = runs => session.ask({do: what, program: session.state.program ?? '', runs}, Math.max(session.limit, 60_000));
+  if (Number(session.state.runs) > 0) return ask(Number(session.state.runs));
+  const began = performance.now();
+  for (let runs = first[what]; ; runs = Math.min(4 * runs, most[what])) {
+    page.say(what === 'fuzz' ? `Trying ${runs} inputs…` : `Following ${runs} orders…`);
+    const doc = await ask(runs);
+    if (!page.current()) return doc;
+    const found = doc.findings.some(f => !f.benign);
+    if (found || doc.complete || runs === most[what] || performance.now() - began > patience) {
+      session.set({runs: String(runs)});
+      return doc;
+    }
+  }
+}
 
 export async function show(session, root, page) {
   const what = session.state.find;
-  const runs = h('input', {id: 'runs', type: 'number', min: 1, max: 100000, value: session.state.runs || usual[what] || usual.fuzz});
+  const runs = h('input', {id: 'runs', type: 'number', min: 1, max: most[what] ?? most.race, value: session.state.runs, placeholder: 'a few seconds'});
   const all = h('option', {value: '', selected: !session.state.program}, 'all programs');
   const choice = chooser(session, {go: change => page.go({...change, find: ''})});
   choice.querySelector('select').prepend(all);
   if (!session.state.program) choice.querySelector('select').value = '';
-  const begin = kind => page.go({find: kind, runs: Number(runs.value) === usual.fuzz || Number(runs.value) === usual.race ? '' : runs.value});
+  const begin = kind => page.go({find: kind, runs: kind === what || runs.value !== session.state.runs ? runs.value : ''}); // the other search has a budget of its own
   add(root, h('h2', {}, 'Search for what is wrong'), choice,
     h('form', {class: 'editor', submit: e => e.preventDefault()}, h('label', {for: 'runs'}, 'Budget'), ' ', runs, ' ',
       h('button', {type: 'button', id: 'fuzz', 'aria-pressed': String(what === 'fuzz'), click: () => begin('fuzz')}, 'Try inputs (fuzz)'), ' ',
       h('button', {type: 'button', id: 'race', 'aria-pressed': String(what === 'race'), click: () => begin('race')}, 'Run programs at the same time (race)')),
-    h('p', {class: 'mute'}, 'Inputs are packets, contexts, arguments, maps, results of helpers and time. Orders are of accesses to what programs share. The interpreter runs both: the command searches further in the same time.'));
-  if (!Object.hasOwn(usual, what ?? '')) return;
-  page.say(what === 'fuzz' ? 'Trying inputs…' : 'Following orders…');
-  const message = {do: what, program: session.state.program ?? '', runs: Number(session.state.runs) || usual[what]};
-  const doc = await session.ask(message, Math.max(session.limit, 60_000));
+    h('p', {class: 'mute'}, 'Inputs are packets, contexts, arguments, maps, results of helpers and time. Orders are of accesses to what programs share. Without a budget the search ends at its first finding, or after some seconds. The interpreter runs both: the command searches further in the same time.'));
+  if (!Object.hasOwn(first, what ?? '')) return;
+  const doc = await search(what, session, page);
+  runs.value = session.state.runs;
   if (what === 'fuzz') fuzzed(doc, root, page);
   else raced(doc, root);
 }
@@ -60,16 +79,12 @@ function raced(doc, root) {
 
 // turns draws an order: a row for each actor, in which its turns follow each other.
 function turns(f) {
-  const total = f.order.reduce((n, t) => n + Math.max(t.insns, 1), 0), width = 600, height = 26;
-  const actors = [...new Set(f.order.map(t => t.actor))];
-  const svg = s('svg', {viewBox: `0 0 ${width} ${actors.length * height}`, class: 'timeline', role: 'img', 'aria-label': `The order: ${f.order.map(t => `${t.actor} ${plural(t.insns, 'instruction')}`).join(', ')}`});
+  const actors = [...new Set(f.order.map(t => t.actor))], rows = actors.map(name => ({name, spans: []}));
   let at = 0;
   for (const t of f.order) {
-    const row = actors.indexOf(t.actor), wide = width * Math.max(t.insns, 1) / total;
-    const bar = s('rect', {x: at, y: row * height + 4, width: Math.max(wide - 1, 1), height: height - 8, class: `task task${row % 8}`});
-    bar.append(s('title', {}, `${t.actor}: ${plural(t.insns, 'instruction')}`));
-    svg.append(bar);
-    at += wide;
+    rows[actors.indexOf(t.actor)].spans.push({from: at, to: at + t.insns, what: t.actor, title: `${t.actor}: ${plural(t.insns, 'instruction')}`});
+    at += t.insns;
   }
-  return h('figure', {}, svg, h('figcaption', {class: 'legend'}, actors.map((a, i) => [h('span', {class: `task${i % 8}`}, a), ' '])));
+  if (at === 0) return null;
+  return h('div', {}, h('h3', {}, 'The order, in instructions'), keys(actors), lanes(`The order: ${f.order.map(t => `${t.actor} ${plural(t.insns, 'instruction')}`).join(', ')}`, rows, at, actors, 'count', n => String(Math.round(n))));
 }

@@ -1,6 +1,6 @@
 // What each program did, as the command prints it, foldable.
 import {add, h, chip, fold, table, tree, number, plural, bytesText} from '../dom.js';
-import {timeline} from '../schedule.js';
+import {schedule, traffic} from '../schedule.js';
 
 export async function show(session, root, page) {
   const doc = await session.ask({do: 'run'});
@@ -13,8 +13,9 @@ export async function show(session, root, page) {
   const globals = Object.entries(doc.globals ?? {});
   if (globals.length) add(root, h('h2', {}, 'Global variables'), table(null, ['name', 'section', 'value'],
     globals.map(([name, g]) => [h('code', {}, name), g.section, h('code', {}, g.typed === undefined ? g.bytes : brief(g.typed))])));
-  if (doc.schedules?.length) add(root, h('h2', {}, 'Schedules'), doc.schedules.map(timeline));
-  for (const [title, list] of [['Traffic', doc.traffic], ['Sockets', doc.sockets], ['HID devices', doc.hid]]) {
+  if (doc.schedules?.length) add(root, h('h2', {}, 'Schedules'), doc.schedules.map(schedule));
+  if (doc.traffic?.length) add(root, h('h2', {}, 'Traffic'), doc.traffic.map(traffic));
+  for (const [title, list] of [['Sockets', doc.sockets], ['HID devices', doc.hid]]) {
     if (list?.length) add(root, h('h2', {}, title), list.map(x => tree(x)));
   }
 }

@@ -86,7 +86,7 @@ func (p *Player) linked(m *Message, opts loader.LoadOptions) (*object, *loader.L
 
 // options returns how the programs of a message run.
 func (p *Player) options(o *object, m *Message) (pass.Options, error) {
-	opt := pass.Options{Machine: p.machine(), Unverified: m.Unverified}
+	opt := pass.Options{Machine: p.machine(o), Unverified: m.Unverified}
 	text := strings.TrimSpace(m.Packet)
 	if text == "" {
 		return opt, nil
@@ -156,7 +156,7 @@ func (p *Player) matrix(ctx context.Context, m *Message) (any, error) {
 			return t, err
 		}}
 	}
-	cfg := p.machine()
+	cfg := p.machine(o)
 	cfg.MaxInsns = matrixInsns
 	// One at a time: opening a kernel changes what is kept.
 	res, err := matrix.Run(ctx, []*loader.Object{o.Object}, kernels, matrix.Config{Machine: cfg, Options: loader.LoadOptions{Optional: true}, Parallel: 1})

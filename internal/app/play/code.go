@@ -83,7 +83,7 @@ func (p *Player) native(_ context.Context, m *Message) (any, error) {
 	if !slices.Contains(jit.Processors(), m.Processor) {
 		return nil, &UnknownError{What: "processor", Name: m.Processor, Hint: "there is native code for " + strings.Join(jit.Processors(), " and ")}
 	}
-	_, l, _, err := p.linked(m, loader.LoadOptions{Optional: true})
+	o, l, _, err := p.linked(m, loader.LoadOptions{Optional: true})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (p *Player) native(_ context.Context, m *Message) (any, error) {
 	case report.ByteOrderName(l.Object.ByteOrder) == "big":
 		return nil, errors.New("there is no native code for big-endian programs: the interpreter runs them")
 	}
-	cfg := p.machine()
+	cfg := p.machine(o)
 	cfg.Engine = machine.EngineInterpreter
 	mm, err := machine.New(l, cfg)
 	if err != nil {
@@ -123,7 +123,11 @@ func (p *Player) assemble(_ context.Context, m *Message) (any, error) {
 	if len(m.Text) > maxTyped {
 		return nil, &LimitError{What: "bytes of assembly text", Got: len(m.Text), Most: maxTyped}
 	}
-	data, err := assembly.Object(m.Name, m.Text)
+	t, _, err := p.target(m.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	data, err := assembly.Object(m.Name, m.Text, t.BTF)
 	return Assembled{data}, err
 }
 

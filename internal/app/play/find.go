@@ -66,7 +66,7 @@ func (p *Player) fuzz(ctx context.Context, m *Message) (any, error) {
 	if _, ok := o.Program(m.Program); m.Program != "" && !ok {
 		return nil, unknownProgram(m)
 	}
-	cfg := p.machine()
+	cfg := p.machine(o)
 	cfg.MaxInsns = fuzzInsns
 	out := Fuzzed{Scenarios: []string{}, Notes: []string{}}
 	opt := fuzz.Options{
@@ -108,7 +108,7 @@ func (p *Player) race(ctx context.Context, m *Message) (any, error) {
 	if _, ok := o.Program(m.Program); m.Program != "" && !ok {
 		return nil, unknownProgram(m)
 	}
-	cfg := races.Machine(p.machine())
+	cfg := races.Machine(p.machine(o))
 	cfg.Verify = pass.NewVerdicts(ctx, l, only(m), m.Unverified).Verify
 	mm, err := machine.New(l, cfg)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/assembly"
 	"github.com/bpfrun/bpfrun/internal/debug/scopes"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
@@ -66,6 +67,8 @@ type object struct {
 	id string
 	*loader.Object
 	names scopes.Registers // variables in registers
+
+	contents []machine.MapElement // that typed text puts into its maps
 }
 
 // New returns a Player that knows the embedded kernel and those of the configuration.
@@ -88,9 +91,9 @@ func (p *Player) Close() {
 	p.step = nil
 }
 
-// machine returns the configuration of machines, that of the command with bounds.
-func (p *Player) machine() machine.Config {
-	return machine.Config{Seed: 1, CPUs: 2, Boot: time.Hour, MaxInsns: maxInsns, MaxKept: maxKept, Engine: p.cfg.Engine}
+// machine returns the configuration of machines for an object, that of the command with bounds.
+func (p *Player) machine(o *object) machine.Config {
+	return machine.Config{Seed: 1, CPUs: 2, Boot: time.Hour, MaxInsns: maxInsns, MaxKept: maxKept, Engine: p.cfg.Engine, Contents: o.contents}
 }
 
 // open opens an object, or finds the equal one that is open.
@@ -113,7 +116,14 @@ func (p *Player) open(name string, data []byte) (*object, error) {
 	if len(p.objects) >= maxObjects {
 		p.objects = slices.Delete(p.objects, 0, 1)
 	}
+	elements, err := assembly.Contents(data)
+	if err != nil {
+		return nil, err
+	}
 	o := &object{id: id, Object: obj}
+	for _, e := range elements {
+		o.contents = append(o.contents, machine.MapElement(e))
+	}
 	p.objects = append(p.objects, o)
 	return o, nil
 }

@@ -248,7 +248,7 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 		PacketChanges: PacketDiff(res.PacketIn, res.PacketOut),
 		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Findings: newFindings(res.Findings), Expectations: []Expectation{},
 	}
-	r.packetIn, r.packetOut = res.PacketIn, res.PacketOut
+	r.packetIn, r.packetOut, r.from, r.to = res.PacketIn, res.PacketOut, res.From, res.To
 	if res.Fault == nil {
 		r.Verdict = progtype.VerdictName(lp.Type, int32(res.Ret))
 	} else {
@@ -334,7 +334,7 @@ func untypedRecords(o *loader.Object) string {
 }
 
 func newEvent(spec *btf.Spec, e machine.Event) Event {
-	return Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, spec: spec, typ: e.Type, data: e.Data}
+	return Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, spec: spec, typ: e.Type, data: e.Data, at: e.At}
 }
 
 // Finish adds the warnings of all runs and the histograms that they made, after the last one.

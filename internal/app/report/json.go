@@ -210,6 +210,8 @@ type Run struct {
 	program string // the one that was started
 
 	packetIn, packetOut []byte // nil if it has none
+
+	from, to uint64 // in simulated time
 }
 
 // Reached tells how a run got further than the one with the given input.
@@ -245,6 +247,7 @@ type Event struct {
 	spec *btf.Spec // of typ
 	typ  btf.ID    // 0 is none
 	data []byte
+	at   uint64 // in simulated time
 }
 
 // Text returns the record as text.

@@ -3,6 +3,7 @@ package report
 import (
 	_ "embed"
 	"io"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/markup"
 	"github.com/bpfrun/bpfrun/internal/sourcepage"
@@ -13,19 +14,24 @@ import (
 //go:embed report.css
 var reportCSS string
 
-// reportPage is a report as a self-contained page without scripts.
+// reportPage is a report as a self-contained page. Timelines have a script that zooms; all else
+// needs none.
 type reportPage struct{ markup.Page }
 
 // writePage writes a page to w: the title, what contents writes into the header, and what it
 // returns into the body.
 func writePage(w io.Writer, title, about string, chips []chip, contents func(p *reportPage)) error {
-	var p reportPage
-	frame := markup.Frame{Title: title + " · bpfrun", CSS: sourcepage.LinesCSS + reportCSS}
+	var p, body reportPage
+	contents(&body)
+	frame := markup.Frame{Title: title + " · bpfrun", CSS: sourcepage.LinesCSS + markup.TimelineCSS + reportCSS}
+	if strings.Contains(body.String(), string(markup.TimelineMark)) {
+		frame.Script = markup.TimelineScript()
+	}
 	p.Begin(frame)
 	p.Printf("<header>\n<h1>%s</h1>\n<p class=\"mute\">%s</p>\n", title, about)
 	p.chips(chips)
 	p.Write("</header>\n<main>\n")
-	contents(&p)
+	p.Write(markup.HTML(body.String()))
 	p.Write("</main>\n")
 	p.End(frame)
 	_, err := io.WriteString(w, p.String())

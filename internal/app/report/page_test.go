@@ -1,6 +1,8 @@
 package report
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"regexp"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/app/cover"
+	"github.com/bpfrun/bpfrun/internal/markup"
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc/traffic"
@@ -43,8 +46,8 @@ func evilRuns(t *testing.T) *RunDocument {
 				Path: []VerifyStep{{3, true, &VerifySource{evil, 1, evil}}}, Mend: &VerifyMend{Text: evil}, History: []VerifyCause{{1, evil, evil, evil, &VerifySource{evil, 1, evil}}},
 			},
 			Runs: []Run{{
-				Name: evil, Function: evil, Verdict: evil, titled: true, Fault: &Fault{Kind: evil, Text: evil}, packetIn: before, packetOut: after, PacketChanges: []string{evil},
-				Events: []Event{{Map: evil, Kind: evil}}, Effects: []Effect{{evil, evil, evil}}, Trace: []string{evil}, Output: evil, WhyNot: []string{evil, evil},
+				from: 1000, to: 5000, Name: evil, Function: evil, Verdict: evil, titled: true, Fault: &Fault{Kind: evil, Text: evil}, packetIn: before, packetOut: after, PacketChanges: []string{evil},
+				Events: []Event{{Map: evil, Kind: evil, at: 2000}}, Effects: []Effect{{evil, evil, evil}}, Trace: []string{evil}, Output: evil, WhyNot: []string{evil, evil},
 				Warnings: []string{evil}, Reached: &Reached{By: []string{evil}}, KernelReads: []Access{{Type: evil, Path: evil}},
 				Expectations: []Expectation{{What: evil, Want: evil, Got: evil, Place: evil}},
 			}},
@@ -128,6 +131,21 @@ func pages(t *testing.T) map[string]string {
 	return out
 }
 
+// withoutScript returns a page without the script of its timelines, and how many there were. The page
+// allows that one only.
+func withoutScript(t *testing.T, text string) (string, int) {
+	t.Helper()
+	script := "<script>\n" + markup.TimelineScript() + "</script>"
+	n := strings.Count(text, script)
+	if n > 0 {
+		sum := sha256.Sum256([]byte("\n" + markup.TimelineScript()))
+		assert.Contains(t, text, "; script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'\"")
+	} else {
+		assert.NotContains(t, text, "script-src")
+	}
+	return strings.ReplaceAll(text, script, ""), n
+}
+
 var tagOpen = regexp.MustCompile(`<([a-zA-Z][a-zA-Z0-9]*)`)
 
 // The names in objects, scenarios and packets are text on pages, and pages need nothing from
@@ -136,6 +154,8 @@ func TestPagesStandAloneWhateverTheNamesAre(t *testing.T) {
 	for name, text := range pages(t) {
 		t.Run(name, func(t *testing.T) {
 			assert.Contains(t, text, "&#34;&gt;&lt;script&gt;alert(&#39;x&#39;)")
+			text, scripts := withoutScript(t, text)
+			assert.Equal(t, strings.Contains(text, string(markup.TimelineMark)), scripts == 1, "a script where there is a timeline, and nowhere else")
 			for _, m := range tagOpen.FindAllStringSubmatch(text, -1) {
 				assert.NotContains(t, []string{"script", "img", "iframe", "object", "link", "base", "form"}, strings.ToLower(m[1]))
 			}
@@ -161,4 +181,18 @@ func TestPageDrawsThePacketsDifference(t *testing.T) {
 	assert.Contains(t, text, "<mark>32</mark>", "the byte of the payload that differs")
 	assert.Equal(t, 1, strings.Count(text, "<small>df</small>"))
 	assert.NotContains(t, text, "<small>dscp</small>", "bits that are drawn as part of another field")
+}
+
+// Runs and records are drawn where they were in time; what has no time is not drawn.
+func TestPageDrawsRunsOverTime(t *testing.T) {
+	var b strings.Builder
+	runs := []Run{{Name: "first", from: 1_000_000, to: 1_004_000, Ret: "0x0", Events: []Event{{Map: "events", Kind: "ringbuf", at: 1_002_000}}}, {Name: "second", from: 2_000_000, to: 2_000_000, Ret: "0x0"}, {Name: "packet of a capture"}}
+	require.NoError(t, WriteRunHTML(&b, Documents{Results: []*RunDocument{{Object: "x.o", Target: &Target{}, Programs: []Program{{Name: "on_exec", Status: "ok", Runs: runs}}}}}, nil))
+	text := b.String()
+	assert.Contains(t, text, `<b title="on_exec">on_exec</b>`)
+	assert.Contains(t, text, `<b title="events">events</b>`)
+	assert.Contains(t, text, `style="left:0.0000%;width:0.3987%" data-what="on_exec" title="first: 0, 0s to 4µs"`)
+	assert.Contains(t, text, `style="left:0.1993%`, "the record, two microseconds later")
+	assert.Contains(t, text, `style="left:99.6678%`)
+	assert.NotContains(t, text, "packet of a capture: 0, ")
 }

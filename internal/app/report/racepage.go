@@ -103,7 +103,7 @@ func (p *reportPage) turns(f *RaceFinding, c show.Colours) {
 		return
 	}
 	p.Write("<h3>the order, in instructions</h3>\n")
-	show.Lanes(p, "which actor executes its instructions when", lanes, end, c, func(n uint64) string { return fmt.Sprint(n) })
+	show.Timeline(p, "which actor executes its instructions when", lanes, end, c, show.Count)
 }
 
 // sides draws the lines that interfere: a column for each actor, a row for each step. On narrow

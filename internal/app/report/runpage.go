@@ -90,6 +90,7 @@ func (p *reportPage) document(d *RunDocument) {
 		p.Printf("<p>chain: %s</p>\n", d.Chain.text())
 	}
 	p.simulations(d)
+	p.runsOverTime(d)
 	for i := range d.Histograms {
 		p.histogram(&d.Histograms[i])
 	}
@@ -275,7 +276,7 @@ func (p *reportPage) maps(d *RunDocument) {
 			key, value := e.Key, ""
 			switch t, typed := e.Typed.(TypedEntry); {
 			case typed:
-				key, value = jsonText(t.Key), jsonText(t.Value)
+				key, value = valueText(t.Key), valueText(t.Value)
 			case e.PerCPU != nil:
 				value = strings.Join(e.PerCPU, " ")
 			case e.Value != nil:
@@ -303,20 +304,11 @@ func (p *reportPage) maps(d *RunDocument) {
 		g := d.Globals[n]
 		value := g.Bytes
 		if g.Typed != nil {
-			value = jsonText(g.Typed)
+			value = valueText(g.Typed)
 		}
 		rows = append(rows, []markup.HTML{markup.Escape(n), markup.Escape(g.Section), markup.Sprintf("<code>%s</code>", cut(value, 2000))})
 	}
 	p.Printf("<details><summary>%s</summary>\n", plural(len(names), "global variable"))
 	p.table([]heading{{name: "variable"}, {name: "section", wide: true}, {name: "value"}}, rows)
 	p.Write("</details>\n")
-}
-
-// jsonText is a typed value as text.
-func jsonText(v any) string {
-	b, err := marshalForm(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return strings.TrimSuffix(string(b), "\n")
 }

@@ -48,7 +48,7 @@ func WriteTestsHTML(w io.Writer, suites []*Suite, docs []*RunDocument, covered .
 		}
 		var rows [][]markup.HTML
 		for _, f := range files {
-			row := []markup.HTML{markup.Escape(f)}
+			row := []markup.HTML{breakable(f)}
 			for _, t := range targets {
 				row = append(row, suiteCell(by[f][t]))
 			}
@@ -161,4 +161,9 @@ func (p *reportPage) recorded(d *RunDocument) {
 	p.texts(d)
 	p.profiles(d.profile)
 	p.Write("</details>\n")
+}
+
+// breakable is a path that may be divided after its slashes.
+func breakable(path string) markup.HTML {
+	return markup.HTML(strings.ReplaceAll(string(markup.Escape(path)), "/", "/<wbr>"))
 }

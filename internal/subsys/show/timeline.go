@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/bpfrun/bpfrun/internal/markup"
 )
 
 // Span is a part of a lane: what was there from when until when.
@@ -14,11 +16,27 @@ type Span struct {
 }
 
 // Limits of drawings: a timeline with more parts is drawn in slices, each with what was there
-// longest.
+// longest. There are more of them than fit on a screen, so that zooming in shows more.
 const (
-	mostSpans  = 1500
-	laneSlices = 400
+	mostSpans  = 4000
+	laneSlices = 1000
 )
+
+// Unit says what the axis of a timeline counts.
+type Unit string
+
+// Units of timelines.
+const (
+	Time  Unit = "time" // nanoseconds
+	Count Unit = "count"
+)
+
+func (u Unit) tick(at uint64) string {
+	if u == Time {
+		return ShortTime(at)
+	}
+	return fmt.Sprint(at)
+}
 
 // Lane is a row of a timeline.
 type Lane struct {
@@ -48,38 +66,34 @@ func Keys(p Page, c Colours, names []string) {
 	p.Write("</ul>\n")
 }
 
-// Timeline draws lanes over the time until end, in nanoseconds.
-func Timeline(p Page, about string, lanes []Lane, end uint64, c Colours) {
-	Lanes(p, about, lanes, end, c, ShortTime)
-}
-
-// Lanes draws lanes over what ticks writes, until end.
-func Lanes(p Page, about string, lanes []Lane, end uint64, c Colours, ticks func(uint64) string) {
+// Timeline draws lanes over time or what else the unit is, until end. On a page with
+// [markup.TimelineScript] it can be magnified and moved.
+func Timeline(p Page, about string, lanes []Lane, end uint64, c Colours, unit Unit) {
 	if end == 0 {
 		return
 	}
-	p.Printf("<div class=\"lanes keep\" role=\"img\" aria-label=\"%s\">\n", about)
+	p.Printf("<div class=\"lanes keep\"><div class=\"zoom\" role=\"group\" aria-label=\"Zoom: %s\"></div>%s aria-label=\"%s\" data-end=\"%d\" data-unit=\"%s\">\n", about, markup.TimelineMark, about, end, string(unit))
 	sliced := false
 	for _, l := range lanes {
 		if len(l.Spans)*len(lanes) > mostSpans {
 			l.Spans, sliced = slicedSpans(l.Spans, end), true
 		}
-		p.Printf("<div class=\"lane\"><b title=\"%s\">%s</b><div class=\"track\">", l.Name, l.Name)
+		p.Printf("<div class=\"lane\"><b title=\"%s\">%s</b><div class=\"track\"><div class=\"whole\">", l.Name, l.Name)
 		for _, s := range l.Spans {
 			left, width := 100*float64(s.From)/float64(end), 100*float64(s.To-s.From)/float64(end)
 			text := ""
 			if width > 4 {
 				text = s.What
 			}
-			p.Printf("<i class=\"%s\" style=\"left:%.3f%%;width:%.3f%%\" title=\"%s\">%s</i>", c.Of(s.What), left, width, cmp.Or(s.Title, s.What+" "+BetweenText(s.From, s.To)), text)
+			p.Printf("<i class=\"%s\" style=\"left:%.4f%%;width:%.4f%%\" data-what=\"%s\" title=\"%s\">%s</i>", c.Of(s.What), left, width, s.What, cmp.Or(s.Title, s.What+" "+BetweenText(s.From, s.To)), text)
 		}
-		p.Write("</div></div>\n")
+		p.Write("</div></div></div>\n")
 	}
 	p.Write("<div class=\"ticks\">")
 	for i := range uint64(5) {
-		p.Printf("<span>%s</span>", ticks(end*i/4))
+		p.Printf("<span>%s</span>", unit.tick(end/4*i+end%4*i/4))
 	}
-	p.Write("</div>\n")
+	p.Write("</div>\n</div>\n")
 	if sliced {
 		p.Printf("<p class=\"mute\">Drawn in %d slices of time, each with what was there longest.</p>\n", laneSlices)
 	}

@@ -25,7 +25,7 @@ func TestLongTimelinesAreDrawnInSlices(t *testing.T) {
 	out := slicedSpans(spans, end)
 	assert.Equal(t, []Span{{From: 0, To: end / 2, What: "a"}}, out)
 	var p page
-	Timeline(&p, "x", []Lane{{"CPU 0", spans}}, end, Colours{})
+	Timeline(&p, "x", []Lane{{"CPU 0", spans}}, end, Colours{}, Time)
 	assert.Less(t, len(p.String()), 2000)
 	assert.Contains(t, p.String(), fmt.Sprintf("in %d slices", laneSlices))
 }

@@ -122,7 +122,7 @@ func (t *Traffic) waits(p show.Page) {
 	}
 	p.Printf("<details><summary>the first %s, from arrival to the link</summary>\n", packets(len(lanes)))
 	show.Keys(p, c, []string{waiting, "on the link", dropped})
-	show.Timeline(p, "packets from arrival to the link", lanes, end, c)
+	show.Timeline(p, "packets from arrival to the link", lanes, end, c, show.Time)
 	p.Write("</details>\n")
 }
 

@@ -38,7 +38,7 @@ func (s *Schedule) page(p show.Page) {
 			lanes[x.CPU].Spans = append(lanes[x.CPU].Spans, show.Span{From: x.From, To: x.To, What: x.Task})
 		}
 	}
-	show.Timeline(p, "which task ran on which CPU", lanes, s.Duration, c)
+	show.Timeline(p, "which task ran on which CPU", lanes, s.Duration, c, show.Time)
 	if s.Dropped > 0 {
 		p.Printf("<p class=\"mute\">%d later parts were not recorded</p>\n", s.Dropped)
 	}
