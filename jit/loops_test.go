@@ -114,7 +114,12 @@ func (m *loopMaker) statement(c int) {
 	}
 	size := pick(m, "u8", "u8", "u16", "u32", "u64")
 	off := pick(m, 0, 0, 0, 1, 7, -1, 8, 32)
-	switch m.IntN(14) {
+	switch m.IntN(16) {
+	case 15:
+		m.word(c)
+	case 14: // moves that may be skipped
+		there, r := m.label(), pick(m, "r", "w")
+		m.say("if %s goto %s\n%s4 = %s%d\n%s9 = %s%d\n%s:", m.condition(c), there, r, r, pick(m, 0, 5, 9), r, r, pick(m, 0, 5, 4, c), there)
 	case 13: // a pointer in the stack that moves
 		at := pick(m, 8, 16, 24)
 		m.say("r5 = *(u64 *)(r10 - %d)", at)
@@ -171,6 +176,66 @@ func (m *loopMaker) statement(c int) {
 	}
 }
 
+// word writes code that makes a number of bytes of memory, or something that looks similar.
+func (m *loopMaker) word(c int) {
+	n, step := pick(m, 2, 4, 4, 8), pick(m, 1, 1, 1, 2)
+	big, down := m.IntN(2) == 0, m.IntN(3) == 0
+	w := "r"
+	if n < 8 && m.IntN(2) == 0 {
+		w = "w"
+	}
+	base, off := pick(m, 1, 2, 5, 5, 10), pick(m, 0, 0, 1, 16)
+	switch base {
+	case 5:
+		m.say("r5 = r%d\nr5 += r%d", pick(m, 1, 1, 2), c)
+	case 10:
+		off -= 24
+	}
+	for i := range n / step {
+		at, r := i*step, 9
+		if down {
+			at = n - step - at
+		}
+		switch last := i == n/step-1; {
+		case i == 0:
+			r = 4
+		case last && base == 5 && m.IntN(2) == 0: // replaces its address
+			r = 5
+		}
+		m.say("r%d = %s", r, place(base, fmt.Sprintf("u%d", 8*step), off+at))
+		shift := at
+		if big {
+			shift = n - step - at
+		}
+		if m.IntN(24) == 0 {
+			shift = pick(m, 0, 1, 2)
+		}
+		if shift > 0 {
+			m.say("%s%d <<= %d", w, r, 8*shift)
+		}
+		op := pick(m, "|=", "|=", "|=", "|=", "|=", "|=", "|=", "^=")
+		switch {
+		case i == 0:
+		case r == 5 && m.IntN(2) == 0:
+			m.say("%s5 %s %s4\nr4 = r5", w, op, w)
+		default:
+			m.say("%s4 %s %s%d", w, op, w, r)
+		}
+		switch m.IntN(20) {
+		case 0:
+			m.say("%s = r0", place(base, "u8", off+n-1))
+		case 1:
+			if base == 5 {
+				m.say("r5 += 3")
+				off -= 3
+			}
+		case 2:
+			m.say("r9 = r4\nr4 = r9")
+		}
+	}
+	m.say("r0 %s r4", pick(m, "+=", "^=", "-="))
+}
+
 // condition is one that may hold or not, operation something that changes registers or the stack.
 func (m *loopMaker) condition(c int) string {
 	return pick(m, "r0 & 1", "r9 < 3", "w0 s> 9", "r4 == 0", "w9 != w0", "r9 > r0", fmt.Sprintf("r%d > 7", c), fmt.Sprintf("w%d s<= 3", c))
@@ -182,14 +247,19 @@ func (m *loopMaker) operation(c int) string {
 }
 
 func (m *loopMaker) access(base int, size string, off int) {
-	place := fmt.Sprintf("*(%s *)(r%d %+d)", size, base, off)
-	place = strings.NewReplacer("+", "+ ", "-", "- ").Replace(place)
+	at := place(base, size, off)
 	switch m.IntN(3) {
 	case 0:
-		m.say("%s = r9", place)
+		m.say("%s = r9", at)
 	default:
-		m.say("r4 = %s\nr0 += r4", place)
+		m.say("r4 = %s\nr0 += r4", at)
 	}
+}
+
+// place is memory as an operand.
+func place(base int, size string, off int) string {
+	s := fmt.Sprintf("*(%s *)(r%d %+d)", size, base, off)
+	return strings.NewReplacer("+", "+ ", "-", "- ").Replace(s)
 }
 
 // loopRig runs programs on native code and on the interpreter, on equal memories.

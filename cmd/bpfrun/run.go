@@ -380,6 +380,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	if names, err = c.runFunctions(ctx, doc, m, names, in); err != nil {
 		return nil, err
 	}
+	in.FailedChanges = c.quiet && !c.withMaps() && c.repeat == 1 // those of other runs are not shown
 	why := debug.Questions{Place: c.whyNot, Off: cfg.Cover != nil || c.repeat > 1 || c.trace || c.profile.wanted()}
 	for _, name := range names {
 		lp, _ := linked.Program(name)

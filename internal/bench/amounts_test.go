@@ -21,6 +21,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/filecache"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/jit/amd64"
+	"github.com/bpfrun/bpfrun/jit/arm64"
+	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -39,6 +42,8 @@ var amounts = []struct {
 	{"objects allocated by parsing a run of a scenario", 14, parsedRun},
 	{"objects allocated by checking a run of a scenario", 78, checkedRun},
 	{"objects allocated by restoring a machine and a run with an event", 219, restored},
+	{"bytes of native code of the benchmark programs' loops, amd64", 8285, func(t *testing.T) float64 { return loopCode(t, amd64.Compile) }},
+	{"the same, arm64", 7032, func(t *testing.T) float64 { return loopCode(t, arm64.Compile) }},
 	{"page faults of bpfrun version", 725, func(t *testing.T) float64 { return faults(t, "version") }},
 	{"page faults of bpfrun OBJECT -q", 1390, func(t *testing.T) float64 { return faults(t, "../../examples/openat/openat.bpf.o", "-q") }},
 }
@@ -163,6 +168,22 @@ func restored(t *testing.T) float64 {
 			}
 		}
 	}) / times
+}
+
+// loopCode gives the size of the copies of loops, where long runs spend their time.
+func loopCode(t *testing.T, compile func(*plan.Program, plan.Target, *plan.Code) error) float64 {
+	size := 0
+	var out plan.Code
+	for _, name := range names(t) {
+		p := plan.New(load(t, name).img, nil, nil)
+		p.Optimise(func(int32) bool { return true }, nil)
+		out.Reset(len(p.Insns))
+		require.NoError(t, compile(p, plan.Target{StateDelta: -1 << 16}, &out))
+		if len(p.Insns) > p.Len() {
+			size += int(out.Cold - out.Starts[p.Len()])
+		}
+	}
+	return float64(size)
 }
 
 // faults gives the least number of page faults of a command, without reads from disks.

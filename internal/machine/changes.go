@@ -119,7 +119,9 @@ func (rec *recorder) contents(unwanted bool) map[*boundMap][]element {
 // isArray reports whether a map of the type always contains all its elements.
 func isArray(t uapi.MapType) bool { return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray }
 
-func (rec *recorder) changes(before map[*boundMap][]element) []Change {
+// changes lists the changes of maps since before, unless they are unwanted: then it only warns of
+// maps that are too large for that.
+func (rec *recorder) changes(before map[*boundMap][]element, unwanted bool) []Change {
 	var out []Change
 	for b := range rec.reg.maps.All() {
 		if old, ok := before[b]; ok {
@@ -127,6 +129,9 @@ func (rec *recorder) changes(before map[*boundMap][]element) []Change {
 				if rec.run != nil {
 					rec.run.warn(fmt.Sprintf("map %s has %d elements: its changes are not listed", b.def.Name, n))
 				}
+				continue
+			}
+			if unwanted {
 				continue
 			}
 			if changed := diffElements(b.def.Name, old, elements(b.m)); out == nil {

@@ -281,7 +281,7 @@ func (r *Replay) Close() *Result {
 	m := r.m
 	m.kernel.SetSink(nil)
 	m.calls.take(r.total.Helpers)
-	r.total.Ran, r.total.Changes = true, m.changes(r.before)
+	r.total.Ran, r.total.Changes = true, m.changes(r.before, false)
 	r.total.Warnings = r.state.result.Warnings
 	if !m.cfg.Uncovered {
 		r.total.Coverage = m.coverage.of(r.p)

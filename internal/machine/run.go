@@ -60,6 +60,8 @@ type Input struct {
 	IgnoreUnset bool
 	// NoChanges does not list what the run changes in maps, which takes longer the more they have.
 	NoChanges bool
+	// FailedChanges lists them only if the run does not succeed: nobody asks for others.
+	FailedChanges bool
 	// Holds are addresses of objects to which arguments hold a reference: the program must release
 	// it. Gives means that the program's result, if it is not 0, is a reference that it held.
 	Holds []uint64
@@ -165,7 +167,7 @@ func (m *Machine) abandon() {
 }
 
 // finish collects what the run did.
-func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]element) {
+func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]element, in *Input) {
 	res := m.run.result
 	m.kernel.SetSink(nil)
 	res.Ran, res.Untyped, res.To = true, c.Untyped, m.kernel.Clock().Mono()
@@ -186,7 +188,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]e
 	if v := m.env.Run.Socket; v != (helpers.SocketVerdict{}) {
 		res.Socket = &v
 	}
-	res.Changes = m.changes(before)
+	res.Changes = m.changes(before, in.FailedChanges && res.Status == StatusOK)
 	res.DataOut, res.CtxOut = c.Out(), c.CtxOut()
 	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())
 	m.endLeaks(p, c)

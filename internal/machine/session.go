@@ -159,7 +159,7 @@ func (s *Session) Finish() *Result {
 		}
 		s.join()
 		output := s.m.env.Run.Text
-		s.m.finish(s.p, s.ctx, s.before)
+		s.m.finish(s.p, s.ctx, s.before, &s.in)
 		s.res.Output = string(output)
 		s.res.Insns += s.insns
 		s.res.Calls = s.step + 1

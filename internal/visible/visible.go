@@ -21,8 +21,22 @@ import (
 // those that reverse the direction.
 func Text(text string) string { return keep(text, func(r rune) bool { return r == '\t' }) }
 
-// keep escapes what is not visible, except for what also returns true for.
+// plain reports whether a text consists of tabs and the visible characters of ASCII, and with lines
+// also of line breaks: nothing in it has to be escaped. Most texts are plain.
+func plain[T string | []byte](text T, lines bool) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c >= 0x7f) && c != '\t' && (c != '\n' || !lines) {
+			return false
+		}
+	}
+	return true
+}
+
+// keep escapes what is not visible, except for tabs and what also returns true for.
 func keep(text string, also func(r rune) bool) string {
+	if plain(text, false) {
+		return text
+	}
 	clean := func(r rune, n int) bool { return (r != utf8.RuneError || n > 1) && !hidden(r) || also(r) }
 	var b strings.Builder
 	done := 0
@@ -102,6 +116,10 @@ func shown(args []any) []any {
 			out[i] = string(v)
 		case nil, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, uintptr, float32, float64:
 			out[i] = v
+		case string:
+			if out[i] = a; !plain(v, false) {
+				out[i] = argument{v}
+			}
 		default:
 			out[i] = argument{v}
 		}

@@ -18,6 +18,9 @@ type Writer struct {
 
 // Write implements io.Writer. The result counts bytes of p, not of the escaped text.
 func (w *Writer) Write(p []byte) (int, error) {
+	if len(w.tail) == 0 && plain(p, true) {
+		return w.W.Write(p)
+	}
 	text := append(w.tail, p...)
 	whole := len(text) - unfinished(text)
 	text, w.tail = text[:whole], append([]byte(nil), text[whole:]...)

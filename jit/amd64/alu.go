@@ -102,16 +102,24 @@ func swap(c *compiler, in *plan.Insn, r *rule) {
 	case decode.OpLE16:
 		c.rr(0, 0x0fb7, d, d)
 	case decode.OpBE16, decode.OpBswap16:
-		c.byte(0x66)
-		c.shift(0, 0, d, 8)
+		c.reverse(2, d)
 		c.rr(0, 0x0fb7, d, d)
 	default:
-		rex := r.w<<3 | uint8(d>>3)
-		if rex != 0 {
-			c.byte(0x40 | rex)
-		}
-		c.byte(0x0f, 0xc8|byte(d&7))
+		c.reverse(4<<r.w, d)
 	}
+}
+
+// reverse changes the order of the lower bytes of a register.
+func (c *compiler) reverse(size uint8, d reg) {
+	if size == 2 {
+		c.byte(0x66)
+		c.shift(0, 0, d, 8)
+		return
+	}
+	if rex := size&8 | uint8(d>>3); rex != 0 {
+		c.byte(0x40 | rex)
+	}
+	c.byte(0x0f, 0xc8|byte(d&7))
 }
 
 // addrCast is addr_space_cast.

@@ -254,6 +254,9 @@ func load(c *compiler, in *plan.Insn, r *rule) {
 	}
 	m := c.operand(in, r.aligned)
 	c.rm(r.w, r.op, regs[in.Dst], m, 0)
+	if in.Has(plan.FlagSwap) {
+		c.reverse(in.Size, regs[in.Dst])
+	}
 	if done != 0 {
 		c.land(done)
 	}

@@ -156,13 +156,26 @@ func swap(c *compiler, in *plan.Insn, _ *rule) {
 	case decode.OpLE16:
 		c.field(0, opUbfm, d, d, 0, 15)
 	case decode.OpBE16, decode.OpBswap16:
-		c.word(opRev16 | uint32(d)<<5 | uint32(d))
+		c.reverse(2, d)
 		c.field(0, opUbfm, d, d, 0, 15)
 	case decode.OpBE32, decode.OpBswap32:
-		c.word(opRev32 | uint32(d)<<5 | uint32(d))
+		c.reverse(4, d)
 	default:
-		c.word(opRev | uint32(d)<<5 | uint32(d))
+		c.reverse(8, d)
 	}
+}
+
+// reverse changes the order of the lower bytes of a register whose other bytes are 0 or do not
+// matter.
+func (c *compiler) reverse(size uint8, d reg) {
+	op := uint32(opRev)
+	switch size {
+	case 2:
+		op = opRev16
+	case 4:
+		op = opRev32
+	}
+	c.word(op | uint32(d)<<5 | uint32(d))
 }
 
 // addrCast is addr_space_cast.

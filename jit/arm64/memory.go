@@ -262,6 +262,9 @@ func load(c *compiler, in *plan.Insn, r *rule) {
 		table = &loadsSigned
 	}
 	c.access(table[sizeLog(in.Size)], reg(in.Dst), at)
+	if in.Has(plan.FlagSwap) {
+		c.reverse(in.Size, reg(in.Dst))
+	}
 	if done != 0 {
 		c.land(done)
 	}

@@ -57,11 +57,17 @@ func (p *Program) bound(b bound, g guard) bool {
 	return true
 }
 
-// sum finds the addition, in the same block, that computes a register, and the constant added to
-// the sum since.
+// sum finds the addition that computes a register, and the constant added to the sum since. It is
+// in the same block, or in one of those that the copy of the loop must have passed before.
 func (p *Program) sum(pc int32, r uint8) (at int32, off int64, ok bool) {
-	start := p.blocks[p.leaders.index(pc)].start
-	for pc--; pc >= start; pc-- {
+	b := p.leaders.index(pc)
+	for pc--; ; pc-- {
+		for pc < p.blocks[b].start {
+			if b, ok = p.before(b); !ok {
+				return 0, 0, false
+			}
+			pc = p.blocks[b].end - 1
+		}
 		in := &p.Insns[pc]
 		if in.changes()>>r&1 == 0 {
 			continue
@@ -82,7 +88,17 @@ func (p *Program) sum(pc int32, r uint8) (at int32, off int64, ok bool) {
 			return 0, 0, false
 		}
 	}
-	return 0, 0, false
+}
+
+// before returns the block from which alone a block is reached, if that is in the same copy of a
+// loop.
+func (p *Program) before(b int32) (int32, bool) {
+	f := &p.loop
+	preds := f.predsOf(b)
+	if b == f.l.header || f.root[b] || len(preds) != 1 || f.in[preds[0]] != f.n || f.done[preds[0]] {
+		return 0, false
+	}
+	return preds[0], true
 }
 
 // operands returns the loop-invariant register and the other register of an addition. The previous

@@ -83,7 +83,7 @@ func (p *Program) turnBlock(b int32, s *blockState) {
 		if s.regs.execute(in, f.trust) {
 			in.Flags |= flagTrust
 		}
-		if in.Kind == KindLoad && in.Check == CheckNone && in.Op == decode.OpLdxDW {
+		if in.spill() {
 			if i := slices.Index(f.l.spills, in.StackOff); i >= 0 {
 				s.regs[in.Dst] = interval{base: int8(11 + i)}
 			}

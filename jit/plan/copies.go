@@ -151,6 +151,9 @@ func (p *Program) copyLoop(l *loop, header int32, cells int) {
 		in.Flags |= FlagBound
 		in.Base, in.Cell = b.index, int16(cells+b.guard)
 	}
+	p.parts(l, func(b int32, _ bool) {
+		p.refine(p.Insns[f.pos[b]:][:p.blocks[b].end-p.blocks[b].start])
+	})
 }
 
 // smallLoop is the largest loop, in instructions, in which alignment padding would cost more than

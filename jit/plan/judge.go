@@ -18,6 +18,9 @@ type scan struct {
 
 	groups [4]group
 	oldest int
+
+	parts  []part
+	stores int32 // stores in the block so far, and whatever else may change memory
 }
 
 // value is what is known of a register.
@@ -31,6 +34,8 @@ type value struct {
 	since, changed int32
 	// stacked is the last access that relies on the register being r10 + delta.
 	stacked int32
+	// part, if not 0, is the number in scan.parts, plus 1, of the bytes of memory it consists of.
+	part int32
 }
 
 // group is a set of accesses covered by the check of one of them.
@@ -63,6 +68,7 @@ var unknown = func() (v [11]value) {
 
 func (s *scan) reset() {
 	s.values, s.nextRoot = unknown, int32(len(unknown))
+	s.parts = s.parts[:0]
 	for i := range s.groups {
 		s.groups[i].first = none
 	}
@@ -82,7 +88,7 @@ func (s *scan) add(r uint8, v int64, pc int32) {
 		s.wrote(r, pc)
 		return
 	}
-	k.delta, k.since, k.changed, k.stacked = int32(d), min(k.since, pc), pc, -1
+	k.delta, k.since, k.changed, k.stacked, k.part = int32(d), min(k.since, pc), pc, -1, 0
 }
 
 // judge decides counts, checks, pairs and entries, block by block.
@@ -106,12 +112,14 @@ func (p *Program) judgeBlock(b *block) {
 		switch in.Kind {
 		case KindLoad:
 			p.judgeAccess(pc, in, false)
-			s.wrote(in.Dst, pc)
+			p.loads(pc, in)
 		case KindStore:
 			p.judgeAccess(pc, in, true)
+			s.stores++
 		case KindAtomic:
 			p.judgeAtomic(pc, in)
 			in.observed()
+			s.stores++
 			// The old value goes to src, or to r0.
 			if row := &rows[in.Op]; row.srcWrite != 0 {
 				s.wrote(in.Src, pc)
@@ -272,9 +280,11 @@ func (p *Program) judgeOp(b *block, pc int32, in *Insn, class class) {
 			return
 		}
 		v := s.values[in.Src]
-		s.values[d] = value{root: v.root, delta: v.delta, since: min(v.since, pc), changed: pc, stacked: -1}
+		s.values[d] = value{root: v.root, delta: v.delta, since: min(v.since, pc), changed: pc, stacked: -1, part: v.part}
 	case classMov32:
+		k := s.values[in.Src].part
 		s.wrote(d, pc)
+		s.values[d].part = s.fitting(k, 32)
 	case classAdd:
 		s.add(d, int64(in.Imm), pc)
 		return
@@ -283,15 +293,17 @@ func (p *Program) judgeOp(b *block, pc int32, in *Insn, class class) {
 		return
 	case classJoin:
 		p.rotation(b, pc, in)
-		s.wrote(d, pc)
+		p.join(pc, in)
 		return
 	case classCast:
 		in.observed()
 		s.wrote(d, pc)
 		return
 	case classLsh:
-		p.extension(b, pc, in)
-		s.wrote(d, pc)
+		if in.Op == decode.OpLsh64Imm {
+			p.extension(b, pc, in)
+		}
+		p.shift(pc, in)
 		return
 	}
 	if pc+1 >= b.end {

@@ -284,7 +284,7 @@ func (p *Program) findSpills() {
 				in := &p.Insns[pc]
 				switch {
 				case in.Check != CheckNone:
-				case pass == 0 && in.Kind == KindLoad && in.Op == decode.OpLdxDW && len(l.spills) < maxSpills && !slices.Contains(l.spills, in.StackOff):
+				case pass == 0 && in.spill() && len(l.spills) < maxSpills && !slices.Contains(l.spills, in.StackOff):
 					l.spills = append(l.spills, in.StackOff)
 				case pass == 1 && (in.Kind == KindStore || in.Kind == KindAtomic):
 					l.spills = slices.DeleteFunc(l.spills, func(off int16) bool {
@@ -294,6 +294,11 @@ func (p *Program) findSpills() {
 			}
 		}
 	}
+}
+
+// spill reports whether an instruction loads a whole register from the stack.
+func (in *Insn) spill() bool {
+	return in.Kind == KindLoad && in.Check == CheckNone && in.Op == decode.OpLdxDW && !in.Has(FlagSwap)
 }
 
 // guards makes guards from what the checks cover.

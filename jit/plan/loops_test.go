@@ -24,6 +24,8 @@ func TestGuards(t *testing.T) {
 		{"two objects", "r2 = 0\nl: r0 = *(u8 *)(r1 + 0)\n*(u8 *)(r6 + 0) = r0\nr1 += 1\nr6 += 1\nr2 += 1\nif r2 != 9 goto l\nexit", "r1[0,9) r6[0,9) store"},
 		{"some turns skip", "r2 = 0\nl: if r0 == 0 goto m\nr1 += 1\nm: r0 = *(u8 *)(r1 + 0)\nr2 += 1\nif r2 != 9 goto l\nexit", "r1[0,10)"},
 		{"number not known", "r0 = 0\nl: r0 = *(u8 *)(r1 + 0)\nr1 += 1\nr2 += 1\nif r2 != 9 goto l\nexit", ""},
+		{"sum in the block before", "r0 = *(u64 *)(r1 + 8)\nl: r3 = r1\nr3 += r2\nr4 = *(u8 *)(r3 + 0)\nif r4 == 0 goto e\n*(u8 *)(r3 + 0) = r0\nr2 += r0\ngoto l\ne: exit", "r1[0,1) store bounds"},
+		{"two blocks before", "r0 = *(u64 *)(r1 + 8)\nl: r3 = r1\nr3 += r2\nif r0 == 0 goto m\nr4 += 1\nm: *(u8 *)(r3 + 0) = r0\nr2 += r0\ngoto l\ne: exit", ""},
 		{"index not known", "r2 = 0\nr0 = *(u64 *)(r1 + 8)\nl: r3 = r1\nr3 += r2\nr0 = *(u8 *)(r3 + 0)\nr2 += r0\ngoto l", "r1[0,1) bounds"},
 		{"test not in every turn", "r2 = 0\nl: r0 = *(u8 *)(r1 + 0)\nr1 += 1\nr2 += 1\nif r0 == 7 goto l\nif r2 != 9 goto l\nexit", ""},
 		{"test misses the end", "r2 = 0\nl: r0 = *(u8 *)(r1 + 0)\nr1 += 1\nr2 += 2\nif r2 != 9 goto l\nexit", ""},

@@ -57,7 +57,7 @@ const (
 )
 
 // Flag is a set of properties of an instruction.
-type Flag uint16
+type Flag uint32
 
 const (
 	// FlagLeader marks the first instruction of a block, a possible jump target.
@@ -106,6 +106,8 @@ const (
 	// Program.Inline. Code makes those calls itself if the function is at that target, until it
 	// returns something else than 0.
 	FlagTurns
+	// FlagSwap: the bytes of the number that a load reads are in the opposite order.
+	FlagSwap
 )
 
 // SavesHost in Insn.Saves: the function uses its Frame.Host, so the caller's has to be restored
@@ -130,8 +132,8 @@ type Insn struct {
 	// Saves are the registers that a KindCall or a call with FlagTurns saves and a KindExit
 	// restores: bit r-6 for r6 to r9, and SavesHost.
 	Saves    uint8
-	Off      int16 // offset of the access from Base
 	StackOff int16 // of CheckNone
+	Off      int32 // offset of the access from Base
 	Cell     int16 // number of the CheckRange's Cell, -1 for none
 	Lo, Hi   int32 // of CheckRange
 	Mark     int32 // number of the block that ends with this instruction, -1 if none does
@@ -274,7 +276,7 @@ func (p *Program) decode() {
 		row := &rows[s.Op()]
 		*in = row.blank
 		dst, src := s.Dst(), s.Src()
-		in.Dst, in.Src, in.Base, in.Off, in.Imm = dst, src, dst&^row.baseSrc|src&row.baseSrc, int16(s.Off()), s.Imm()
+		in.Dst, in.Src, in.Base, in.Off, in.Imm = dst, src, dst&^row.baseSrc|src&row.baseSrc, int32(s.Off()), s.Imm()
 		in.Count, in.Slot = count, int32(pc)
 		count++
 		d, r := uint32(1)<<(dst&15), uint32(1)<<(src&15)
@@ -380,7 +382,7 @@ const (
 	classSub
 	classJoin // or, xor, add of registers
 	classCast
-	classLsh // by a constant, of 64 bits
+	classLsh // by a constant
 )
 
 var rows [decode.NumOps]row
@@ -413,10 +415,7 @@ func init() {
 		}
 		switch op {
 		case decode.OpLsh64Imm, decode.OpLsh32Imm:
-			r.shift = 1
-			if op == decode.OpLsh64Imm {
-				r.class = classLsh
-			}
+			r.shift, r.class = 1, classLsh
 		case decode.OpRsh64Imm, decode.OpRsh32Imm:
 			r.shift = -1
 		case decode.OpMov64Reg:

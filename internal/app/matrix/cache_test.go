@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -124,6 +125,36 @@ func TestCachedMatrixIsTheSame(t *testing.T) {
 			assert.Equal(t, puts, store.puts, "nothing is new")
 		})
 	}
+}
+
+// The same holds for packaged tools: BPFRUN_CORPUS names the corpus.
+func TestCachedMatrixOfTheCorpusIsTheSame(t *testing.T) {
+	dir := os.Getenv("BPFRUN_CORPUS")
+	if dir == "" {
+		t.Skip("BPFRUN_CORPUS is not set (make corpus)")
+	}
+	var objects []*loader.Object
+	require.NoError(t, filepath.WalkDir(filepath.Join(dir, "objects"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".o") {
+			if o, err := loader.Open(path); err == nil && len(o.Programs) > 0 {
+				objects = append(objects, o)
+			}
+		}
+		return err
+	}))
+	require.Greater(t, len(objects), 50)
+	ks, store := kernels(k510, k72, arm64), newMemory()
+	cfg := Config{Options: loader.LoadOptions{Optional: true}, Machine: machine.Config{MaxInsns: 1_000_000}}
+	run := func(ks []Kernel, cache *Cache) *Matrix {
+		t.Helper()
+		cfg.Cache = cache
+		m, err := Run(t.Context(), objects, ks, cfg)
+		require.NoError(t, err)
+		return m
+	}
+	without := run(ks, nil)
+	requireSame(t, without, run(keyed(t, ks, false), &Cache{Store: store, Build: "b"}))
+	requireSame(t, without, run(keyed(t, ks, true), &Cache{Store: store, Build: "b"}))
 }
 
 func requireSame(t *testing.T, want, got *Matrix) {
