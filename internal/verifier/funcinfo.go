@@ -70,36 +70,44 @@ func pointsToArena(s *btf.Spec, ptr *btf.Type) bool {
 	return false
 }
 
+// argTags returns the tags "arg:..." of a parameter. They are the words of global functions: a
+// static one is verified with what its callers pass, so that a promise has no reader.
+func (l *layout) argTags(spec uint8, fn *btf.Type, i int, global bool) map[string]bool {
+	tags := map[string]bool{}
+	if !l.has(since.ArgTags) {
+		return tags
+	}
+	for _, t := range l.declTags(spec, fn.ID, i) {
+		tag, ok := strings.CutPrefix(t, "arg:")
+		if !ok {
+			continue
+		}
+		if !global {
+			l.refuse(refusal.ArgTypeTagNotSupportedIn, i)
+		}
+		switch tag {
+		case "ctx", "nonnull":
+		case "trusted", "nullable", "arena":
+			if !l.has(since.TrustTags) {
+				l.refuse(refusal.ArgUnsupportedSetTags, i)
+			}
+		case "untrusted":
+			if !l.has(since.UntrustedTag) {
+				l.refuse(refusal.ArgUnsupportedSetTags, i)
+			}
+		default:
+			l.refuse(refusal.ArgUnsupportedSetTags, i)
+		}
+		tags[tag] = true
+	}
+	return tags
+}
+
 func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i int) (funcArg, bool) {
 	s := l.specs[spec-1]
 	sp := &l.subs[sub]
 	global := sp.linkage == funcGlobal
-	tags := map[string]bool{}
-	if l.has(since.ArgTags) {
-		for _, t := range l.declTags(spec, fn.ID, i) {
-			tag, ok := strings.CutPrefix(t, "arg:")
-			if !ok {
-				continue
-			}
-			if !global {
-				l.refuse(refusal.ArgTypeTagNotSupportedIn, i)
-			}
-			switch tag {
-			case "ctx", "nonnull":
-			case "trusted", "nullable", "arena":
-				if !l.has(since.TrustTags) {
-					l.refuse(refusal.ArgUnsupportedSetTags, i)
-				}
-			case "untrusted":
-				if !l.has(since.UntrustedTag) {
-					l.refuse(refusal.ArgUnsupportedSetTags, i)
-				}
-			default:
-				l.refuse(refusal.ArgUnsupportedSetTags, i)
-			}
-			tags[tag] = true
-		}
-	}
+	tags := l.argTags(spec, fn, i, global)
 	badTags := func() { l.refuse(refusal.ArgInvalidCombinationTags, i) }
 	t := s.SkipMods(p.Type)
 	if t.Kind != btf.KindPtr {
@@ -138,31 +146,12 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		if tags["nonnull"] || tags["untrusted"] {
 			badTags()
 		}
-		id, ok := btf.ID(0), false
-		if l.k.BTF != nil {
-			id, ok = l.k.BTF.FindID(target.Kind, btf.EssentialName(target.Name))
-		}
-		if !ok {
-			l.refuse(refusal.ArgExpectedKernelType, i)
-		}
-		a := funcArg{kind: argBTF, typ: ptrTrusted, tid: id}
-		if tags["nullable"] {
-			a.typ |= maybeNull
-		}
-		return a, true
+		return l.trustedArg(target, tags["nullable"], i), true
 	case tags["untrusted"]:
 		if len(tags) > 1 {
 			l.refuse(refusal.ArgUntrustedCannotCombinedAnyOther, i)
 		}
-		if isScalarType(target) || target.Kind == btf.KindVoid {
-			return funcArg{kind: argMem, typ: ptrUntrusted | memRdonly}, true
-		}
-		if l.k.BTF != nil {
-			if id, ok := l.k.BTF.FindID(target.Kind, btf.EssentialName(target.Name)); ok {
-				return funcArg{kind: argBTF, typ: ptrUntrusted, tid: id}, true
-			}
-		}
-		l.unknown("argument %d of %s: an untrusted pointer to a type of the program", i, sp.name)
+		return l.untrustedArg(target, sp.name, i), true
 	case tags["arena"]:
 		if len(tags) > 1 {
 			l.refuse(refusal.ArgArenaCannotCombinedAnyOther, i)
@@ -184,6 +173,38 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		a.typ = 0
 	}
 	return a, true
+}
+
+func (l *layout) trustedArg(target *btf.Type, nullable bool, i int) funcArg {
+	id, ok := l.kernelTypeLike(target)
+	if !ok {
+		l.refuse(refusal.ArgExpectedKernelType, i)
+	}
+	a := funcArg{kind: argBTF, typ: ptrTrusted, tid: id}
+	if nullable {
+		a.typ |= maybeNull
+	}
+	return a
+}
+
+func (l *layout) untrustedArg(target *btf.Type, fn string, i int) funcArg {
+	if isScalarType(target) || target.Kind == btf.KindVoid {
+		return funcArg{kind: argMem, typ: ptrUntrusted | memRdonly}
+	}
+	id, ok := l.kernelTypeLike(target)
+	if !ok {
+		l.unknown("argument %d of %s: an untrusted pointer to a type of the program", i, fn)
+	}
+	return funcArg{kind: argBTF, typ: ptrUntrusted, tid: id}
+}
+
+// kernelTypeLike finds the kernel's type that a type of the program stands for: flavours of one
+// name are one type (bpf_core_find_cands in btf_prepare_func_args).
+func (l *layout) kernelTypeLike(t *btf.Type) (btf.ID, bool) {
+	if l.k.BTF == nil {
+		return 0, false
+	}
+	return l.k.BTF.FindID(t.Kind, btf.EssentialName(t.Name))
 }
 
 // BadFuncInfo returns why a record of a program's func_info is refused for what it says by itself,

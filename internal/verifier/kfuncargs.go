@@ -264,13 +264,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	p := &params[i]
 	n := i + 1
 	r := c.reg(n)
-	bad := func(r refusal.ID, args ...any) {
-		name := "arg#" + itoa(i)
-		if c.has(since.RegisterWords) {
-			name = "R" + itoa(n)
-		}
-		c.refuse(r, append([]any{name}, args...)...)
-	}
+	bad := func(r refusal.ID, args ...any) { c.badKfuncArg(r, i, args...) }
 	switch kind {
 	case kaCtx:
 		if r.typ != ptrCtx {
@@ -280,22 +274,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 			m.retID = c.kernelCtx()
 		}
 	case kaAlloc:
-		switch r.typ {
-		case ptrBTF | memAlloc:
-			if !k.is(proto.DropsObject) {
-				bad(refusal.ExpectedBpfObjDropImpl)
-			}
-		case ptrBTF | memAlloc | memPercpu:
-			if !k.is(proto.DropsPercpu) {
-				bad(refusal.ExpectedBpfPercpuObjDropImpl)
-			}
-		default:
-			bad(refusal.ExpectedPointerAllocatedObject)
-		}
-		if r.ref == 0 {
-			c.refuse(refusal.AllocatedObjectMustReferenced)
-		}
-		m.argSpec, m.argID = r.spec, r.tid
+		c.allocatedArg(m, i)
 	case kaDynptr:
 		c.kfuncDynptr(m, p, n)
 	case kaIter:
@@ -338,55 +317,101 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		}
 		m.sub = int(r.sub)
 	case kaRefcounted:
-		if !r.typ.isAllocObj() {
-			bad(refusal.NeitherOwningNonOwningRef)
-		}
-		if !r.typ.isNonOwning() && r.ref != 0 {
-			m.owning = true
-		}
-		if rec := c.recordOf(r); !rec.has(fieldRefcount) {
-			bad(refusal.NotPointTypeBpfRefcountField)
-		}
-		m.argSpec, m.argID = r.spec, r.tid
+		c.refcountedArg(m, i)
 	case kaString:
 		if r.typ != ptrMapValue {
 			bad(refusal.NotPointConstString)
 		}
 		c.arguments.constString(n)
 	case kaWorkqueue, kaTaskWork, kaTimer:
-		if r.typ != ptrMapValue {
-			bad(refusal.NotPointMapValue)
-		}
-		x := map[kfArg]fieldKind{kaWorkqueue: fieldWorkqueue, kaTaskWork: fieldTaskWork, kaTimer: fieldTimer}[kind]
-		mp := c.mapOf(r)
-		if !r.Var.IsConst() {
-			c.refuse(refusal.NotConstantOffsetConstantOffset, n, x)
-		}
-		c.arguments.specialField(n, mp, x, x.String())
-		m.mapp, m.uid = mp, r.uid
+		c.fieldArg(m, i, kind)
 	case kaIRQ:
 		if r.typ != ptrStack {
 			bad(refusal.NotPointIrqFlagStack)
 		}
 		c.irqArg(m, n)
 	case kaResLock:
-		if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
-			bad(refusal.NotPointMapValueAllocatedObject)
-		}
-		flags := lockRes
-		if k.is(proto.TakesResLock) {
-			flags |= lockTake
-		}
-		if k.is(proto.TakesResLock|proto.DropsResLock) && k.is(proto.SavesIRQ|proto.RestoresIRQ) {
-			flags |= lockIRQ
-		}
-		c.resources.spinLock(n, flags)
+		c.resLockArg(m, i)
 	case kaArena:
 		if r.typ != ptrArena && r.typ != scalar {
 			bad(refusal.NotPointerArenaScalar2)
 		}
 	}
 	return false
+}
+
+// badKfuncArg refuses an argument by its name, which later releases give as a register.
+func (c *kfuncs) badKfuncArg(r refusal.ID, i int, args ...any) {
+	name := "arg#" + itoa(i)
+	if c.has(since.RegisterWords) {
+		name = "R" + itoa(i+1)
+	}
+	c.refuse(r, append([]any{name}, args...)...)
+}
+
+func (c *kfuncs) allocatedArg(m *callMeta, i int) {
+	r := c.reg(i + 1)
+	switch r.typ {
+	case ptrBTF | memAlloc:
+		if !m.k.is(proto.DropsObject) {
+			c.badKfuncArg(refusal.ExpectedBpfObjDropImpl, i)
+		}
+	case ptrBTF | memAlloc | memPercpu:
+		if !m.k.is(proto.DropsPercpu) {
+			c.badKfuncArg(refusal.ExpectedBpfPercpuObjDropImpl, i)
+		}
+	default:
+		c.badKfuncArg(refusal.ExpectedPointerAllocatedObject, i)
+	}
+	if r.ref == 0 {
+		c.refuse(refusal.AllocatedObjectMustReferenced)
+	}
+	m.argSpec, m.argID = r.spec, r.tid
+}
+
+func (c *kfuncs) refcountedArg(m *callMeta, i int) {
+	r := c.reg(i + 1)
+	if !r.typ.isAllocObj() {
+		c.badKfuncArg(refusal.NeitherOwningNonOwningRef, i)
+	}
+	if !r.typ.isNonOwning() && r.ref != 0 {
+		m.owning = true
+	}
+	if rec := c.recordOf(r); !rec.has(fieldRefcount) {
+		c.badKfuncArg(refusal.NotPointTypeBpfRefcountField, i)
+	}
+	m.argSpec, m.argID = r.spec, r.tid
+}
+
+func (c *kfuncs) fieldArg(m *callMeta, i int, kind kfArg) {
+	n := i + 1
+	r := c.reg(n)
+	if r.typ != ptrMapValue {
+		c.badKfuncArg(refusal.NotPointMapValue, i)
+	}
+	x := map[kfArg]fieldKind{kaWorkqueue: fieldWorkqueue, kaTaskWork: fieldTaskWork, kaTimer: fieldTimer}[kind]
+	mp := c.mapOf(r)
+	if !r.Var.IsConst() {
+		c.refuse(refusal.NotConstantOffsetConstantOffset, n, x)
+	}
+	c.arguments.specialField(n, mp, x, x.String())
+	m.mapp, m.uid = mp, r.uid
+}
+
+func (c *kfuncs) resLockArg(m *callMeta, i int) {
+	n := i + 1
+	r := c.reg(n)
+	if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
+		c.badKfuncArg(refusal.NotPointMapValueAllocatedObject, i)
+	}
+	flags := lockRes
+	if m.k.is(proto.TakesResLock) {
+		flags |= lockTake
+	}
+	if m.k.is(proto.TakesResLock|proto.DropsResLock) && m.k.is(proto.SavesIRQ|proto.RestoresIRQ) {
+		flags |= lockIRQ
+	}
+	c.resources.spinLock(n, flags)
 }
 
 func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {

@@ -48,35 +48,18 @@ func (t *precision) markOld(fr, r, spi int) {
 	}
 	skip := true
 	for {
-		h := s.hist
 		if t.r.unpreciseCheckpoints && last < 0 {
 			t.startOld(s, regs, stack)
 			return
 		}
-		for i := last; ; {
-			if skip {
-				skip = false
-			} else if t.backOld(i, &regs, &stack) == backGiveUp {
-				t.allPreciseOld()
-				return
-			}
-			if regs == 0 && stack == 0 {
-				return
-			}
-			// A state may return to its first instruction before it ends.
-			if i == first && (h == nil || h.prev == nil && int(h.idx) == i) {
-				break
-			}
-			p := i - 1
-			if h != nil && int(h.idx) == i {
-				p = int(h.prevIdx)
-				h = h.prev
-			}
-			i = p
-			if i < 0 || i >= len(t.insns) {
-				t.bug("backtracking idx %d", i)
-			}
+		if t.historyOld(s.hist, first, last, skip, &regs, &stack) == backGiveUp {
+			t.allPreciseOld()
+			return
 		}
+		if regs == 0 && stack == 0 {
+			return
+		}
+		skip = false
 		s = s.parent
 		if s == nil {
 			return
@@ -84,49 +67,84 @@ func (t *precision) markOld(fr, r, spi int) {
 		if fr > s.curFrame {
 			return
 		}
-		f = s.frames[fr]
-		isNew = false
-		for i := 0; i < 10; i++ {
-			if regs>>i&1 == 0 {
-				continue
-			}
-			x := &f.regs[i]
-			if x.typ != scalar {
-				regs &^= 1 << i
-				continue
-			}
-			if !x.precise {
-				isNew = true
-			} else if t.r.unpreciseCheckpoints {
-				regs &^= 1 << i
-			}
-			x.precise = true
-		}
-		for i := 0; i < 64; i++ {
-			if stack>>i&1 == 0 {
-				continue
-			}
-			if i >= len(f.stack) {
-				t.allPreciseOld()
-				return
-			}
-			sl := f.stack[i]
-			if sl.t[0] != slotSpill && sl.t[7] != slotSpill || sl.reg.typ != scalar {
-				stack &^= 1 << i
-				continue
-			}
-			if !sl.reg.precise {
-				isNew = true
-			} else if t.r.unpreciseCheckpoints {
-				stack &^= 1 << i
-			}
-			f.own(i).reg.precise = true
+		isNew, ok := t.markFrameOld(s.frames[fr], &regs, &stack)
+		if !ok {
+			t.allPreciseOld()
+			return
 		}
 		if regs == 0 && stack == 0 || !t.r.unpreciseCheckpoints && !isNew {
 			return
 		}
 		last, first = s.last, s.first
 	}
+}
+
+// historyOld goes back over the instructions of one state, until nothing is left in the set.
+func (t *precision) historyOld(h *hist, first, last int, skip bool, regs *uint32, stack *uint64) backResult {
+	for i := last; ; {
+		if skip {
+			skip = false
+		} else if t.backOld(i, regs, stack) == backGiveUp {
+			return backGiveUp
+		}
+		if *regs == 0 && *stack == 0 {
+			return backOK
+		}
+		// A state may return to its first instruction before it ends.
+		if i == first && (h == nil || h.prev == nil && int(h.idx) == i) {
+			return backOK
+		}
+		p := i - 1
+		if h != nil && int(h.idx) == i {
+			p = int(h.prevIdx)
+			h = h.prev
+		}
+		i = p
+		if i < 0 || i >= len(t.insns) {
+			t.bug("backtracking idx %d", i)
+		}
+	}
+}
+
+// markFrameOld marks the set in a frame of a checkpoint, and says whether any mark is new; not ok
+// if a slot of the set is beyond the frame's stack.
+func (t *precision) markFrameOld(f *frame, regs *uint32, stack *uint64) (isNew, ok bool) {
+	for i := 0; i < 10; i++ {
+		if *regs>>i&1 == 0 {
+			continue
+		}
+		x := &f.regs[i]
+		if x.typ != scalar {
+			*regs &^= 1 << i
+			continue
+		}
+		if !x.precise {
+			isNew = true
+		} else if t.r.unpreciseCheckpoints {
+			*regs &^= 1 << i
+		}
+		x.precise = true
+	}
+	for i := 0; i < 64; i++ {
+		if *stack>>i&1 == 0 {
+			continue
+		}
+		if i >= len(f.stack) {
+			return isNew, false
+		}
+		sl := f.stack[i]
+		if sl.t[0] != slotSpill && sl.t[7] != slotSpill || sl.reg.typ != scalar {
+			*stack &^= 1 << i
+			continue
+		}
+		if !sl.reg.precise {
+			isNew = true
+		} else if t.r.unpreciseCheckpoints {
+			*stack &^= 1 << i
+		}
+		f.own(i).reg.precise = true
+	}
+	return isNew, true
 }
 
 // startOld handles registers that are arguments of a function verified on its own.
