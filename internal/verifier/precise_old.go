@@ -7,6 +7,8 @@ import "github.com/bpfrun/bpfrun/internal/uapi/since"
 
 // preciseOld marks a register, or a spilled one, as precise (__mark_chain_precision of 5.10 to
 // 6.4).
+// Later ones of these releases leave the current state alone, so that fewer marks get into
+// checkpoints that are made from it.
 func (t *precision) preciseOld(r, spi int) { t.markOld(t.cur.curFrame, r, spi) }
 
 func (t *precision) markOld(fr, r, spi int) {
@@ -60,6 +62,7 @@ func (t *precision) markOld(fr, r, spi int) {
 			return
 		}
 		skip = false
+		// What the state itself did not set, it found in its parent.
 		s = s.parent
 		if s == nil {
 			return
@@ -72,6 +75,7 @@ func (t *precision) markOld(fr, r, spi int) {
 			t.allPreciseOld()
 			return
 		}
+		// Nothing new means that a walk has been here before.
 		if regs == 0 && stack == 0 || !t.r.unpreciseCheckpoints && !isNew {
 			return
 		}
@@ -158,6 +162,7 @@ func (t *precision) startOld(s *state, regs uint32, stack uint64) {
 	}
 }
 
+// allPreciseOld marks all numbers, where a walk cannot go on (mark_all_scalars_precise).
 func (t *precision) allPreciseOld() {
 	for s := t.cur; s != nil; s = s.parent {
 		if t.r.unpreciseCheckpoints && s == t.cur {
@@ -185,7 +190,8 @@ func (t *precision) tracksParts() bool {
 	return t.has(since.SmallSpillTracking) || t.r.unpreciseCheckpoints
 }
 
-// backOld updates the set from the state after an instruction to the state before it.
+// backOld updates the set from the state after an instruction to the state before it
+// (backtrack_insn). These releases follow no calls.
 func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 	in := &t.insns[i]
 	dst, src := uint32(1)<<in.Dst, uint32(1)<<in.Src
@@ -271,7 +277,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 }
 
 // propagatePrecisionOld applies the precision marks of a kept state to the path to the current
-// state.
+// state (propagate_precision): what the rest of that path relied on, this path must provide.
 func (t *precision) propagatePrecisionOld(old *state) {
 	unread := !t.has(since.UnreadPrecision) && !t.r.unpreciseCheckpoints
 	frames := []int{old.curFrame}
