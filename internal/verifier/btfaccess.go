@@ -69,6 +69,8 @@ again:
 	}
 	if off+size > int(t.Size) {
 		n := len(t.Members)
+		// What is behind the struct may be an array without a length at its end; its elements are
+		// walked as if the first one were meant.
 		if flex && n > 0 {
 			m := &t.Members[n-1]
 			a := s.SkipMods(m.Type)
@@ -91,9 +93,12 @@ again:
 		m := &t.Members[i]
 		b, width := s.MemberBits(t, m)
 		moff := int(b / 8)
+		// Members are in ascending order.
 		if off+size <= moff {
 			break
 		}
+		// Compilers load a bitfield in the unit that holds it, which may begin before it and end
+		// behind it.
 		if width != 0 {
 			end := int(b+width+7) / 8
 			if off <= moff && end <= off+size {
@@ -114,6 +119,7 @@ again:
 		if off >= end {
 			continue
 		}
+		// An array is walked as the element at the offset, however many dimensions it has.
 		if mt.Kind == btf.KindArray {
 			total := 1
 			for mt.Kind == btf.KindArray {
@@ -135,6 +141,7 @@ again:
 			goto again
 		}
 		if mt.Kind == btf.KindPtr {
+			// Half a pointer would be a number of no meaning, and a store to it a forged pointer.
 			if msize != size || off != moff {
 				return fail(refusal.CannotAccessPtrMemberMoffIn, anon(m.Name), moff, anon(t.Name), off, size)
 			}
@@ -148,7 +155,8 @@ again:
 	return fail(refusal.StructNotFieldOffset, anon(t.Name), off)
 }
 
-// walkPointer reads the type tags of a pointer member.
+// walkPointer reads the type tags of a pointer member: memory of user space, an offset into per-CPU
+// areas, or an object that lives as long as an RCU read-side section.
 func (k *kernelMem) walkPointer(s *btf.Spec, ptr *btf.Type, name string, flags regType) walked {
 	t := s.MustType(ptr.Ref)
 	var tag regType
@@ -174,6 +182,8 @@ func (k *kernelMem) walkPointer(s *btf.Spec, ptr *btf.Type, name string, flags r
 // structAccess walks until the type of the loaded value is known (btf_struct_access).
 func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 	id := btf.ID(r.tid)
+	// Locks, nodes and the like in an object that the program allocated are accessed by their
+	// functions only: stores could free what is linked, and loads could copy a lock.
 	if r.typ.isAlloc() {
 		if rec := k.objectRecord(r.spec, id); rec != nil {
 			for i := range rec.fields {
@@ -191,6 +201,7 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 		flags |= w.flags
 		switch w.kind {
 		case walkPtr:
+			// A program may have stored anything there, so that it is only a number.
 			if r.typ.isAlloc() {
 				return walked{kind: walkScalar}
 			}
@@ -214,6 +225,8 @@ func (k *kernelMem) trusted(r *reg) bool {
 	if r.ref != 0 {
 		return true
 	}
+	// Sockets that helpers return are referenced, or belong to the packet or context of the
+	// program.
 	if k.socketType(r.typ) != "" && !r.typ.unsafeMods() {
 		return true
 	}
@@ -245,6 +258,9 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	if !k.prog.gpl && k.isKernelSpec(r.spec) && k.has(since.KernelStructsGPL) {
 		k.refuse(refusal.CannotAccessKernelStructNonGPL, name)
 	}
+	// The type of what is loaded follows from the place, which must be known; memory that the
+	// kernel itself reads by other means is read by helpers, such as bpf_probe_read_user and
+	// bpf_per_cpu_ptr.
 	switch {
 	case off < 0:
 		k.refuse(refusal.PtrInvalidNegativeAccessOff, n, name, off)
@@ -257,6 +273,7 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	case t == write && r.typ&ptrUntrusted != 0:
 		k.refuse(refusal.OnlyReadSupported)
 	}
+	// Kernel objects are written only where the program's type allows it, field by field.
 	if t == write && !r.typ.isAlloc() {
 		if !k.writableField(r, off, size) {
 			k.refuse(refusal.OnlyReadSupported)
@@ -271,6 +288,8 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	switch w.kind {
 	case walkScalar:
 		v.unknown()
+	// Such loads are probed at run time: a bad address yields 0, so that no range needs to be
+	// known.
 	case walkPtrUntrusted:
 		if !k.has(since.UntrustedMem) {
 			v.unknown()
@@ -282,6 +301,7 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 		spec, id := r.spec, w.id
 		v.pointer(ptrBTF | f)
 		v.spec, v.tid = spec, uint32(id)
+		// Copies share the id, so that a check of one holds for all.
 		if f.mayBeNull() {
 			v.id = k.newID()
 		}
@@ -289,7 +309,8 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 }
 
 // Members of kernel structs whose pointers stay valid (BTF_TYPE_SAFE_RCU and others in
-// kernel/bpf/verifier.c).
+// kernel/bpf/verifier.c). Types do not say it, and the kernel guarantees it for these: for as long
+// as an RCU read-side section, or for as long as the object that they are in.
 var (
 	safeRCU = safeTable{
 		"task_struct":         {{field: "cpus_ptr", since: since.SafePointers}, {field: "cgroups", since: since.SafePointers}, {field: "real_parent", since: since.SafePointers}, {field: "group_leader", since: since.SafePointers}},
@@ -317,13 +338,15 @@ var (
 	}
 )
 
-// accessMapPtr checks a load of a field of struct bpf_map (check_ptr_to_map_access).
+// accessMapPtr checks a load of a field of struct bpf_map (check_ptr_to_map_access). Maps live as
+// long as the program, so that only stores could do harm.
 func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 	r := k.reg(n)
 	m := k.mapOf(r)
 	if k.k.BTF == nil {
 		k.unknown("struct bpf_map: no BTF of the kernel")
 	}
+	// The struct that embeds struct bpf_map depends on the map's type (map_btf_id).
 	name := m.Type.Struct()
 	if off < 0 {
 		k.refuse(refusal.InvalidNegativeAccessOff, n, name, off)

@@ -16,6 +16,8 @@ import (
 func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	t := s.MustType(ptr.Ref)
 	typ := u.prog.typ
+	// The context of kprobes is a typedef whose struct differs between architectures, so its name
+	// counts before it is resolved.
 	if typ == uapi.ProgTypeKprobe {
 		for t.Kind.IsMod() && t.Kind != btf.KindTypedef {
 			t = s.MustType(t.Ref)

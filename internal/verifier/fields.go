@@ -219,7 +219,8 @@ const maxFields = 11
 
 const uniqueFields = fieldSpinLock | fieldResSpinLock | fieldTimer | fieldWorkqueue | fieldTaskWork | fieldRefcount
 
-// consistent checks that lists and trees have a lock in the same type.
+// consistent checks that lists and trees have a lock in the same type, which protects them
+// (btf_parse_fields). An object in both a list and a tree has two owners, which need a count.
 func (p *fieldParser) consistent() bool {
 	all := fieldKind(0)
 	for i := range p.out {
@@ -259,11 +260,13 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			continue
 		}
 	}
+	// Before 6.11 fields in arrays are not looked for.
 	if n == 0 || t.ID != id && !p.e.has(since.NestedFields) && p.s.MustType(id).Kind == btf.KindArray {
 		return
 	}
 	if t.Kind == btf.KindStruct {
 		if f, ok := structFields[t.Name]; ok && p.e.has(f.since) && t.Size == f.size {
+			// Functions find these without an offset, so that there can be only one.
 			p.bad = p.bad || p.seen&f.kind&uniqueFields != 0
 			p.seen |= f.kind
 			if off%f.align != 0 || n > 1 && f.kind&(fieldListHead|fieldRBRoot) == 0 {
@@ -279,6 +282,7 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			// a data section.
 			return
 		}
+		// More fields than the kernel counts make it ignore all, however many there are.
 		if n > 64 {
 			n = 64
 		}
@@ -301,6 +305,8 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 	}
 }
 
+// kptr recognises a pointer with a type tag that the kernel manages: it drops the object when the
+// map's value goes away (btf_find_kptr).
 func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 	if t.Kind == btf.KindVolatile {
 		t = p.s.MustType(t.Ref)
@@ -333,6 +339,8 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 		p.bad = true
 		return field{}, false
 	}
+	// A kptr points to a type of the kernel or a module if one has that name, else to one of the
+	// program, for objects that the program allocates.
 	target := p.s.SkipMods(t.Ref)
 	f.spec, f.tid = p.spec, target.ID
 	if k := p.e.k.BTF; k != nil && f.kind != fieldUptr {
@@ -350,7 +358,8 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 	return f, true
 }
 
-// add appends a field; roots must name the type they contain.
+// add appends a field; roots must name the type they contain, by which the kernel frees what is
+// left in them (btf_parse_graph_root).
 func (p *fieldParser) add(f field, owner *btf.Type, idx int) {
 	if f.kind&(fieldListHead|fieldRBRoot) != 0 {
 		name, node, ok := p.contains(owner, idx)

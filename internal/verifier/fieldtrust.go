@@ -2,7 +2,9 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/internal/uapi/since"
 
-// fieldTrust returns how far a pointer loaded from a kernel object can be trusted.
+// fieldTrust returns how far a pointer loaded from a kernel object can be trusted
+// (check_ptr_to_btf_access). Trusted pointers may be passed to kfuncs, which do not check them;
+// others can be followed only, by loads that are probed.
 func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 	flag := w.flags
 	name := k.specName(r.spec, r.tid)
@@ -12,6 +14,7 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 		}
 		return flag &^ memRCU
 	}
+	// Nothing is certain of what an invalid object points to.
 	if r.typ&ptrUntrusted != 0 {
 		if !k.has(since.SafePointers) {
 			return flag&^(ptrTrusted|memRCU) | ptrUntrusted
@@ -21,6 +24,7 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 	if !k.has(since.SafePointers) {
 		return k.fieldTrustOld(r, w, flag)
 	}
+	// Pointers of before trust was tracked stay usable by the helpers that took them.
 	if !k.trusted(r) && !r.isRCU() {
 		return flag &^ (trustedFlags | memRCU)
 	}
@@ -29,11 +33,14 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 		return flag | ptrTrusted
 	case k.fieldIn(safeTrustedOrNull, name, w):
 		return flag | ptrTrusted | maybeNull
+	// Without the read-side section the object may be freed at any time. A plain pointer would be
+	// passed to helpers for compatibility, so this one is marked.
 	case !k.resources.inRCU() || r.typ.mayBeNull():
 		return ptrUntrusted
 	case k.fieldIn(safeRCU, name, w):
 		return flag | memRCU
 	case flag&memRCU != 0 || k.fieldIn(safeRCUOrNull, name, w):
+		// The field may be cleared before its object is freed.
 		flag |= memRCU | maybeNull
 		if k.fieldIn(safeRCUOrNull, name, w) && flag&ptrUntrusted != 0 {
 			flag &^= ptrUntrusted

@@ -36,6 +36,10 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 		k.refuse(refusal.NoWriteSupportOff, strings.TrimSuffix(name, "___init"), off)
 		return false
 	}
+	// Each row is the function of one program type: bpf_tcp_ca_btf_struct_access,
+	// bpf_scx_btf_struct_access, hid_bpf_ops_btf_struct_access, nf_conntrack_btf_struct_access and
+	// others. The kernel expects these fields to change at any time; others keep its data
+	// consistent.
 	switch {
 	case k.prog.opsStruct == "tcp_congestion_ops":
 		switch name {
@@ -76,7 +80,8 @@ var tcpFields = []struct {
 	{"tcp_sock", "app_limited", since.AppLimitedWrites}, {"tcp_sock", "snd_cwnd_stamp", since.CwndStampWrites},
 }
 
-// tcpField: in a congestion control algorithm a pointer to a sock is a pointer to a tcp_sock.
+// tcpField: in a congestion control algorithm a pointer to a sock is a pointer to a tcp_sock
+// (bpf_tcp_ca_btf_struct_access).
 func (k *kernelMem) tcpField(r *reg, off, size int) bool {
 	for _, x := range tcpFields {
 		if !k.has(x.from) {

@@ -10,12 +10,16 @@ import (
 // accessKptr checks a load or store of a kptr (check_map_kptr_access).
 func (a *memory) accessKptr(insn, value int, f *field) {
 	in := &a.insns[insn]
+	// An atomic exchange would bypass the type check and the count.
 	if mode(in) != modeMEM {
 		a.refuse(refusal.KptrInMapOnlyAccessedUsing)
 	}
+	// The reference that was there would be lost, and the new one counted twice: bpf_kptr_xchg does
+	// both.
 	if class(in) != clsLDX && (f.kind == fieldKptrRef || f.kind == fieldKptrPercpu) {
 		a.refuse(refusal.StoreReferencedKptrDisallowed)
 	}
+	// Only user space sets it, whose memory the kernel then pins.
 	if class(in) != clsLDX && f.kind == fieldUptr {
 		a.refuse(refusal.StoreUptrDisallowed)
 	}
@@ -50,6 +54,8 @@ func (a *memory) accessKptr(insn, value int, f *field) {
 	}
 }
 
+// rcuTypes are the kernel's types that are freed after an RCU grace period at the earliest
+// (rcu_protected_types).
 var rcuTypes = map[string]since.Rule{"prog_test_ref_kfunc": since.RCUKptrs, "cgroup": since.RCUKptrs, "bpf_cpumask": since.RCUKptrs, "task_struct": since.RCUKptrs, "bpf_crypto_ctx": since.CryptoKptrs}
 
 // kptrFlags returns how far a loaded kptr can be trusted (btf_ld_kptr_type).
@@ -57,6 +63,8 @@ func (a *memory) kptrFlags(f *field) regType {
 	if !a.has(since.RCUKptrs) {
 		return maybeNull | ptrUntrusted
 	}
+	// A loaded kptr holds no reference: another CPU may take the object out of the map at once, and
+	// free it unless an RCU read-side section keeps it.
 	safe := f.kind == fieldKptrPercpu
 	if f.kind == fieldKptrRef {
 		safe = !a.isKernelSpec(f.spec) && a.has(since.LocalKptrsRCU)
@@ -73,6 +81,7 @@ func (a *memory) kptrFlags(f *field) regType {
 		t |= memPercpu
 	case !a.isKernelSpec(f.spec):
 		t |= memAlloc
+		// Such an object may be in a list, whose lock is not held.
 		if r := a.objectRecord(f.spec, f.tid); r.has(fieldListNode | fieldRBNode) {
 			t |= nonOwnRef
 		}
@@ -80,7 +89,9 @@ func (a *memory) kptrFlags(f *field) regType {
 	return t
 }
 
-// kptrMatch checks that a pointer has the type that a kptr holds (map_kptr_match_type).
+// kptrMatch checks that a pointer has the type that a kptr holds (map_kptr_match_type). A
+// referenced one is released by the destructor of exactly that type, so a pointer to its first
+// member will not do.
 func (a *memory) kptrMatch(f *field, r *reg, n int) bool {
 	ok := false
 	name := ""
