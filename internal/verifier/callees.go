@@ -70,6 +70,8 @@ func (u *subject) changesPacket(id uapi.FuncID) bool {
 		return false
 	}
 	if id == uapi.FuncTailCall {
+		// The program that runs instead may change the packet, and return to this function's
+		// caller.
 		return u.has(since.TailCallInvalidates)
 	}
 	return h.Has(proto.ChangesPacket, u.rel)
@@ -84,6 +86,8 @@ func (u *subject) helperMightSleep(id uapi.FuncID) bool {
 	return p != nil && p.Attr&proto.MightSleep != 0
 }
 
+// isSyncCallback reports whether a call runs a callback before it returns
+// (is_sync_callback_calling_insn).
 func (u *subject) isSyncCallback(in *decode.Insn, i int) bool {
 	if isHelperCall(in) {
 		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
@@ -96,6 +100,8 @@ func (u *subject) isSyncCallback(in *decode.Insn, i int) bool {
 	return false
 }
 
+// isAsyncCallback reports whether a call stores a callback that runs later
+// (is_async_callback_calling_insn).
 func (u *subject) isAsyncCallback(in *decode.Insn, i int) bool {
 	if isHelperCall(in) {
 		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
@@ -108,7 +114,8 @@ func (u *subject) isAsyncCallback(in *decode.Insn, i int) bool {
 	return false
 }
 
-// paramsOf returns the number of arguments of a call, if it is known in advance.
+// paramsOf returns the number of arguments of a call, if it is known in advance
+// (bpf_get_call_summary, get_call_summary before). Otherwise all of R1 to R5 count as read.
 func (u *subject) paramsOf(i int) (int, bool) {
 	in := &u.insns[i]
 	switch {
@@ -128,7 +135,10 @@ func (u *subject) paramsOf(i int) (int, bool) {
 
 func (u *subject) kfuncAt(i int) *kfunc { return u.aux[i].kfunc }
 
-// onlyHook checks restrictions of a helper to certain hooks.
+// onlyHook checks restrictions of a helper to certain hooks. bpf_d_path takes locks, so a list of
+// functions says where these cannot be held already (btf_allowlist_d_path); helpers that sleep are
+// for hooks that may sleep; tracing the functions of socket storage would recurse
+// (bpf_sk_storage_tracing_allowed).
 func (u *subject) onlyHook(o proto.Only) bool {
 	name := strings.TrimPrefix(u.prog.attachName, "bpf_lsm_")
 	switch o {

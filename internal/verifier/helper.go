@@ -12,6 +12,7 @@ import (
 func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	id := uapi.FuncID(in.Imm)
 	h, p := c.helperOf(id)
+	// These helpers use functions of the kernel that are exported to GPL code only.
 	if p.Attr&proto.GPLOnly != 0 && !c.prog.gpl {
 		c.refuse(refusal.CannotCallGPLRestrictedFunctionNon)
 	}
@@ -24,6 +25,8 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	}
 	c.recordMap(m)
 	c.recordKey(m)
+	// Memory that the helper fills need not be initialised before the call, and is after it: for
+	// the stack this marks each byte as written (check_helper_call).
 	for i := 0; i < m.accessSize; i++ {
 		c.memory.access(c.insn, m.regno, i, 1, write, -1, false, false)
 	}
@@ -31,6 +34,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	changes := h.Has(proto.ChangesPacket, c.rel) && id != uapi.FuncTailCall || id == uapi.FuncTailCall && c.has(since.TailCallInvalidates)
 	changes = c.helperSpecial(id, m, changes)
 	regs := c.regs()
+	// Before the registers are clobbered.
 	percpuObj := (id == uapi.FuncPerCpuPtr || id == uapi.FuncThisCpuPtr) && regs[1].isRCU()
 	c.values.clobber(regs)
 	c.helperResult(h, p, m, percpuObj)
@@ -38,6 +42,8 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	if id == uapi.FuncGetFuncIp {
 		c.checkFuncIP(h)
 	}
+	// The tail call may fail, and then goes on behind it; if it succeeds, another program returns
+	// to the caller of this function, with any number in R0.
 	if id == uapi.FuncTailCall && c.has(since.TailCallReturns) {
 		if c.cur.curFrame == 0 {
 			return stepNext
@@ -58,7 +64,8 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	return c.frames.enterCallback()
 }
 
-// checkMaySleep checks that sleeping is allowed at a call.
+// checkMaySleep checks that sleeping is allowed at a call (check_helper_call): under spin locks,
+// RCU or with preemption or interrupts off, it would stop the CPU or end the section early.
 func (c *helpers) checkMaySleep(kind, name string, id int32) {
 	s := c.cur
 	if c.has(since.SleepableStates) {
@@ -92,6 +99,7 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 	case uapi.FuncTailCall:
 		c.tailCall()
 	case uapi.FuncGetLocalStorage:
+		// The only flags are 0, and the verifier need not know of others to come.
 		if !regs[2].isNull() {
 			c.refuse(refusal.GetLocalStorageNotSupportNon)
 		}
@@ -108,17 +116,20 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 		c.checkFormat(regs)
 	case uapi.FuncLoop:
 		c.frames.loopCall(m)
+	// Other memory may go away while the dynptr points to it.
 	case uapi.FuncDynptrFromMem:
 		if regs[1].typ != ptrMapValue {
 			c.refuse(refusal.UnsupportedRegTypeBpfDynptrFrom, c.typeName(regs[1].typ))
 		}
 	case uapi.FuncSetRetval:
 		c.checkSetRetval(regs)
+	// The slice becomes invalid with the dynptr and with what that holds.
 	case uapi.FuncDynptrData:
 		r := &regs[1]
 		m.dyn, m.ref = c.arguments.dynptrID(r), c.arguments.dynptrRef(r)
 	case uapi.FuncDynptrWrite:
 		t := c.arguments.dynptrType(&regs[1])
+		// A write to a packet's data may first make it linear, which moves it.
 		if t == dynTypeSkb || t == dynTypeSkbMeta {
 			return true
 		}
@@ -126,6 +137,7 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 	return changes
 }
 
+// tailCall: nothing runs after a tail call that could release what is held (check_resource_leak).
 func (c *helpers) tailCall() {
 	if c.has(since.LeaksTogether) {
 		c.resources.resourceLeak(true, true, "tail_call")
@@ -146,7 +158,8 @@ func (c *helpers) tailCall() {
 	}
 }
 
-// recordMap records the map that a call uses.
+// recordMap records the map that a call uses (record_func_map). If it is the same on all paths, the
+// kernel calls the map's operation directly.
 func (c *helpers) recordMap(m *callMeta) {
 	switch m.id {
 	case uapi.FuncTailCall, uapi.FuncMapLookupElem, uapi.FuncMapUpdateElem, uapi.FuncMapDeleteElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem,
@@ -157,6 +170,7 @@ func (c *helpers) recordMap(m *callMeta) {
 	if m.mapp == nil {
 		c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 	}
+	// The flag protects the map from programs; user space can still write.
 	if m.mapp.Flags&flagRdonlyProg != 0 {
 		switch m.id {
 		case uapi.FuncMapDeleteElem, uapi.FuncMapUpdateElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem:
@@ -164,12 +178,15 @@ func (c *helpers) recordMap(m *callMeta) {
 		}
 	}
 	a := c.curAux()
+	// Callbacks get pointers into the map, so it must be the same on all paths.
 	if m.id == uapi.FuncForEachMapElem && a.lookup != 0 && a.lookup != m.mapp.index && !c.has(since.EachMap) {
 		c.refuse(refusal.TailCallAbusingMapPtr)
 	}
 	a.lookup = m.mapp.index
 }
 
+// recordKey: a tail call with the same constant index on all paths becomes a jump
+// (record_func_key), so the index must be compared exactly.
 func (c *helpers) recordKey(m *callMeta) {
 	if m.id != uapi.FuncTailCall {
 		return
@@ -182,6 +199,8 @@ func (c *helpers) recordKey(m *callMeta) {
 	}
 }
 
+// checkFuncIP: only these attachments keep the address of the function that they trace
+// (check_get_func_ip).
 func (c *helpers) checkFuncIP(h *proto.Helper) {
 	switch c.prog.typ {
 	case uapi.ProgTypeTracing:

@@ -28,10 +28,14 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	a := p.Args[i]
 	n := i + 1
 	g.values.checkSrc(uint8(n))
+	// It must be initialised and nothing else; only programs without capabilities must not pass
+	// pointers, which would show addresses.
 	if a.Kind == proto.Anything {
 		return
 	}
 	r := g.reg(n)
+	// Helpers that may be given packet memory say so (pkt_access): others could change the packet
+	// while they use it.
 	if r.typ.isPacket() && !g.contexts.packetAccess(m, read) {
 		g.refuse(refusal.HelperAccessPacketNotAllowed)
 	}
@@ -42,6 +46,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 			a.Flags &^= proto.Uninit | proto.Write // the value to look for
 		}
 	}
+	// NULL is of no type. That the number is 0 decided it.
 	if r.isNull() && a.Flags&proto.MaybeNull != 0 {
 		if g.has(since.NullPrecise) {
 			g.precision.precise(n)
@@ -54,6 +59,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.checkReleaseArg(n, r, kind)
 		m.release = n
 	}
+	// A release function takes one reference: with two it would not be clear which.
 	if r.ref != 0 && kind != proto.Kptr {
 		if m.ref != 0 && !g.has(since.SeveralReferences) {
 			if g.has(since.ReferenceWords) {
@@ -70,10 +76,13 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	switch kind {
 	case proto.ConstMap:
 		mp := g.mapOf(r)
+		// The timer is initialised with this map and calls back with its elements: two inner maps
+		// of the same kind are different ones, which the uid of the lookup tells.
 		if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) {
 			g.refuse(refusal.TimerPointerInR1MapUid, m.uid, r.uid)
 		}
 		m.mapp, m.uid = mp, r.uid
+	// Prototypes have the map before its keys and values, whose sizes it determines.
 	case proto.MapKey:
 		g.needMap(m, "key")
 		g.memory.helperMem(n, int(m.mapp.KeySize), read, false, nil)
@@ -90,6 +99,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 			g.refuse(refusal.HelperInvalidBtfIdInR, n)
 		}
 		m.retSpec, m.retID = r.spec, r.tid
+	// The tree's lock is held while the tree compares.
 	case proto.SpinLock:
 		if g.resources.inTreeCallback() {
 			g.refuse(refusal.CannotSpinLockUnlockInRbtree)
@@ -103,6 +113,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.timerArg(n, m)
 	case proto.Func:
 		m.sub = int(r.sub)
+	// The next argument is the length, with which the memory is checked.
 	case proto.Mem:
 		m.raw = a.Flags&proto.Uninit != 0
 	case proto.FixedMem:
@@ -121,6 +132,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.memory.memSize(n, t, kind == proto.ConstSizeOrZero, m)
 	case proto.Dynptr:
 		g.dynptrArg(n, argFlags(a.Flags), 0)
+	// The size of what is reserved bounds later accesses to it.
 	case proto.AllocSize:
 		if !r.Var.IsConst() {
 			g.refuse(refusal.NotKnownConstant, n)
@@ -140,7 +152,8 @@ func (g *arguments) needMap(m *callMeta, what string) {
 	}
 }
 
-// mapValueKind: values of sockmaps are sockets.
+// mapValueKind: values of sockmaps are sockets (resolve_map_arg_type), which programs cannot copy
+// as bytes.
 func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 	if m.mapp == nil {
 		g.refuse(refusal.InvalidMapPtrAccessMapType)
@@ -191,6 +204,8 @@ var argKinds = map[proto.ArgKind][]regType{
 func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	r := g.reg(n)
 	t := r.typ
+	// What the helper only reads may be read-only, what it takes NULL for may be NULL; the reverse
+	// does not hold, so only these flags are ignored (check_reg_type).
 	if a.Flags&proto.ReadOnly != 0 || kind == proto.ConstString {
 		t &^= memRdonly
 	}
@@ -200,6 +215,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	if kind == proto.Mem || kind == proto.FixedMem {
 		t &^= dynMask
 	}
+	// Objects of the program and of the kernel are exchanged alike; the field's type decides.
 	xchg := m.id == uapi.FuncKptrXchg && n == 2
 	if xchg && t.isAlloc() {
 		t &^= memAlloc | memPercpu
@@ -235,11 +251,13 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 		}
 		g.refuse(refusal.TypeExpected2, n, g.typeName(r.typ), text)
 	}
+	// For kernel objects the type alone says little: the struct is compared.
 	if r.typ.base() != ptrBTF {
 		return
 	}
 	switch kind {
 	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
+		// A helper that writes would overwrite any field of a kernel object.
 		if a.Flags&proto.ReadOnly == 0 && kind != proto.MapKey {
 			g.refuse(refusal.MayWriteIntoMemoryPointedR, m.id, n, g.typeName(r.typ))
 		}
@@ -275,6 +293,8 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 	if want == "" {
 		g.unknown("the type of argument %d of %s", n, m.id)
 	}
+	// A reference is released by the function for its own type: a pointer to its first member would
+	// reach the function for another. Sockets have one function for all types.
 	strict := a.Flags&proto.Release != 0 && m.id != uapi.FuncSkRelease
 	id, ok := g.kernelType(want)
 	if !ok {
@@ -286,7 +306,7 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 }
 
 // argOffset checks that a pointer has no offset where the function expects the object's own address
-// (check_func_arg_reg_off).
+// (check_func_arg_reg_off): what is released is found by the address that was acquired.
 func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	if a.Flags&proto.Release != 0 {
 		if kind == proto.Dynptr && r.typ == ptrStack {
@@ -304,6 +324,7 @@ func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	g.memory.argOffset(r, n, kind == proto.Ctx)
 }
 
+// checkReleaseArg: only what the program acquired is its own to release; NULL is nothing.
 func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
 	if kind == proto.Dynptr {
 		if r.typ != ptrStack {
@@ -320,7 +341,8 @@ func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
 	}
 }
 
-// releaseArg releases the argument's reference.
+// releaseArg releases the argument's reference, and with it all registers that hold it or were
+// derived from it: the object may be gone (release_reference).
 func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	if m.release == 0 {
 		return
@@ -335,6 +357,9 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 		id := m.ref
 		rcu := g.resources.inRCU()
 		if ok = g.resources.dropRef(g.cur, id); ok {
+			// The map holds the object now. In an RCU read-side section it stays until the end of
+			// that, so the program may still use it, without owning it
+			// (ref_convert_alloc_rcu_protected).
 			g.cur.eachReg(spillMask, func(x *reg) bool { return x.ref == id }, func(x *reg) {
 				if rcu && x.typ&memAlloc != 0 && x.typ&memPercpu != 0 {
 					x.ref = 0
@@ -355,6 +380,8 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	}
 }
 
+// constString: a format is parsed by the verifier, so its bytes must be known and stay as they are,
+// and it must end within the map's value (check_reg_const_str).
 func (g *arguments) constString(n int) {
 	r := g.reg(n)
 	m := g.mapOf(r)
@@ -403,6 +430,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	s := f.stack[spi]
 	at := slotOff % 8
 	zeros, spills := 0, 0
+	// Bytes of the key that are 0, or a spilled number that covers it exactly, are known.
 	for i := at; i >= 0 && at-i < size; i-- {
 		if s.t[i] != slotZero {
 			break

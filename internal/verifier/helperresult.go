@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// helperResult sets r0 to what a helper returns.
+// helperResult sets r0 to what a helper returns (check_helper_call).
 func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, percpuObj bool) {
 	r0 := c.reg(0)
 	flag := argFlags(p.Ret.Flags)
@@ -26,6 +26,8 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 		}
 		r0.pointer(ptrMapValue | flag)
 		r0.mapp, r0.uid = m.mapp.index, m.uid
+		// The lock must be released through the element that it was taken through: each lookup has
+		// an id of its own. If the element may be missing, it gets one below.
 		if flag&maybeNull == 0 && (m.mapp.rec.has(fieldSpinLock) || m.mapp.rec.has(fieldResSpinLock)) {
 			r0.id = c.newID()
 		}
@@ -46,6 +48,7 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 	case proto.RetBTFID:
 		c.btfResult(r0, p, m, flag)
 	}
+	// Copies share the id, so that a null check of one is one of all (mark_ptr_or_null_regs).
 	if r0.typ.mayBeNull() {
 		r0.id = c.newID()
 	}
@@ -54,8 +57,10 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 		r0.dyn = m.dyn
 	}
 	switch {
+	// Another type of the same object: releasing either ends both.
 	case h.Effects&proto.Casts != 0, id == uapi.FuncDynptrData:
 		r0.ref = m.ref
+	// The id of the pointer is that of the reference: if it is NULL, there is nothing to release.
 	case c.acquires(h, m):
 		r := c.resources.acquire()
 		r0.id, r0.ref = r, r
@@ -71,6 +76,8 @@ func (c *helpers) knownElement(m *callMeta) bool {
 	return m.constKey-1 < uint64(m.mapp.MaxEntries)
 }
 
+// acquires reports whether the result must be released (is_acquire_function). Elements of sockmaps
+// are sockets, which a lookup references.
 func (c *helpers) acquires(h *proto.Helper, m *callMeta) bool {
 	if h.Effects&proto.Acquires != 0 {
 		return true
@@ -78,6 +85,7 @@ func (c *helpers) acquires(h *proto.Helper, m *callMeta) bool {
 	return h.Effects&proto.AcquiresSocket != 0 && m.mapp != nil && (m.mapp.Type == uapi.MapTypeSockmap || m.mapp.Type == uapi.MapTypeSockhash)
 }
 
+// percpuResult: a variable of each CPU, as a struct of the kernel or as that much memory.
 func (c *helpers) percpuResult(r0 *reg, m *callMeta, flag regType, obj bool) {
 	s := c.specs[m.retSpec-1]
 	t := s.SkipMods(btf.ID(m.retID))
@@ -100,6 +108,8 @@ func (c *helpers) percpuResult(r0 *reg, m *callMeta, flag regType, obj bool) {
 
 func (c *helpers) btfResult(r0 *reg, p *proto.Proto, m *callMeta, flag regType) {
 	r0.pointer(ptrBTF | flag)
+	// What comes out of the field is of the field's type; objects of the program's own types were
+	// allocated by it.
 	if m.id == uapi.FuncKptrXchg {
 		r0.spec, r0.tid = m.kptr.spec, uint32(m.kptr.tid)
 		if !c.isKernelSpec(r0.spec) {
@@ -128,6 +138,7 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 	}
 	switch id {
 	case uapi.FuncGetStack, uapi.FuncGetTaskStack, uapi.FuncProbeReadStr, uapi.FuncProbeReadKernelStr, uapi.FuncProbeReadUserStr:
+		// On success they return how much they wrote, at most the length of the buffer.
 		r.SMax, r.SMax32 = int64(m.maxSize), int32(m.maxSize)
 		r.SMin, r.SMin32 = -maxErrno, -maxErrno
 		r.Sync(c.rules)

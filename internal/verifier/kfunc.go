@@ -74,6 +74,8 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	}
 	c.curAux().iterNext = k.flags.has(kfIterNext)
+	// Such a lock may fail, for example in a deadlock: on the queued path R0 has the error and the
+	// lock is not held (check_kfunc_call).
 	if k.is(proto.TakesResLock) {
 		b := c.pool.push(c.insn+1, c.insn)
 		regs := b.regs()
@@ -85,6 +87,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		r.SMin32, r.SMin, r.SMax32, r.SMax = -maxErrno, -maxErrno, -1, -1
 		r.Sync(c.rules)
 	}
+	// Compilers put this call where a program's behaviour is undefined.
 	if k.is(proto.Traps) {
 		c.refuse(refusal.UnexpectedBpfTrapDueUninitializedVariable)
 	}
@@ -112,9 +115,13 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if m.release != 0 {
 		c.kfuncRelease(m)
 	}
+	// The list or tree owns the node now. The program may use it while it holds the lock, as nobody
+	// can remove it (ref_convert_owning_non_owning).
 	if k.is(proto.PushesNode) {
 		c.resources.disown(regs[2].ref)
 	}
+	// Without an exception callback the program ends with what was thrown, which must be a result
+	// that it may return.
 	if k.is(proto.Throws) && c.exceptionSub == 0 {
 		c.defaultThrow = true
 		c.frames.checkReturn(1, "R1")
@@ -127,11 +134,6 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if k.changesPacket {
 		c.resources.forgetPackets()
 	}
-	for i := range k.proto.Params {
-		if i < 5 {
-			regs[i+1].live |= 0
-		}
-	}
 	regs[0].wrote()
 	if k.flags.has(kfIterNext) {
 		c.iterNextCall(m)
@@ -142,11 +144,12 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	return c.frames.enterCallback()
 }
 
-// kfuncSections counts entered RCU and preemption sections.
+// kfuncSections counts entered RCU and preemption sections (check_kfunc_call).
 func (c *kfuncs) kfuncSections(k *kfunc) {
 	s := c.cur
 	lock, unlock := k.is(proto.EntersRCU), k.is(proto.LeavesRCU)
 	off, on := k.is(proto.DisablesPreemption), k.is(proto.EnablesPreemption)
+	// The callback runs under the tree's lock, and must leave things as it finds them.
 	if c.resources.inTreeCallback() && (lock || unlock) && (s.rcu > 0 || c.has(since.TreeCallbackRCU)) {
 		c.refuse(refusal.CallingBpfRcuReadLockUnlock)
 	}
@@ -162,6 +165,8 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 		}
 		s.rcu--
 		if s.rcu == 0 {
+			// What was protected by the section may be freed from here on: it can be read by
+			// probing only.
 			s.eachReg(1<<slotSpill|1<<slotIter, func(r *reg) bool { return r.typ&memRCU != 0 }, func(r *reg) {
 				r.typ = r.typ&^(memRCU|maybeNull) | ptrUntrusted
 			})
@@ -180,6 +185,7 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 		}
 		return
 	}
+	// Sleeping would end the grace period too early, or schedule where the kernel must not.
 	switch {
 	case s.rcu > 0:
 		c.refuse(refusal.KernelFuncSleepableWithinRcuRead, k.name)

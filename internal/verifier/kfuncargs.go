@@ -55,6 +55,8 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 		p := &params[i]
 		n := i + 1
 		r := c.reg(n)
+		// Suffixes of parameter names say what types cannot: what is not checked, what the kernel
+		// passes itself, what is a size, a constant or may be NULL (Documentation/bpf/kfuncs.rst).
 		if hasSuffix(p, "__ign") || hasSuffix(p, "__prog") {
 			continue
 		}
@@ -72,6 +74,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 		}
 		nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
 		needTrust := k.flags.has(kfTrusted) || k.flags.has(kfRelease) && !c.has(since.ReleaseByReference)
+		// These functions do not check for NULL.
 		if (needTrust || k.flags.has(kfRCU)) && (r.isNull() || r.typ.mayBeNull()) && !nullable {
 			if c.has(since.RegisterWords) {
 				c.refuse(refusal.PossiblyNULLPointerPassedTrustedR, n)
@@ -92,6 +95,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 		if kind == kaMap && r.typ != constMap && r.typ.base() != ptrBTF {
 			c.refuse(refusal.PointerInRNotMapPointer, n)
 		}
+		// The work belongs to the map with whose elements it will be called back.
 		if kind == kaMap && r.typ == constMap {
 			mp := c.mapOf(r)
 			if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) && (mp.rec.has(fieldWorkqueue) || mp.rec.has(fieldTaskWork)) {
@@ -103,6 +107,9 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			}
 			m.mapp, m.uid = mp, r.uid
 		}
+		// The function uses the object without checking it: it must be held by a reference, or
+		// valid for as long as the program runs or the RCU read-side section lasts
+		// (check_kfunc_args).
 		if (kind == kaMap || kind == kaAlloc || kind == kaBTF) && (needTrust || k.flags.has(kfRCU)) && !c.kernelMem.trusted(r) {
 			if !k.flags.has(kfRCU) {
 				c.refuse(refusal.MustReferencedTrusted, n)
@@ -129,6 +136,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			i++
 		}
 	}
+	// A release of nothing would leave a reference behind that the program no longer counts.
 	if k.flags.has(kfRelease) && m.release == 0 && !k.is(proto.DiscardsFileDynptr) {
 		c.refuse(refusal.ReleaseKernelFunctionExpectsRefcountedPTR, k.name)
 	}
@@ -140,6 +148,8 @@ func (c *kfuncs) implicit(s *btf.Spec, p *btf.Param) bool {
 	return t.Kind == btf.KindPtr && s.SkipMods(t.Ref).Name == "bpf_prog_aux"
 }
 
+// kfuncScalar checks a number (check_kfunc_args). A constant, such as a type id or a size,
+// determines the type of the result, so that all paths with the same state must pass the same.
 func (c *kfuncs) kfuncScalar(m *callMeta, p *btf.Param, n int) {
 	r := c.reg(n)
 	if r.typ != scalar {
@@ -184,6 +194,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	k := m.k
 	p := &params[i]
 	r := c.reg(i + 1)
+	// Memory with its length in the next argument.
 	sized := false
 	if i+1 < len(params) {
 		q := &params[i+1]
@@ -233,6 +244,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	case hasSuffix(p, "__arena"):
 		return kaArena
 	}
+	// A pointer to a kernel object is compared by type, whatever the parameter could be as memory.
 	if r.typ.base() == ptrBTF || c.kernelMem.socketType(r.typ) != "" {
 		if ref.Kind != btf.KindStruct && ref.Kind != btf.KindUnion {
 			c.refuse(refusal.KernelFunctionArgsPointerTypeNot, k.name, i, kindText(ref.Kind), ref.Name)
@@ -242,6 +254,8 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	if ref.Kind == btf.KindFuncProto {
 		return kaCallback
 	}
+	// The function may trust pointers in what it gets, which the program could set to anything: as
+	// memory only data without pointers is passed (btf_type_is_scalar_struct).
 	if !isScalarType(ref) && !c.scalarStruct(s, ref, 0) && !(sized && ref.Kind == btf.KindVoid) {
 		void := ""
 		if sized {
@@ -278,6 +292,8 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	case kaDynptr:
 		c.kfuncDynptr(m, p, n)
 	case kaIter:
+		// The iterator takes css_set_lock, which a traced function may hold already
+		// (check_css_task_iter_allowlist).
 		if k.is(proto.IteratesCSSTasks) && c.prog.typ != uapi.ProgTypeLSM && !(c.prog.typ == uapi.ProgTypeTracing && c.p.Attach == uapi.AttachTraceIter) && !c.resources.sleepable() {
 			c.refuse(refusal.CssTaskIterOnlyAllowedIn)
 		}
@@ -286,6 +302,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
 			bad(refusal.ExpectedPointerMapValueAllocatedObject)
 		}
+		// An object that the program does not own may be freed by others while its list is changed.
 		if r.typ == ptrBTF|memAlloc && r.ref == 0 {
 			c.refuse(refusal.AllocatedObjectMustReferenced)
 		}
@@ -303,6 +320,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		c.kfuncBTF(m, n, i, c.k.BTF.MustType(id))
 	case kaBTF:
 		c.kfuncBTF(m, n, i, ref)
+	// The kernel function may access the whole type, in both directions (check_mem_reg).
 	case kaMem:
 		size, err := s.Sizeof(ref.ID)
 		if err != nil {
@@ -349,6 +367,8 @@ func (c *kfuncs) badKfuncArg(r refusal.ID, i int, args ...any) {
 	c.refuse(r, append([]any{name}, args...)...)
 }
 
+// allocatedArg checks an object to drop: the program must own it, and memory for each CPU comes
+// from another allocator.
 func (c *kfuncs) allocatedArg(m *callMeta, i int) {
 	r := c.reg(i + 1)
 	switch r.typ {
@@ -369,6 +389,8 @@ func (c *kfuncs) allocatedArg(m *callMeta, i int) {
 	m.argSpec, m.argID = r.spec, r.tid
 }
 
+// refcountedArg checks an object whose count is to be raised. That cannot fail if the program owns
+// one reference already.
 func (c *kfuncs) refcountedArg(m *callMeta, i int) {
 	r := c.reg(i + 1)
 	if !r.typ.isAllocObj() {
@@ -383,6 +405,8 @@ func (c *kfuncs) refcountedArg(m *callMeta, i int) {
 	m.argSpec, m.argID = r.spec, r.tid
 }
 
+// fieldArg checks an argument that must be the one timer, work item or task work in a map's value
+// (check_map_field_pointer).
 func (c *kfuncs) fieldArg(m *callMeta, i int, kind kfArg) {
 	n := i + 1
 	r := c.reg(n)
@@ -414,6 +438,8 @@ func (c *kfuncs) resLockArg(m *callMeta, i int) {
 	c.resources.spinLock(n, flags)
 }
 
+// kfuncMemSize checks memory and its length (check_kfunc_mem_size_reg). Prototypes do not say
+// whether the function reads or writes, so both must be allowed.
 func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 	n := i + 1
 	r, sz := c.reg(n), c.reg(n+1)
@@ -421,6 +447,7 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 	optional := hasSuffix(&params[i], "__opt") || hasSuffix(&params[i], "__nullable")
 	if !r.isNull() || !optional {
 		saved := *r
+		// The function checks for NULL by itself; the rest is checked as if it were not.
 		if r.typ.mayBeNull() {
 			c.values.notNull(r)
 		}
@@ -445,6 +472,7 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 			*c.reg(n) = saved
 		}
 	}
+	// The length bounds later accesses to the result.
 	if hasSuffix(&params[i+1], "__szk") {
 		if !sz.Var.IsConst() {
 			c.refuse(refusal.MustKnownConstant, n+1)
@@ -463,6 +491,7 @@ func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	k := m.k
 	r := c.reg(n)
 	spec, id := r.spec, btf.ID(r.tid)
+	// Socket pointers of the user API are the kernel's objects under another name (reg2btf_ids).
 	if r.typ.base() != ptrBTF || r.typ.unsafeMods() && !r.isRCU() {
 		name := c.kernelMem.socketType(r.typ)
 		if name == "" {
@@ -476,7 +505,10 @@ func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 		spec, id = c.kernelSpec(), x
 	}
 	have := c.specs[spec-1].SkipMods(id)
+	// A pointer to the first member has the same address as the whole, and is as good for reading;
+	// but references are counted by type, and some types wrap one that is in another state.
 	strict := k.flags.has(kfRelease) && r.ref != 0 || nocast(have.Name, ref.Name)
+	// The context's type in the user API stands for the kernel's.
 	projection := ref.Name == "__sk_buff" && have.Name == "sk_buff" || ref.Name == "xdp_md" && have.Name == "xdp_buff"
 	if !projection && !c.kernelMem.structMatch(spec, have.ID, int(r.off), k.spec, ref.ID, strict, !r.typ.isAlloc()) {
 		c.refuse(refusal.KernelFunctionArgsExpectedPointerBut, k.name, i, kindText(ref.Kind), ref.Name, n, kindText(have.Kind), have.Name)
@@ -489,6 +521,8 @@ func nocast(a, b string) bool {
 	return x != y && strings.TrimSuffix(a, "___init") == strings.TrimSuffix(b, "___init")
 }
 
+// kfuncDynptr checks a dynptr (check_kfunc_args). The function decides what kind it makes; a clone
+// is of the kind and with the reference of the original, and ends with it.
 func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
 	k := m.k
 	r := c.reg(n)

@@ -41,6 +41,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 		if !e.funcInfo() {
 			e.refuse(refusal.MissingBtfFuncInfo)
 		}
+		// A global function is verified without its callers, and so without what a callback gets.
 		if e.subs[sub].linkage != funcStatic {
 			e.refuse(refusal.CallbackFunctionNotStatic)
 		}
@@ -54,6 +55,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 		d.mapp = a.mapp
 	case 2, 6:
 		m := e.maps[a.mapp-1]
+		// The address is that of user space, a number until it is cast.
 		if m.Type == uapi.MapTypeArena {
 			d.unknown()
 			return
@@ -67,7 +69,9 @@ func (e *explorer) loadImm(in *decode.Insn) {
 	}
 }
 
-// loadPacket checks the legacy loads from the packet (check_ld_abs).
+// loadPacket checks the legacy loads from the packet (check_ld_abs). They are calls in disguise:
+// they take the context in R6, return in R0, clobber R1 to R5, and end the program if the packet is
+// too short.
 func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	switch e.prog.typ {
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
@@ -82,6 +86,7 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	}
 	e.packetFields(in)
 	e.values.checkSrc(6)
+	// Nothing could release what is held then.
 	if e.has(since.StateRefs) {
 		e.resources.resourceLeak(true, true, "BPF_LD_[ABS|IND]")
 	} else {
