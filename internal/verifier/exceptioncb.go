@@ -39,6 +39,8 @@ func (l *layout) exceptionCallback() int {
 	if !ok {
 		l.refuse(refusal.ExceptionCallbackCouldNotFoundIn, name)
 	}
+	// The kernel calls it, and no path of the program leads to it: it is verified as a program of
+	// its own.
 	if l.p.BTF.MustType(id).Linkage != btf.LinkageGlobal {
 		l.refuse(refusal.ExceptionCallbackMustGlobalLinkage, name)
 	}

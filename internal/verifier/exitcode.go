@@ -52,6 +52,7 @@ func (fs *frames) checkReturn(n int, name string) {
 	throws := n == 1 && fs.has(since.GlobalThrowRange) // an exception ends the program, wherever it is thrown
 	sub := f.sub != 0 && !throws
 	typ := fs.prog.typ
+	// Nothing reads R0 then, so that it need not have a value.
 	if (!sub || f.inException) && !(throws && f.inAsync) {
 		switch typ {
 		case uapi.ProgTypeLSM:
@@ -70,8 +71,11 @@ func (fs *frames) checkReturn(n int, name string) {
 	if sub && !f.inException && !f.inAsync && fs.has(since.VoidGlobals) && fs.returnsVoid(f.sub) {
 		return
 	}
+	// Where there is a result, whoever called the program reads it: it must have a value, which
+	// must not be the kernel's address.
 	fs.values.checkSrc(uint8(n))
 	r := fs.reg(n)
+	// The kernel interprets what timers and work return.
 	if f.inAsync {
 		rg := retRange{0, 0}
 		if fs.has(since.AsyncReturnRange) {
@@ -80,6 +84,7 @@ func (fs *frames) checkReturn(n int, name string) {
 		fs.enforce(r, n, rg, "At async callback return", name, false)
 		return
 	}
+	// The callers of a global function were verified with any number in R0.
 	if sub && !f.inException {
 		if r.typ != scalar {
 			fs.refuse(refusal.SubprogramExitRegisterRNotScalar, n, fs.typeName(r.typ))
@@ -91,6 +96,7 @@ func (fs *frames) checkReturn(n int, name string) {
 	}
 	row := progtype.Of(typ)
 	attach := fs.p.Attach
+	// What an extension may return depends on the function that it replaces.
 	if typ == uapi.ProgTypeExt {
 		return
 	}
@@ -111,7 +117,7 @@ func (fs *frames) returnsVoid(sub int) bool {
 }
 
 // opsReturn: a struct_ops member that returns a pointer may return a reference that the program
-// holds. It returns true if r0 is one.
+// holds, which then belongs to the kernel. It returns true if r0 is one.
 func (fs *frames) opsReturn(n int) bool {
 	t := fs.prog.attachProto
 	if t == nil || fs.hookReturn() != progtype.ReturnsPointer || !fs.has(since.OpsReturnKptr) {
@@ -126,10 +132,13 @@ func (fs *frames) opsReturn(n int) bool {
 	return false
 }
 
+// enforce checks the range of a result (check_return_code). That the value is within the range is
+// taken for granted by the hook's code, which may use it as an index or an error.
 func (fs *frames) enforce(r *reg, n int, rg retRange, where, name string, word bool) {
 	if r.typ != scalar {
 		fs.refuse(refusal.RegisterRNotKnownValue, where, n, fs.typeName(r.typ))
 	}
+	// A state with another number here would pass by pruning.
 	if fs.has(since.ReturnPrecise) {
 		fs.precision.precise(n)
 	}
@@ -137,6 +146,7 @@ func (fs *frames) enforce(r *reg, n int, rg retRange, where, name string, word b
 	if word {
 		ok = rg.min <= r.SMin32 && r.SMax32 <= rg.max
 	}
+	// Bits cannot describe all ranges: 1 to 2 admits 3 and 0, too.
 	if !fs.has(since.ReturnsByRange) {
 		ok = rangeTnum(rg).Contains(r.Var)
 	}

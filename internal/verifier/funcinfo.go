@@ -31,6 +31,7 @@ func (l *layout) prepareArgs(sub int) bool {
 	spec := l.addSpec(s)
 	fn := s.MustType(sp.fn)
 	fp := s.MustType(fn.Ref)
+	// Arguments are passed in R1 to R5.
 	if len(fp.Params) > 5 {
 		if global {
 			l.refuse(refusal.GlobalFunctionArgsBuggyCompiler, sp.name, len(fp.Params), 5)
@@ -38,6 +39,8 @@ func (l *layout) prepareArgs(sub int) bool {
 		return false
 	}
 	ret := s.SkipMods(fp.Ref)
+	// A caller that does not look into the function knows nothing of its result, so that it can
+	// only be a number.
 	if !isScalarType(ret) && !(ret.Kind == btf.KindVoid && l.has(since.VoidGlobals)) {
 		if global {
 			if l.has(since.VoidGlobals) {
@@ -70,8 +73,9 @@ func pointsToArena(s *btf.Spec, ptr *btf.Type) bool {
 	return false
 }
 
-// argTags returns the tags "arg:..." of a parameter. They are the words of global functions: a
-// static one is verified with what its callers pass, so that a promise has no reader.
+// argTags returns the tags "arg:..." of a parameter. They make promises about the arguments of
+// global functions, which callers must keep; a static one is explored with the arguments of each
+// caller.
 func (l *layout) argTags(spec uint8, fn *btf.Type, i int, global bool) map[string]bool {
 	tags := map[string]bool{}
 	if !l.has(since.ArgTags) {
@@ -103,6 +107,8 @@ func (l *layout) argTags(spec uint8, fn *btf.Type, i int, global bool) map[strin
 	return tags
 }
 
+// prepareArg translates a parameter's type into what callers must pass, and what the function is
+// verified with (btf_prepare_func_args).
 func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i int) (funcArg, bool) {
 	s := l.specs[spec-1]
 	sp := &l.subs[sub]
@@ -128,6 +134,8 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	if l.has(since.ArenaPointerArgs) && pointsToArena(s, t) {
 		tags["arena"] = true
 	}
+	// The context may be a type of the kernel or of the user's headers; the tag says so where the
+	// name does not.
 	if tags["ctx"] || l.isCtxType(s, t) {
 		if len(tags) > 1 || len(tags) == 1 && !tags["ctx"] {
 			badTags()
@@ -158,12 +166,15 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		}
 		return funcArg{kind: argArena}, true
 	}
+	// What a static function is passed does not follow from its type.
 	if !global {
 		return funcArg{}, false
 	}
 	if tags["nullable"] {
 		badTags()
 	}
+	// Callers must pass that much memory, or NULL unless the tag excludes it: the function must
+	// check.
 	size, err := s.Sizeof(target.ID)
 	if err != nil || target.Kind == btf.KindVoid || target.Kind == btf.KindFuncProto || target.Kind == btf.KindFwd {
 		l.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, kindText(target.Kind), target.Name, -22)
@@ -175,6 +186,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	return a, true
 }
 
+// trustedArg: the function may pass the pointer on to kfuncs, so callers must pass a trusted one.
 func (l *layout) trustedArg(target *btf.Type, nullable bool, i int) funcArg {
 	id, ok := l.kernelTypeLike(target)
 	if !ok {
@@ -187,6 +199,8 @@ func (l *layout) trustedArg(target *btf.Type, nullable bool, i int) funcArg {
 	return a
 }
 
+// untrustedArg: the function may only follow the pointer, by loads that are probed. Callers may
+// pass anything.
 func (l *layout) untrustedArg(target *btf.Type, fn string, i int) funcArg {
 	if isScalarType(target) || target.Kind == btf.KindVoid {
 		return funcArg{kind: argMem, typ: ptrUntrusted | memRdonly}
@@ -225,6 +239,7 @@ func badFuncRecord(types *btf.Spec, funcs []FuncInfo, i int) (refusal.ID, []any)
 	return badFuncType(types, funcs[i].Type)
 }
 
+// badFuncOffset: records are in the order of the functions, each of which begins once.
 func badFuncOffset(funcs []FuncInfo, i int) (refusal.ID, []any) {
 	switch at := funcs[i].Insn; {
 	case i == 0 && at != 0:
@@ -256,10 +271,13 @@ func (l *layout) checkFuncRecords() {
 	}
 }
 
-// checkFuncInfo checks that func_info matches the functions of the program.
+// checkFuncInfo checks that func_info matches the functions of the program (check_btf_func): by it
+// the kernel knows which ones are global, so no function may be without.
 func (l *layout) checkFuncInfo() {
 	if !l.funcInfo() {
 		for i := 1; i < l.nsubs(); i++ {
+			// Both may return from the function in its middle, with a number in R0. That it returns
+			// a number must be known from its type.
 			if l.subs[i].ldAbs {
 				l.refuse(refusal.LDABSNotAllowedInSubprogs)
 			}

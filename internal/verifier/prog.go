@@ -62,12 +62,14 @@ func (h *attachment) setupProg() {
 func (h *attachment) checkAttach() {
 	p := h.p
 	row := progtype.Of(p.Type)
+	// Such programs make system calls, which sleep.
 	if p.Type == uapi.ProgTypeSyscall {
 		if !p.Sleepable {
 			h.refuse(refusal.SyscallProgramsOnlySleepable)
 		}
 		return
 	}
+	// Hooks run in atomic context unless the kernel takes care of it.
 	if p.Sleepable && !row.MaySleep(h.rel, p.Attach) {
 		switch {
 		case h.has(since.SleepableWords):
@@ -86,6 +88,8 @@ func (h *attachment) checkAttach() {
 	}
 }
 
+// attachOps finds the member of the kernel's struct that a program implements
+// (check_struct_ops_btf_id): its prototype has the types of the arguments and of the result.
 func (h *attachment) attachOps() {
 	so := h.p.StructOps
 	if !h.prog.gpl {
@@ -114,7 +118,9 @@ func (h *attachment) attachOps() {
 	h.opsArgs(s, so)
 }
 
-// unsupportedOp: members that programs may not implement, or not as sleepable programs.
+// unsupportedOp: members that programs may not implement, or not as sleepable programs
+// (check_member of the struct's subsystem): what the kernel calls with locks or from interrupts
+// must not sleep.
 func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 	switch {
 	case st == "tcp_congestion_ops" && member == "get_info":
@@ -135,7 +141,8 @@ func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 }
 
 // opsArgs reads the stub of a member; the suffixes of its parameters mark arguments that may be
-// null or that are references.
+// null or that are references (prepare_arg_info): the struct's own prototype cannot say so, as its
+// parameters have no names.
 func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 	h.prog.ctxArgs = map[int]ctxValue{}
 	if !h.has(since.OpsArgSuffixes) {
@@ -164,6 +171,7 @@ func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 				v.typ = ptrBTF | ptrTrusted | maybeNull
 			case strings.HasSuffix(p.Name, "__ref") && h.has(since.OpsRefArgs):
 				v.typ = ptrBTF | ptrTrusted
+				// The program must release it, or hand it on, on every path.
 				v.ref = refLater
 			}
 			if v.typ != 0 && target.Kind == btf.KindStruct {

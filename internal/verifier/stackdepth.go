@@ -8,24 +8,30 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
+// Whether a function has stack of its own, apart from the kernel's.
 const (
 	privUnknown = iota
 	privNone
 	privOwn
 )
 
-// roundStack returns the size of a function's stack frame in bytes.
+// roundStack returns the size of a function's stack frame in bytes (round_up_stack_depth), in the
+// steps in which the JIT or the interpreter allocates it.
 func (l *limits) roundStack(n int) int {
 	return decode.RoundStack(n, l.has(since.StackByJIT))
 }
 
-// checkStackDepth checks that every chain of calls fits on the stack (check_max_stack_depth).
+// checkStackDepth checks that every chain of calls fits on the stack (check_max_stack_depth). The
+// kernel's own stack is small, and programs run on top of whatever called them.
 func (l *limits) checkStackDepth() {
 	tail := false
 	for i := 0; i < l.nsubs(); i++ {
 		tail = tail || l.subs[i].tailCall
 	}
+	// Programs that may interrupt themselves get memory for each CPU instead; tail calls would
+	// leave it without giving it back (bpf_enable_priv_stack).
 	private := !tail && progtype.Of(l.prog.typ).HasPrivateStack(l.has, l.k.Arch, l.p.Attach)
+	// Asynchronous callbacks begin on an empty stack.
 	order := []int{}
 	for i := l.nsubs() - 1; i >= 0; i-- {
 		if i == 0 || l.subs[i].isAsync && l.has(since.AsyncStacks) {
@@ -74,6 +80,7 @@ func (l *limits) chainDepth(root int, private bool) {
 			w.enter()
 			continue
 		}
+		// The exception callback runs on the stack that was unwound; a tail call would replace it.
 		if tailReachable && w.anyCaller(func(s *subprog) bool { return s.isException }) {
 			l.refuse(refusal.CannotTailCallWithinExceptionCb)
 		}
@@ -106,10 +113,13 @@ func (w *callChain) enter() {
 	if s.ldAbs && l.has(since.NoLoadPacketInCallback) && w.inCallback() {
 		l.refuse(refusal.CannotUseBPFLDABSIND)
 	}
+	// A program that tail-calls another keeps the frames of its callers. With 256 bytes for them, a
+	// chain of 33 tail calls takes no more than the 8 KiB that the kernel allows for.
 	if w.sub > 0 && s.tailCall && w.depth >= 256 {
 		l.refuse(refusal.TailCallsNotAllowedWhenCall, w.depth)
 	}
 	own := l.roundStack(s.stackDepth)
+	// Below that, another stack costs more than it saves (BPF_PRIV_STACK_MIN_SIZE).
 	if w.private && s.privateStack == privUnknown && own >= 64 {
 		s.privateStack = privOwn
 	}
@@ -133,6 +143,8 @@ func (w *callChain) nextCall() int {
 		i := w.insn
 		in := &l.insns[i]
 		if isKfuncCall(in) {
+			// Between a callback and the program are frames of the kernel, which an exception
+			// cannot unwind.
 			if l.kfuncAt(i).is(proto.Throws) && w.inCallback() {
 				l.refuse(refusal.BpfThrowKfuncInsnCannotCalled, i, w.sub)
 			}
@@ -143,6 +155,7 @@ func (w *callChain) nextCall() int {
 			continue
 		}
 		to := l.subprogFrom(callTarget(i, in))
+		// Only its address is taken here: it runs later, on another stack.
 		if l.subs[to].isAsync {
 			if !isLocalCall(in) {
 				continue
@@ -156,6 +169,7 @@ func (w *callChain) nextCall() int {
 	return -1
 }
 
+// call goes on in the function that the current instruction calls.
 func (w *callChain) call(next int) {
 	l := w.l
 	w.callers[w.frame] = chainCall{w.insn + 1, w.sub, w.chain}
@@ -165,6 +179,7 @@ func (w *callChain) call(next int) {
 	}
 	w.frame++
 	w.chain++
+	// Each global function is explored by itself, with frames counted from there.
 	if l.has(since.GlobalChains) && l.subs[next].linkage == funcGlobal && l.funcInfo() {
 		w.chain = 0
 	}
@@ -173,6 +188,7 @@ func (w *callChain) call(next int) {
 	}
 }
 
+// leave goes on in the caller, behind the call.
 func (w *callChain) leave() {
 	if s := &w.l.subs[w.sub]; s.privateStack != privOwn {
 		w.depth -= w.l.roundStack(s.stackDepth)

@@ -214,7 +214,8 @@ func (e *explorer) check() {
 	e.limits.checkStackDepth()
 }
 
-// walkGlobals verifies the global functions that are called.
+// walkGlobals verifies the global functions that are called (do_check_subprogs). One that nothing
+// calls need not be safe: a library may have functions for other kernels.
 func (e *explorer) walkGlobals() {
 	if !e.funcInfo() {
 		return
@@ -254,6 +255,7 @@ func (e *explorer) walkFunc(sub int) {
 	}
 	e.log.begin()
 	regs := s.regs()
+	// An extension is called like the function that it replaces.
 	if sub > 0 || e.p.Type == uapi.ProgTypeExt {
 		e.log.printf("Validating %s() func#%d...\n", e.subs[sub].name, sub)
 		if !e.funcInfo() {
@@ -261,6 +263,7 @@ func (e *explorer) walkFunc(sub int) {
 		}
 		e.layout.prepareArgs(sub)
 		if e.subs[sub].isException {
+			// The callback gets what was thrown.
 			s.frames[0].inException = true
 			if a := e.subs[sub].args; len(a) != 1 || a[0].kind != argScalar {
 				e.refuse(refusal.ExceptionCbOnlySupportsSingleInteger)
@@ -283,7 +286,8 @@ func (e *explorer) walkFunc(sub int) {
 	e.log.passed()
 }
 
-// startArg sets a register to what an argument of a global function may be.
+// startArg sets a register to what an argument of a global function may be: the least that callers
+// must pass (do_check_common).
 func (e *explorer) startArg(r *reg, a funcArg) {
 	switch a.kind {
 	case argCtx:
@@ -295,6 +299,7 @@ func (e *explorer) startArg(r *reg, a funcArg) {
 	case argMem:
 		r.pointer(ptrMem | a.typ)
 		r.mem = a.mem
+		// A null check needs an id to find the copies by.
 		if a.typ&maybeNull != 0 || a.typ&ptrUntrusted == 0 && !e.has(since.UntrustedTag) {
 			r.id = e.newID()
 		}
