@@ -68,11 +68,13 @@ func (a argTrack) frames() uint16 {
 // anyOffset forgets the offsets.
 func (a *argTrack) anyOffset() { a.n, a.off = 0, [4]int16{} }
 
+// severalFrames forgets offsets and keeps which frames may be meant, so that an access through the
+// value counts for these only (arg_join_imprecise).
 func severalFrames(a, b argTrack) argTrack {
 	return argTrack{frame: trackSeveral, mask: a.frames() | b.frames()}
 }
 
-// joinTracks returns what is known where two paths meet.
+// joinTracks returns what is known where two paths meet (arg_track_join).
 func joinTracks(a, b argTrack) argTrack {
 	switch {
 	case b.frame == trackUnvisited:
@@ -131,7 +133,8 @@ func addOffset(off int16, delta int64) (int16, bool) {
 	return int16(sum), delta >= math.MinInt16 && delta <= math.MaxInt16 && sum >= math.MinInt16 && sum <= math.MaxInt16
 }
 
-// add moves the pointer.
+// add moves the pointer. An offset beyond 16 bits is outside of any frame, and forgotten
+// (arg_padd).
 func (a *argTrack) add(delta int64) {
 	for i := range a.n {
 		off, ok := addOffset(a.off[i], delta)
@@ -143,7 +146,8 @@ func (a *argTrack) add(delta int64) {
 	}
 }
 
-// combine adds a register to the pointer.
+// combine adds a register to the pointer, by an amount that this analysis does not know
+// (arg_track_alu64).
 func (a *argTrack) combine(src argTrack) {
 	switch {
 	case a.frame >= 0 && (src.frame == trackNone || src.frame == a.frame):
@@ -170,7 +174,8 @@ func ownFrame(depth int, reg uint8, a argTrack) bool {
 	return reg == 10 || int(a.frame) == depth || a.frame == trackSeveral && a.mask>>depth&1 != 0
 }
 
-// fill returns what a load of eight bytes yields.
+// fill returns what a load of eight bytes yields (fill_from_stack). A part of a slot, or what lies
+// outside of the frame, may be a pointer into any frame: then more counts as read than is.
 func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth int) argTrack {
 	any := argTrack{frame: trackSeveral, mask: 1<<(depth+1) - 1}
 	if in.Src == 10 {
@@ -198,7 +203,8 @@ func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth 
 	return out
 }
 
-// spill stores a register into the frame.
+// spill stores a register into the frame (spill_to_stack). Of several slots only one is written, so
+// each may hold what it held; a store of less than a slot leaves no pointer in it.
 func (t *trackState) spill(in *decode.Insn) {
 	v := noTrack
 	if sizeOf(in) == 8 {
@@ -255,6 +261,8 @@ func (t *trackState) overwrite(in *decode.Insn) {
 	}
 }
 
+// clear forgets the slots that a store overlaps: surely for one offset (n is 1), perhaps for
+// several, and all of them perhaps if the offset is not known (clear_overlapping_stack_slots).
 func (t *trackState) clear(off, size, n int) {
 	for s := range t.slots {
 		start := -(s + 1) * 8
@@ -270,7 +278,8 @@ func (t *trackState) clear(off, size, n int) {
 	}
 }
 
-// step applies an instruction. parents are the slots of the callers' frames at their calls.
+// step applies an instruction (arg_track_xfer). parents are the slots of the callers' frames at
+// their calls.
 func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[trackedSlots]argTrack) {
 	if in.Dst > 10 || in.Src > 10 {
 		return
@@ -291,13 +300,17 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 		}
 	case c == clsALU64 && opOf(in) == opMov:
 		*dst = noTrack
+		// A sign extension or a cast between address spaces leaves no pointer to the stack.
 		if in.Off == 0 {
 			*dst = src
 		}
 	case c == clsALU64:
 		dst.combine(src)
+	// 32-bit results are no pointers.
 	case c == clsALU:
 		*dst = noTrack
+	// Slots stay: a callee or helper cannot put a pointer to the stack into them, and a stale one
+	// only makes more count as read.
 	case c == clsJMP && opOf(in) == opCall:
 		for r := range 6 {
 			t.regs[r] = noTrack

@@ -42,7 +42,9 @@ type constFlow struct {
 	decided map[int]bool // by instruction: whether the branch is taken
 }
 
-// computeConstRegs keeps registers where blocks begin; between, they follow from the instructions.
+// computeConstRegs keeps registers where blocks begin; between, they follow from the instructions
+// (bpf_compute_const_regs). The values go round loops until nothing changes: a register only ever
+// loses its value, so this ends.
 func (l *layout) computeConstRegs() *constFlow {
 	starts := l.blockStarts()
 	in := make([]*constRegs, len(l.insns))
@@ -52,6 +54,7 @@ func (l *layout) computeConstRegs() *constFlow {
 		*in[at] = *c
 	}
 	var none constRegs
+	// A function may be called with anything, so that nothing is known where it begins.
 	for r := range none {
 		none[r].kind = knownNothing
 	}
@@ -84,6 +87,7 @@ func (l *layout) computeConstRegs() *constFlow {
 		}
 	}
 	for changed, last := true, false; changed || !last; {
+		// The last pass changes nothing and notes what holds on every path.
 		last = !changed
 		changed = false
 		for i := len(l.postorder) - 1; i >= 0; i-- {
@@ -117,6 +121,8 @@ func (l *layout) noteConst(out *constFlow, c *constRegs, at int) {
 	if !ok {
 		return
 	}
+	// 32-bit operands are compared after the sign extension of their lower halves, whether the
+	// comparison has a sign or not: the order of numbers without sign is the same.
 	if class(in) == clsJMP32 {
 		x, y = uint64(int64(int32(x))), uint64(int64(int32(y)))
 	}
@@ -161,7 +167,7 @@ func (c *constRegs) join(o *constRegs) bool {
 	return changed
 }
 
-// number returns the value if it fits the 32 bits that are stored.
+// number returns the value if it fits the 32 bits that the kernel stores (const_reg_vals).
 func (c *constRegs) number(r uint8) (uint64, bool) {
 	if r > 9 || c[r].kind != knownNumber || c[r].val > math.MaxUint32 {
 		return 0, false
@@ -169,6 +175,8 @@ func (c *constRegs) number(r uint8) (uint64, bool) {
 	return c[r].val, true
 }
 
+// constStep applies an instruction (const_reg_xfer). What it does not follow makes the register
+// unknown: the values decide branches for good, so that none may be wrong.
 func (l *layout) constStep(c *constRegs, at int) {
 	in := &l.insns[at]
 	dst := &c[min(in.Dst, 10)]
@@ -177,6 +185,7 @@ func (l *layout) constStep(c *constRegs, at int) {
 	case clsALU, clsALU64:
 		l.constALU(c, in, dst)
 	case clsLD:
+		// Packet loads are calls of kernel code: they clobber what calls do.
 		if mode(in) == modeABS || mode(in) == modeIND {
 			c.forgetCall()
 			return
@@ -244,6 +253,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 		}
 	case opAdd, opSub:
 		switch {
+		// Sums keep what they are added to: a number, or a place in a map's value.
 		case !offset:
 			*dst = unknown
 		case opOf(in) == opAdd:
@@ -251,6 +261,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 		default:
 			dst.val -= uint64(int64(in.Imm))
 		}
+	// A number is 0 after it meets 0, whatever it was.
 	case opAnd:
 		switch {
 		case dst.kind == knownNumber:
@@ -273,6 +284,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	default:
 		*dst = unknown
 	}
+	// The upper half is cleared, so that nothing but a number is left.
 	if class(in) == clsALU {
 		if dst.kind == knownNumber {
 			dst.val = uint64(uint32(dst.val))
@@ -282,7 +294,8 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	}
 }
 
-// constLoad returns the value of a load: a number if it reads a constant map.
+// constLoad returns the value of a load: a number if it reads a constant map. Only maps that
+// neither programs nor user space can write any more are constant (bpf_map_is_rdonly).
 func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	src := c[min(in.Src, 10)]
 	if src.kind != knownMapValue || src.mapp == 0 {
@@ -326,7 +339,8 @@ func atomicResult(in *decode.Insn) int {
 }
 
 // pruneDeadBranches turns branches that constants decide into jumps, so that dead code does not
-// count as reading anything.
+// count as reading anything (bpf_prune_dead_branches). Options of programs are often such
+// constants, in .rodata.
 func (l *layout) pruneDeadBranches(known *constFlow) {
 	if len(known.decided) == 0 {
 		return

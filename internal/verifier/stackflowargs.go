@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// flowArgs records what a helper or kernel function does with pointers to a stack.
+// flowArgs records what a helper or kernel function does with pointers to a stack
+// (record_call_access).
 func (w *flowAnalysis) flowArgs(in *flowInstance, st *trackState, at int) {
 	insn := &w.insns[at]
 	if isLocalCall(insn) {
@@ -71,6 +72,7 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 		switch {
 		case ok:
 			size = int64(v)
+		// It writes an unknown number of bytes: none is certain.
 		case a.Flags&proto.Uninit != 0:
 			return 0
 		default:
@@ -116,7 +118,8 @@ func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) in
 	return largest
 }
 
-// kfuncBytes is helperBytes for a kernel function (bpf_kfunc_stack_access_bytes).
+// kfuncBytes is helperBytes for a kernel function (bpf_kfunc_stack_access_bytes). What its
+// prototype does not tell counts as read to the end of the frame.
 func (w *flowAnalysis) kfuncBytes(at, arg int) int64 {
 	k := w.kfuncAt(at)
 	if k == nil || k.missing || k.proto == nil {
@@ -149,6 +152,7 @@ func (w *flowAnalysis) kfuncBytes(at, arg int) int64 {
 		}
 		size = n
 	}
+	// The function initialises the object.
 	if arg == 0 && k.flags.has(kfIterNew) || hasSuffix(p, "__uninit") {
 		return -size
 	}

@@ -166,7 +166,7 @@ func (s *state) at(fr int) int {
 }
 
 // eachReg changes the registers and spilled registers of all frames that are chosen, and those of
-// other slots whose type is in mask.
+// other slots whose type is in mask (bpf_for_each_reg_in_vstate_mask).
 func (s *state) eachReg(mask uint, chosen func(r *reg) bool, change func(r *reg)) {
 	for i := 0; i <= s.curFrame; i++ {
 		fr := s.frames[i]

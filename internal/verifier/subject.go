@@ -36,7 +36,8 @@ func (u *subject) subprogFrom(i int) int {
 
 func (u *subject) nsubs() int { return len(u.subs) - 1 }
 
-// succ returns the successors of an instruction within its function: the next one first.
+// succ returns the successors of an instruction within its function: the next one first
+// (bpf_insn_successors).
 func (u *subject) succ(buf []int, i int) []int {
 	in := &u.insns[i]
 	if j := u.aux[i].jumps; j != nil {

@@ -40,7 +40,7 @@ func (u *subject) specName(spec uint8, id uint32) string {
 	return u.specs[spec-1].SkipMods(btf.ID(id)).Name
 }
 
-// sameType compares types of different BTFs by name.
+// sameType reports whether two types are one. Ids mean something within one BTF only.
 func (u *subject) sameType(a uint8, aid btf.ID, b uint8, bid btf.ID) bool {
 	return u.specs[a-1] == u.specs[b-1] && aid == bid
 }
@@ -67,6 +67,8 @@ func (u *subject) declared(module string) *proto.Declared {
 	return u.k.Kfuncs
 }
 
+// scalarStruct reports whether a struct has nothing but numbers, so that a program may fill it with
+// anything (__btf_type_is_scalar_struct). The kernel looks four levels deep.
 func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {
 	if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
 		return false
