@@ -13,6 +13,7 @@ func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, want
 	if off == 0 && k.sameType(spec, id, want, wantID) {
 		return true
 	}
+	// References are counted by type: the first member is another type, though at the same address.
 	if strict {
 		return false
 	}
@@ -77,6 +78,7 @@ again:
 			b, _ := s.MemberBits(t, m)
 			if a.Kind == btf.KindArray && a.Array.Nelems == 0 && off >= int(b/8) {
 				el := s.SkipMods(a.Ref)
+				// Numbers at the end are read as far as one likes: a load is probed.
 				if el.Kind == btf.KindInt {
 					return walked{kind: walkScalar}
 				}
@@ -106,6 +108,7 @@ again:
 			}
 			continue
 		}
+		// Between two members is padding.
 		if off < moff {
 			break
 		}
@@ -147,6 +150,8 @@ again:
 			}
 			return k.walkPointer(s, mt, m.Name, flags)
 		}
+		// A load across two members has no type of either. In a union of several members, what is
+		// loaded is only a number.
 		if off+size > end && flags&ptrUntrusted == 0 {
 			return fail(refusal.AccessBeyondEndMemberMendIn, anon(m.Name), end, anon(t.Name), off, size)
 		}
@@ -222,6 +227,7 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 // trusted reports whether the pointer is valid for as long as the program runs, or its reference is
 // held (is_trusted_reg).
 func (k *kernelMem) trusted(r *reg) bool {
+	// The object is the program's until it releases it.
 	if r.ref != 0 {
 		return true
 	}
@@ -242,6 +248,7 @@ func (k *kernelMem) socketType(t regType) string {
 		return "sock_common"
 	case ptrTCPSock:
 		return "tcp_sock"
+	// Maps of a program live as long as the program.
 	case constMap:
 		if k.has(since.MapAsStruct) {
 			return "bpf_map"
@@ -270,6 +277,7 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 		k.refuse(refusal.PtrAccessUserMemoryOff, n, name, off)
 	case r.typ&memPercpu != 0:
 		k.refuse(refusal.PtrAccessPercpuMemoryOff, n, name, off)
+	// What an untrusted pointer leads to need not be of its type.
 	case t == write && r.typ&ptrUntrusted != 0:
 		k.refuse(refusal.OnlyReadSupported)
 	}
@@ -281,6 +289,7 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 		return
 	}
 	w := k.structAccess(r, off, size)
+	// A helper's access needs no more: what it reads goes to memory.
 	if t != read || value < 0 {
 		return
 	}

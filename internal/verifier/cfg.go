@@ -106,6 +106,7 @@ type cfg struct {
 // push follows the edge from t to w (push_insn). Before 6.7 only jumps may close a loop: loop.
 func (c *cfg) push(t, w, edge int, loop bool) bool {
 	e := c.e
+	// The edge was followed before: an instruction is visited once for each way out of it.
 	if c.state[t] >= discovered|edge {
 		return false
 	}
@@ -126,11 +127,14 @@ func (c *cfg) push(t, w, edge int, loop bool) bool {
 		}
 		c.stack = append(c.stack, w)
 		return true
+	// w is on the walk's own path: a loop, of which exploration finds out whether it ends. Before
+	// 6.7 calls may not close one: that would be recursion.
 	case c.state[w]&0xf0 == discovered:
 		if !loop && !e.has(since.AnyBackEdge) {
 			e.refuse(refusal.BackEdgeInsn, t, w)
 		}
 		return false
+	// w was left before, by another way.
 	case c.state[w] == done:
 		c.state[t] = discovered | edge
 	}
@@ -163,6 +167,7 @@ func (c *cfg) call(t int, visit bool) bool {
 	from.changesPacket = from.changesPacket || to.changesPacket
 	from.mightSleep = from.mightSleep || to.mightSleep
 	from.mightThrow = from.mightThrow || to.mightThrow
+	// The callee is walked as if the call jumped there.
 	return c.push(t, w, edgeBranch, isFuncRef(&e.insns[t]))
 }
 
@@ -231,6 +236,7 @@ func (c *cfg) visitCall(t int, in *decode.Insn) bool {
 	}
 	s := &e.subs[e.subprogAt(t)]
 	switch {
+	// What the function does on some path, its callers must expect on each.
 	case isHelperCall(in):
 		id := uapi.FuncID(in.Imm)
 		if e.has(since.GlobalEffects) && e.changesPacket(id) {
@@ -293,6 +299,7 @@ func (l *layout) jumpTable(t int) []int {
 		if m.Type != uapi.MapTypeInsnArray || len(m.Slots) == 0 {
 			continue
 		}
+		// A map is the function's if its lowest target is in it.
 		first := int(m.Slots[0])
 		for _, x := range m.Slots {
 			first = min(first, int(x))
@@ -309,6 +316,7 @@ func (l *layout) jumpTable(t int) []int {
 	}
 	out := make([]int, 0, len(set))
 	for w := range set {
+		// A jump into another function would run it without a frame of its own.
 		if w < lo || w >= hi {
 			l.refuse(refusal.JumpTableInsnPointsOutsideSubprog, t, lo, hi)
 		}
@@ -343,6 +351,7 @@ func (l *layout) checkCFG() {
 			l.refuse(refusal.UnreachableInsn, i)
 		}
 		if isLdImm64(&l.insns[i]) {
+			// The second slot is no instruction: its code is 0.
 			if c.state[i+1] != 0 {
 				l.refuse(refusal.JumpIntoMiddleLdimm64Insn, i)
 			}

@@ -199,6 +199,7 @@ func (l *layout) constStep(c *constRegs, at int) {
 			if s := l.subprogFrom(callTarget(at, in)); s >= 0 {
 				*dst = constReg{kind: knownFunc, val: uint64(s)}
 			}
+		// Places in map values are followed for constant maps, whose contents are known.
 		case decode.PseudoMapValue, decode.PseudoMapIdxValue:
 			*dst = constReg{kind: knownMapValue, mapp: a.mapp, val: uint64(a.off)}
 		case decode.PseudoMapFD, decode.PseudoMapIdx:
@@ -242,6 +243,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 		switch {
 		case dst.kind != knownNumber:
 			*dst = unknown
+		// A move that extends the sign of the low bits.
 		case in.Off == 8:
 			dst.val = uint64(int64(int8(dst.val)))
 		case in.Off == 16:
@@ -306,6 +308,7 @@ func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	if m.Frozen == nil || m.Type == uapi.MapTypeInsnArray || at < 0 || at+int64(size) > int64(min(len(m.Frozen), int(m.ValueSize))) {
 		return constReg{kind: knownNothing}
 	}
+	// What user space sets before the load is a constant for the kernel, but not yet known here.
 	if o, open := m.openAt(at, size); open && !o.decided() {
 		return constReg{kind: knownNothing}
 	} else if open {
@@ -353,6 +356,7 @@ func (l *layout) pruneDeadBranches(known *constFlow) {
 		}
 		l.insns[at] = jump
 	}
+	// The branch that is never taken leads nowhere any more.
 	l.computePostorder()
 }
 

@@ -40,6 +40,8 @@ var fieldNames = map[fieldKind]string{
 
 func (k fieldKind) String() string { return fieldNames[k] }
 
+// structField is what tells the kernel's struct from another one of its name (btf_get_field_type,
+// btf_find_struct).
 type structField struct {
 	kind        fieldKind
 	size, align uint32
@@ -114,6 +116,7 @@ type mapInfo struct {
 func (u *subject) mapOf(r *reg) *mapInfo { return u.maps[r.mapp-1] }
 
 // addMap registers a map.
+// The numbers of maps are those in registers.
 func (u *subject) addMap(m *Map) *mapInfo {
 	for _, x := range u.maps {
 		if x.Map == m {
@@ -129,6 +132,7 @@ func (u *subject) addMap(m *Map) *mapInfo {
 			x.rec = u.parseRecord(x.spec, m.ValueType, m.Vars)
 		}
 	}
+	// What a lookup finds is known by the map that was given as an example (map->inner_map_meta).
 	if m.Inner != nil && (m.Type == uapi.MapTypeArrayOfMaps || m.Type == uapi.MapTypeHashOfMaps) {
 		x.inner = u.addMap(m.Inner)
 	}
@@ -147,6 +151,7 @@ func (u *subject) addSpec(s *btf.Spec) uint8 {
 
 // recordOf returns the special fields of the type that a register points to.
 func (u *subject) recordOf(r *reg) *record {
+	// Special fields may only be used through a pointer that was checked for NULL.
 	if r.typ.base() == ptrMapValue && !r.typ.mayBeNull() {
 		return &u.mapOf(r).rec
 	}
@@ -198,6 +203,8 @@ func (u *subject) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
 			}
 		}
 	}
+	// With one field wrong btf_parse_fields fails, and the map or type has no special fields: its
+	// bytes are ordinary memory, and the functions that need a field refuse it.
 	if p.bad || !p.consistent() || len(p.out) > maxFields && p.e.has(since.NestedFields) {
 		return record{}
 	}
@@ -252,6 +259,7 @@ func (p *fieldParser) structFields(t *btf.Type, off uint32, level int) {
 // one examines a member or a variable. Modifiers are only significant for kptrs.
 func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32, level int) {
 	t := p.s.MustType(id)
+	// Arrays, of any number of dimensions, have the field in each element (btf_repeat_fields).
 	n := uint32(1)
 	for t.Kind == btf.KindArray {
 		n *= t.Array.Nelems
@@ -308,6 +316,7 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 // kptr recognises a pointer with a type tag that the kernel manages: it drops the object when the
 // map's value goes away (btf_find_kptr).
 func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
+	// Only this qualifier is expected before the pointer, and the tag directly behind it.
 	if t.Kind == btf.KindVolatile {
 		t = p.s.MustType(t.Ref)
 	}
@@ -389,6 +398,8 @@ func (p *fieldParser) add(f field, owner *btf.Type, idx int) {
 // contains parses the tag "contains:TYPE:NODE" of a member or variable.
 func (p *fieldParser) contains(owner *btf.Type, idx int) (name, node string, ok bool) {
 	for _, tag := range p.e.declTags(p.spec, owner.ID, idx) {
+		// The tag names the type of the elements and the member that links them, as C has no types
+		// for that.
 		if rest, is := strings.CutPrefix(tag, "contains:"); is {
 			name, node, ok = strings.Cut(rest, ":")
 			return name, node, ok && node != ""
@@ -413,6 +424,7 @@ func (u *subject) declTags(spec uint8, id btf.ID, idx int) []string {
 		u.prog.tagged[spec] = true
 		s := u.specs[spec-1]
 		for i := s.FirstID(); int(i) < s.NumTypes(); i++ {
+			// Tags refer to what they are about, and not the reverse.
 			if s.Kind(i) == btf.KindDeclTag {
 				t := s.MustType(i)
 				k := tagKey{spec, t.Ref, int(t.ComponentIdx)}

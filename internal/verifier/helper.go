@@ -45,6 +45,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	// The tail call may fail, and then goes on behind it; if it succeeds, another program returns
 	// to the caller of this function, with any number in R0.
 	if id == uapi.FuncTailCall && c.has(since.TailCallReturns) {
+		// In the program itself nothing is left that could go on after the other program.
 		if c.cur.curFrame == 0 {
 			return stepNext
 		}
@@ -104,6 +105,7 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 			c.refuse(refusal.GetLocalStorageNotSupportNon)
 		}
 		c.precision.precise(2)
+	// Callbacks run within the call, but for those of timers.
 	case uapi.FuncForEachMapElem:
 		c.frames.callback(m.sub, cbMapElem)
 	case uapi.FuncTimerSetCallback:
@@ -121,6 +123,7 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 		if regs[1].typ != ptrMapValue {
 			c.refuse(refusal.UnsupportedRegTypeBpfDynptrFrom, c.typeName(regs[1].typ))
 		}
+	// What is set here is what the hook returns, in its own range.
 	case uapi.FuncSetRetval:
 		c.checkSetRetval(regs)
 	// The slice becomes invalid with the dynptr and with what that holds.
@@ -194,6 +197,7 @@ func (c *helpers) recordKey(m *callMeta) {
 	if m.mapp.Type != uapi.MapTypeProgArray {
 		c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 	}
+	// Any other index leaves the call as it is (BPF_MAP_KEY_POISON).
 	if r := c.reg(3); r.isConst() && r.Var.Value < uint64(m.mapp.MaxEntries) {
 		c.precision.precise(3)
 	}
@@ -222,6 +226,7 @@ func (c *helpers) checkFuncIP(h *proto.Helper) {
 // checkSetRetval checks the value that a hook shall return: for LSM hooks since 7.0, and for all,
 // as 32 bits, since 7.2. Programs of getsockopt set any.
 func (c *helpers) checkSetRetval(regs *[11]reg) {
+	// The kernel takes the value for a negated error, of which there are 4095.
 	if c.has(since.RetvalForAll) {
 		c.checkRetval32(&regs[1])
 		return

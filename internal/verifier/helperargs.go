@@ -94,6 +94,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.needMap(m, "value")
 		m.raw = a.Flags&proto.Uninit != 0
 		g.memory.helperMem(n, int(m.mapp.ValueSize), acc, false, m)
+	// The result is the same variable on one CPU, so that its type goes with it.
 	case proto.PercpuBTFID:
 		if r.tid == 0 {
 			g.refuse(refusal.HelperInvalidBtfIdInR, n)
@@ -111,6 +112,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.resources.spinLock(n, flags)
 	case proto.Timer:
 		g.timerArg(n, m)
+	// The callback is queued by what is particular to the helper.
 	case proto.Func:
 		m.sub = int(r.sub)
 	// The next argument is the length, with which the memory is checked.
@@ -120,6 +122,8 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		m.raw = a.Flags&proto.Uninit != 0
 		if !(r.isNull() && a.Flags&proto.MaybeNull != 0) {
 			g.memory.helperMem(n, int(a.Size), acc, false, m)
+			// The helper accesses the memory as one number, also on machines that cannot do so at
+			// any address.
 			if a.Flags&proto.Aligned != 0 {
 				g.memory.checkAlign(r, 0, int(a.Size), true)
 			}
@@ -158,6 +162,7 @@ func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 	if m.mapp == nil {
 		g.refuse(refusal.InvalidMapPtrAccessMapType)
 	}
+	// A lookup returns a referenced socket, and an update takes one.
 	if t := m.mapp.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
 		if a.Flags&^proto.ReadOnly == 0 {
 			return proto.BTFSockCommon
@@ -167,6 +172,8 @@ func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 	return proto.MapValue
 }
 
+// memKinds are the registers that point to memory of known size (mem_types in check_reg_type); the
+// later ones were not accepted from the start.
 var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRingbuf, ptrBuf, ptrBTF | ptrTrusted, ptrCtx}
 
 // memKinds returns the registers that a memory argument accepts.
@@ -186,6 +193,8 @@ func (g *arguments) memKinds(kind proto.ArgKind) []regType {
 	return list
 }
 
+// argKinds are the registers that other arguments accept (compatible_reg_types). Trusted and RCU
+// pointers are listed beside plain ones: a flag that is not listed is refused.
 var argKinds = map[proto.ArgKind][]regType{
 	proto.ConstSize: {scalar}, proto.ConstSizeOrZero: {scalar}, proto.AllocSize: {scalar}, proto.Scalar: {scalar},
 	proto.ConstMap: {constMap}, proto.Ctx: {ptrCtx},
@@ -212,6 +221,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	if a.Flags&proto.MaybeNull != 0 {
 		t &^= maybeNull
 	}
+	// A slice of a dynptr is memory like any other, for as long as it is valid.
 	if kind == proto.Mem || kind == proto.FixedMem {
 		t &^= dynMask
 	}
@@ -277,6 +287,7 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 	if r.typ&memPercpu != 0 {
 		return
 	}
+	// A release of NULL would release nothing, and the reference would stay.
 	if r.typ.mayBeNull() && (a.Flags&proto.MaybeNull == 0 || a.Flags&proto.Release != 0) {
 		g.refuse(refusal.PossiblyNULLPointerPassedHelperArg, n)
 	}
@@ -309,12 +320,16 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 // (check_func_arg_reg_off): what is released is found by the address that was acquired.
 func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	if a.Flags&proto.Release != 0 {
+		// The offset is where on the stack the dynptr is.
 		if kind == proto.Dynptr && r.typ == ptrStack {
 			return
 		}
+		// Older releases check no offset of memory.
 		if !g.has(since.MemOffsets) && r.typ.base() == ptrMem {
 			return
 		}
+		// The kernel computes from the address where the object begins, and would corrupt what is
+		// before.
 		if r.off != 0 {
 			g.refuse(refusal.MustZeroOffsetWhenPassedRelease, n)
 		}
@@ -330,6 +345,7 @@ func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
 		if r.typ != ptrStack {
 			g.refuse(refusal.CannotReleaseUnownedConstBpfDynptr)
 		}
+		// The reference is that of the dynptr, kept in its slot.
 		spi, err := g.stack.dynptrSpi(r)
 		if err != 0 || g.funcOf(r).stack[spi].reg.ref == 0 {
 			g.refuse(refusal.ArgUnacquiredReference, n)
@@ -350,6 +366,7 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	r := g.reg(m.release)
 	ok := false
 	switch {
+	// All clones of the dynptr and their slices end with it.
 	case p.Args[m.release-1].Kind == proto.Dynptr:
 		g.stack.unmarkDynptr(r)
 		ok = true
@@ -371,6 +388,7 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 		}
 	case m.ref != 0:
 		ok = g.resources.release(m.ref)
+		// Dynptrs of a packet end with the packet.
 		g.stack.endDerived(m.ref)
 	case r.isNull():
 		ok = true
@@ -385,12 +403,14 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 func (g *arguments) constString(n int) {
 	r := g.reg(n)
 	m := g.mapOf(r)
+	// Neither programs nor user space may change the text after it was checked (bpf_map_is_rdonly).
 	if m.Frozen == nil || m.Flags&flagRdonlyProg == 0 {
 		g.refuse(refusal.DoesNotPointReadonlyMap, n)
 	}
 	if !r.Var.IsConst() {
 		g.refuse(refusal.NotConstantAddress, n)
 	}
+	// The text is read when the program is loaded, by its address.
 	if !hasDirectValue(m.Type) {
 		g.refuse(refusal.NoDirectValueAccessSupportMap)
 	}
@@ -409,6 +429,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	if !g.has(since.KnownKeyLookup) {
 		return
 	}
+	// Elements of other maps come and go.
 	if t := m.mapp.Type; t != uapi.MapTypeArray && t != uapi.MapTypePercpuArray {
 		return
 	}
@@ -416,6 +437,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 		return
 	}
 	r := g.reg(n)
+	// Only what is on the stack is known.
 	if r.typ != ptrStack || !r.Var.IsConst() {
 		return
 	}
@@ -461,6 +483,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	g.precision.bt.stacks[r.frame] |= 1 << spi
 	g.precision.bt.frame = g.cur.curFrame
 	g.precision.markChain(g.cur, g.insn, nil)
+	// 0 stands for a key that is not known.
 	if key < uint64(m.mapp.MaxEntries) {
 		m.constKey = key + 1
 	}

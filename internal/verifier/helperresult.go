@@ -15,12 +15,14 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 	switch p.Ret.Kind {
 	case proto.Integer:
 		r0.unknown()
+	// What a function without a result leaves in R0 is not for the program.
 	case proto.Void:
 		r0.typ = notInit
 	case proto.RetMapValue:
 		if m.mapp == nil {
 			c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 		}
+		// The program need not check for what cannot happen.
 		if flag&maybeNull != 0 && c.knownElement(m) {
 			flag &^= maybeNull
 		}
@@ -37,6 +39,7 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 		r0.pointer(ptrSockCommon | flag)
 	case proto.RetTCPSock:
 		r0.pointer(ptrTCPSock | flag)
+	// How much may be written is what was reserved.
 	case proto.RetRingbufMem:
 		r0.pointer(ptrMem | memRingbuf | flag)
 		r0.mem = uint32(m.memSize)
@@ -89,6 +92,7 @@ func (c *helpers) acquires(h *proto.Helper, m *callMeta) bool {
 func (c *helpers) percpuResult(r0 *reg, m *callMeta, flag regType, obj bool) {
 	s := c.specs[m.retSpec-1]
 	t := s.SkipMods(btf.ID(m.retID))
+	// A number, a pointer or an array is memory of its size.
 	if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
 		n, err := s.Sizeof(t.ID)
 		if err != nil {
@@ -112,6 +116,7 @@ func (c *helpers) btfResult(r0 *reg, p *proto.Proto, m *callMeta, flag regType) 
 	// allocated by it.
 	if m.id == uapi.FuncKptrXchg {
 		r0.spec, r0.tid = m.kptr.spec, uint32(m.kptr.tid)
+		// An object of the program's types is the program's to change and to free.
 		if !c.isKernelSpec(r0.spec) {
 			r0.typ |= memAlloc
 			if m.kptr.kind == fieldKptrPercpu {
@@ -133,6 +138,7 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		return
 	}
 	r := c.reg(0)
+	// It was missing in the list of helpers whose results are bounded by the buffer.
 	if id == uapi.FuncGetTaskStack && !c.has(since.TaskStackResult) {
 		return
 	}
@@ -142,6 +148,7 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		r.SMax, r.SMax32 = int64(m.maxSize), int32(m.maxSize)
 		r.SMin, r.SMin32 = -maxErrno, -maxErrno
 		r.Sync(c.rules)
+	// Compilers and programs use it as an index, whose bound need not be checked then.
 	case uapi.FuncGetSmpProcessorId:
 		if !c.has(since.CPUNumberRange) {
 			return

@@ -45,6 +45,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 	k := m.k
 	s := c.specs[k.spec-1]
 	params := k.proto.Params
+	// Arguments are passed in R1 to R5. Further ones can only be those that the kernel adds itself.
 	if len(params) > 5 {
 		if proto.KfuncFlags(k.flags)&proto.ImplicitArgs == 0 {
 			c.refuse(refusal.FunctionArgs, k.name, len(params), 5)
@@ -60,6 +61,8 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 		if hasSuffix(p, "__ign") || hasSuffix(p, "__prog") {
 			continue
 		}
+		// The kernel sets the register before the call, so that what the program left in it does
+		// not matter.
 		if proto.KfuncFlags(k.flags)&proto.ImplicitArgs != 0 && c.implicit(s, p) {
 			continue
 		}
@@ -73,6 +76,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			c.refuse(refusal.UnrecognizedArgType, i, t.Kind)
 		}
 		nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
+		// Older releases take what is released for an argument that must be trusted.
 		needTrust := k.flags.has(kfTrusted) || k.flags.has(kfRelease) && !c.has(since.ReleaseByReference)
 		// These functions do not check for NULL.
 		if (needTrust || k.flags.has(kfRCU)) && (r.isNull() || r.typ.mayBeNull()) && !nullable {
@@ -89,9 +93,11 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 		}
 		ref := s.SkipMods(t.Ref)
 		kind := c.kfuncArgKind(m, s, params, i, t, ref)
+		// Nothing is there to check.
 		if kind == kaNull {
 			continue
 		}
+		// The map itself, or an object that the kernel gave the program as one.
 		if kind == kaMap && r.typ != constMap && r.typ.base() != ptrBTF {
 			c.refuse(refusal.PointerInRNotMapPointer, n)
 		}
@@ -157,12 +163,15 @@ func (c *kfuncs) kfuncScalar(m *callMeta, p *btf.Param, n int) {
 	}
 	buf := false
 	switch {
+	// The value is part of what the function means, such as a type id: it must be the same on each
+	// path that ends here.
 	case hasSuffix(p, "__k"):
 		if !r.Var.IsConst() {
 			c.refuse(refusal.MustKnownConstant, n)
 		}
 		c.precision.precise(n)
 		m.hasConstant, m.constant = true, r.Var.Value
+	// By these names the result's size follows from the argument (is_kfunc_arg_scalar_with_name).
 	case p.Name == "rdonly_buf_size":
 		m.retRdonly, buf = true, true
 	case p.Name == "rdwr_buf_size":
@@ -178,6 +187,7 @@ func (c *kfuncs) kfuncScalar(m *callMeta, p *btf.Param, n int) {
 		c.refuse(refusal.NotConst, n)
 	}
 	m.retSize = r.Var.Value
+	// A register keeps the size in 32 bits.
 	if m.retSize > 1<<32-1 {
 		c.refuse(refusal.RdonlyRdwrBufSizeExceedsU32, n)
 	}
@@ -198,6 +208,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	sized := false
 	if i+1 < len(params) {
 		q := &params[i+1]
+		// The size may be any number, a bound of which the check of the memory uses.
 		sized = isScalarType(s.SkipMods(q.Type)) && c.reg(i+2).typ == scalar && (hasSuffix(q, "__sz") || hasSuffix(q, "__szk"))
 	}
 	named, isNamed := kfArg(0), false
@@ -209,9 +220,12 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	if k.is(proto.CastsToContext) || c.has(since.SessionContext) && k.is(proto.OfSession) {
 		return kaCtx
 	}
+	// NULL is of no type, so that it is recognised before all others. With a size behind it, the
+	// two are checked together.
 	if nullable && r.isNull() && !is(kaDynptr) && !sized && c.has(since.NullArgs) {
 		return kaNull
 	}
+	// Contexts are recognised by type and before memory: the struct has another form in the kernel.
 	if c.isCtxType(s, t) {
 		return kaCtx
 	}
@@ -225,6 +239,8 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		return kaRefcounted
 	case is(kaDynptr):
 		return kaDynptr
+	// The iterator is the first argument of its own functions (btf_check_iter_kfuncs), and has a
+	// suffix for those of others.
 	case k.flags.has(kfIterNew|kfIterNext|kfIterDestroy) && i == 0, hasSuffix(p, "__iter") && !k.flags.has(kfIterNew|kfIterNext|kfIterDestroy):
 		return kaIter
 	case is(kaListHead), is(kaListNode), is(kaRoot), is(kaNode):
@@ -251,6 +267,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		}
 		return kaBTF
 	}
+	// A pointer to a prototype can only be a callback in the program.
 	if ref.Kind == btf.KindFuncProto {
 		return kaCallback
 	}
@@ -284,6 +301,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		if r.typ != ptrCtx {
 			bad(refusal.ExpectedPointerCtxButGot, c.typeName(r.typ))
 		}
+		// The result's type depends on the program's type, not on the prototype.
 		if k.is(proto.CastsToContext) {
 			m.retID = c.kernelCtx()
 		}
@@ -298,6 +316,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 			c.refuse(refusal.CssTaskIterOnlyAllowedIn)
 		}
 		c.iterArg(m, n, ref)
+	// Both are in map values or in objects of the program, beside the lock that protects them.
 	case kaListHead, kaRoot:
 		if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
 			bad(refusal.ExpectedPointerMapValueAllocatedObject)
@@ -310,6 +329,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	case kaListNode, kaNode:
 		c.graphNodeArg(m, n, kind)
 	case kaMap:
+		// The program knows which map: nothing is to be compared.
 		if r.typ == constMap {
 			break
 		}
@@ -333,6 +353,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		if r.typ != ptrFunc {
 			c.refuse(refusal.ArgExpectedPointerFunc, i)
 		}
+		// The callback is explored once the arguments are known to be right.
 		m.sub = int(r.sub)
 	case kaRefcounted:
 		c.refcountedArg(m, i)
@@ -340,6 +361,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		if r.typ != ptrMapValue {
 			bad(refusal.NotPointConstString)
 		}
+		// The kernel function reads up to the terminator without looking for the end of the memory.
 		c.arguments.constString(n)
 	case kaWorkqueue, kaTaskWork, kaTimer:
 		c.fieldArg(m, i, kind)
@@ -383,6 +405,7 @@ func (c *kfuncs) allocatedArg(m *callMeta, i int) {
 	default:
 		c.badKfuncArg(refusal.ExpectedPointerAllocatedObject, i)
 	}
+	// Only the owner may free the object, and only once.
 	if r.ref == 0 {
 		c.refuse(refusal.AllocatedObjectMustReferenced)
 	}
@@ -396,6 +419,7 @@ func (c *kfuncs) refcountedArg(m *callMeta, i int) {
 	if !r.typ.isAllocObj() {
 		c.badKfuncArg(refusal.NeitherOwningNonOwningRef, i)
 	}
+	// Whoever owns a reference keeps the count above 0, so that raising it cannot fail.
 	if !r.typ.isNonOwning() && r.ref != 0 {
 		m.owning = true
 	}
@@ -446,6 +470,7 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 	c.liveness.readReg(sz)
 	optional := hasSuffix(&params[i], "__opt") || hasSuffix(&params[i], "__nullable")
 	if !r.isNull() || !optional {
+		// The register is taken for one that is not NULL only while the memory is checked.
 		saved := *r
 		// The function checks for NULL by itself; the rest is checked as if it were not.
 		if r.typ.mayBeNull() {
@@ -544,6 +569,7 @@ func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
 		t |= dynXDP
 	case k.is(proto.DynptrFromMeta):
 		t |= dynSkbMeta
+	// A file dynptr keeps the file, and so must be discarded.
 	case k.is(proto.DynptrFromFile):
 		t |= dynFile
 	case k.is(proto.DiscardsFileDynptr):
@@ -555,6 +581,8 @@ func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
 	}
 	c.arguments.dynptrArg(n, t, clone)
 	c.stack.derive(c.reg(n), t, parent)
+	// Later arguments and the result depend on the dynptr that is read: its kind, and what it
+	// holds.
 	if t&memUninit == 0 {
 		x := c.arguments.dynptrReg(c.reg(n))
 		m.dynID, m.dynType, m.dynRef = x.id, x.dtype, x.ref

@@ -52,6 +52,8 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 	case ptrArena:
 		return
 	}
+	// Machines of the architectures here access any address. Programs may ask for the rule of
+	// others.
 	if strict = strict || a.p.Flags&uapi.ProgStrictAlignment != 0; !strict || size == 1 {
 		return
 	}
@@ -147,6 +149,7 @@ const (
 // (check_map_access_type).
 func (a *memory) checkMapFlags(n, off, size int, t accessType) {
 	m := a.mapOf(a.reg(n))
+	// The map's creator restricted programs, and not user space.
 	if t == write && m.Flags&flagRdonlyProg != 0 {
 		a.refuse(refusal.WriteIntoMapForbiddenValueSize, m.ValueSize, off, size)
 	}
@@ -174,6 +177,7 @@ func (a *memory) checkMapAccess(n, off, size int, zeroOK bool, src accessSource)
 	for i := range m.rec.fields {
 		f := &m.rec.fields[i]
 		p := int64(f.off)
+		// An access that touches the field at any of its possible places.
 		if b.SMin+int64(rest) >= p+int64(f.size) || p >= int64(b.UMax)+int64(rest)+int64(size) {
 			continue
 		}
@@ -468,6 +472,7 @@ func (a *memory) load(in *decode.Insn, dst, src uint8, sx bool) {
 	a.values.checkDst(dst, false)
 	// The load may overwrite the register.
 	t := a.reg(int(src)).typ
+	// The probing load that the JIT makes of it had no form with a sign.
 	if sx && t == ptrArena && !a.has(since.SignedArenaLoads) {
 		a.refuse(refusal.SignExtendingLoadsArenaNotSupported)
 	}
@@ -489,6 +494,7 @@ func (a *memory) store(in *decode.Insn) {
 // pointer (save_aux_ptr_type): convert_ctx_accesses rewrites each instruction once, for all paths.
 func (a *memory) samePointer(t regType, trustMayDiffer bool) {
 	p := &a.curAux().ptrType
+	// The first path to get here decides.
 	if *p == notInit {
 		*p = t
 		return
@@ -514,6 +520,7 @@ func isUntrusted(t regType) bool {
 
 func mismatchOK(t regType) bool {
 	switch t.base() {
+	// These accesses are rewritten or become probing loads; those of other memory stay as they are.
 	case ptrCtx, ptrSocket, ptrSockCommon, ptrTCPSock, ptrXDPSock, ptrBTF, ptrArena:
 		return false
 	case ptrMem:

@@ -50,6 +50,7 @@ func (t *precision) markOld(fr, r, spi int) {
 	}
 	skip := true
 	for {
+		// The path begins here: what is left are arguments (see startOld).
 		if t.r.unpreciseCheckpoints && last < 0 {
 			t.startOld(s, regs, stack)
 			return
@@ -67,6 +68,7 @@ func (t *precision) markOld(fr, r, spi int) {
 		if s == nil {
 			return
 		}
+		// The frame did not exist yet: nothing from before it can matter.
 		if fr > s.curFrame {
 			return
 		}
@@ -118,6 +120,7 @@ func (t *precision) markFrameOld(f *frame, regs *uint32, stack *uint64) (isNew, 
 			continue
 		}
 		x := &f.regs[i]
+		// A pointer is compared exactly, whether it is marked or not.
 		if x.typ != scalar {
 			*regs &^= 1 << i
 			continue
@@ -133,6 +136,7 @@ func (t *precision) markFrameOld(f *frame, regs *uint32, stack *uint64) (isNew, 
 		if *stack>>i&1 == 0 {
 			continue
 		}
+		// The slot was reached through another register, which these releases do not follow.
 		if i >= len(f.stack) {
 			return isNew, false
 		}
@@ -217,6 +221,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 			return backOK
 		}
 		*regs &^= dst
+		// Other memory ends the walk, and so does a spill that these releases do not track.
 		if in.Src != 10 || !t.tracksParts() && sizeOf(in) != 8 {
 			return backOK
 		}
@@ -226,6 +231,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 		}
 		*stack |= 1 << spi
 	case clsSTX, clsST:
+		// An address that is to be exact came from a difference of pointers.
 		if *regs&dst != 0 {
 			return backGiveUp
 		}
@@ -249,6 +255,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 			if in.Src == 1 {
 				return backGiveUp
 			}
+			// A callback may have run here, which is not followed.
 			if t.isSyncCallback(in, i) {
 				return backGiveUp
 			}
@@ -256,6 +263,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 			if *regs&0x3f != 0 {
 				t.bug("backtracking call unexpected regs %x", *regs)
 			}
+		// These releases do not go back into functions, and mark everything instead.
 		case opOf(in) == opExit:
 			return backGiveUp
 		case isX(in) && opOf(in) != opJA:
@@ -279,6 +287,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 // propagatePrecisionOld applies the precision marks of a kept state to the path to the current
 // state (propagate_precision): what the rest of that path relied on, this path must provide.
 func (t *precision) propagatePrecisionOld(old *state) {
+	// Marks on what nothing reads any more are only cost.
 	unread := !t.has(since.UnreadPrecision) && !t.r.unpreciseCheckpoints
 	frames := []int{old.curFrame}
 	if t.r.unpreciseCheckpoints {

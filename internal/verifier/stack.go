@@ -77,6 +77,7 @@ func (k *stack) fastcallContract(f *frame, insn, off int) {
 	}
 }
 
+// isStoreImm reports a store of a constant, which is like a store of a register with that value.
 func isStoreImm(in *decode.Insn) bool { return class(in) == clsST && mode(in) == modeMEM }
 
 // writeStack stores at a fixed offset of a stack (check_stack_write_fixed_off).
@@ -88,6 +89,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	if value >= 0 {
 		r = k.reg(value)
 	}
+	// What overwrites half of a dynptr ends it.
 	k.destroyDynptr(f, spi)
 	k.fastcallContract(f, insn, off)
 	k.log.touchSlot(spi)
@@ -99,9 +101,12 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 		k.liveness.wroteSlot(f, spi)
 	}
 	switch {
+	// Numbers are tracked from the slot's first byte only, so that a load of the same bytes finds
+	// them.
 	case r != nil && r.typ == scalar && aligned && (k.r.subreg || full) && k.tracksSpill(r):
 		if k.has(since.TrackedSpills) {
 			fits := r.Width() <= 8*size
+			// The register and the slot are linked: a test of one is one of the other.
 			if fits && k.has(since.SpillIDs) {
 				k.values.identify(r)
 			}
@@ -197,6 +202,7 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 		}
 		scrub(s)
 		n := uint8(slotMisc)
+		// A zero over a zero leaves a zero, wherever the store goes.
 		if zero && *t == slotZero {
 			n = slotZero
 			used = true
@@ -252,6 +258,8 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 		for i := 0; i < size; i++ {
 			switch t := s.t[(slotOff-i)%8]; {
 			case t == slotMisc, t == slotZero, t == slotSpill && src.typ == scalar && k.isSpilled(s):
+			// A poisoned slot was found dead by the analysis before exploration, which a read shows
+			// to be wrong.
 			case (t == slotInvalid || t == slotPoison) && k.r.uninit:
 				if t == slotPoison {
 					k.refuse(refusal.ReadingStackOffSizeSlotPoisoned, off, i, size)
@@ -268,6 +276,7 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 		}
 		// Not the whole of a whole register.
 		if size != 8 || width != 8 {
+			// Part of a pointer is no pointer, and as a number it would show an address.
 			if src.typ != scalar {
 				k.refuse(refusal.InvalidSizeRegisterFill)
 			}
@@ -278,6 +287,7 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 				return
 			}
 			r := k.reg(dst)
+			// The low bytes of a number have ranges that follow from the whole.
 			if k.fillFits(off, size, width) {
 				r.copyFrom(src)
 				// The load cut something off.
@@ -352,6 +362,7 @@ func (k *stack) fillFits(off, size, width int) bool {
 	if !k.r.subreg {
 		return false
 	}
+	// Older releases recognise only a load of exactly what was spilled.
 	if !k.has(since.NarrowFills) {
 		return off%8 == 0 && width == size
 	}
@@ -435,6 +446,7 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 	} else if size < 0 {
 		errno = uapi.EFAULT
 	}
+	// No byte at the end of the stack is no access beyond it.
 	if size == 0 && errno == uapi.EACCES && lo == 0 && !k.has(since.ZeroSizeStack) {
 		errno = 0
 	}

@@ -158,11 +158,13 @@ func (e *explorer) check() {
 	if len(e.insns) > maxInsns {
 		e.refuse(refusal.ProgramTooLong)
 	}
+	// The exception callback, which is a function, is found by its type: types come first.
 	e.layout.checkFuncRecords()
 	e.layout.findSubprogs()
 	e.log.functions(e.subs)
 	e.layout.checkSubprogs()
 	e.layout.checkFuncInfo()
+	// The checks are all made in any case, but the first that fails is the one that is reported.
 	before := !e.has(since.AttachAfterCFG)
 	if before {
 		e.attachment.checkAttach()
@@ -197,6 +199,8 @@ func (e *explorer) check() {
 		e.layout.markFastcalls()
 	}
 	e.checkpoints.explored = make([]*state, len(e.insns))
+	// Global functions were all verified, and first; later releases verify those that are reached,
+	// and so begin with the program.
 	if e.has(since.LazyGlobals) {
 		e.walkFunc(0)
 		e.walkGlobals()
@@ -211,6 +215,7 @@ func (e *explorer) check() {
 	}
 	e.cur = nil
 	e.layout.dropFastcallStack()
+	// Only now is known how deep the stack of each function gets.
 	e.limits.checkStackDepth()
 }
 
@@ -221,8 +226,10 @@ func (e *explorer) walkGlobals() {
 		return
 	}
 	if e.exceptionSub != 0 {
+		// The kernel calls it.
 		e.subs[e.exceptionSub].called = true
 	}
+	// A function may call others that were not reached before.
 	for again := true; again; {
 		again = false
 		for i := 1; i < e.nsubs(); i++ {
@@ -274,6 +281,7 @@ func (e *explorer) walkFunc(sub int) {
 		}
 	} else {
 		e.firstFunc()
+		// The program's own argument is its context, whatever its type in BTF.
 		regs[1].pointer(ptrCtx)
 	}
 	if sub == 0 {
@@ -292,8 +300,10 @@ func (e *explorer) startArg(r *reg, a funcArg) {
 	switch a.kind {
 	case argCtx:
 		r.pointer(ptrCtx)
+	// An arena pointer arrives as a number, which the function casts.
 	case argScalar, argArena:
 		r.unknown()
+	// The kernel checks nothing at run time, so the function must take what a local dynptr allows.
 	case argDynptr:
 		markDynReg(r, dynTypeLocal, true, e.newID())
 	case argMem:
