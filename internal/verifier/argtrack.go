@@ -90,7 +90,8 @@ func joinTracks(a, b argTrack) argTrack {
 		return a
 	case a.frame >= 0 && b.frame == trackNone:
 		if a.n == 1 {
-			return joinOffsets(a, oneOffset(int(a.frame), 0)) // two offsets: counts as a use, never as a definition
+			// Two offsets, so that it counts as a use, and never as a definition.
+			return joinOffsets(a, oneOffset(int(a.frame), 0))
 		}
 		return a
 	case b.frame >= 0 && a.frame == trackNone:

@@ -33,11 +33,11 @@ func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, want
 type walkKind uint8
 
 const (
-	walkError walkKind = iota
-	walkScalar
-	walkPtr
-	walkPtrUntrusted
-	walkStruct
+	walkError        walkKind = iota
+	walkScalar                // a number
+	walkPtr                   // a pointer to a struct
+	walkPtrUntrusted          // a pointer to anything else
+	walkStruct                // a struct that begins there
 )
 
 // walked is the member that an offset in a struct leads to.

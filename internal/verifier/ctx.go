@@ -33,7 +33,8 @@ func (x *contexts) packetAccess(m *callMeta, t accessType) bool {
 	if row.Packet == progtype.NoPacket || row.Packet == progtype.ReadsPacket && t == write {
 		return false
 	}
-	return m == nil || m.packet || row.Context.User == "bpf_sockopt" // its buffer is not a packet in memory that a helper could not access
+	// The buffer of sockopt programs is memory that every helper can access, and no packet.
+	return m == nil || m.packet || row.Context.User == "bpf_sockopt"
 }
 
 // varCtx reports whether the context is plain memory, so that accesses to it need not be rewritten.

@@ -68,9 +68,9 @@ func (p *checkpoints) sameScalar(old, cur uint32) bool {
 type exactness uint8
 
 const (
-	notExact exactness = iota
-	exact
-	rangeWithin
+	notExact    exactness = iota // what is not marked may differ
+	exact                        // nothing may differ
+	rangeWithin                  // marks are not complete: all ranges must be within the old ones
 )
 
 // exactRegs compares registers of which nothing may differ (regs_exact).

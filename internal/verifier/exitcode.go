@@ -49,7 +49,8 @@ func hexText(v uint64) string { return fmt.Sprintf("%#x", v) }
 // (check_return_code).
 func (fs *frames) checkReturn(n int, name string) {
 	f := fs.cur.frames[0]
-	throws := n == 1 && fs.has(since.GlobalThrowRange) // an exception ends the program, wherever it is thrown
+	// An exception ends the program, wherever it is thrown.
+	throws := n == 1 && fs.has(since.GlobalThrowRange)
 	sub := f.sub != 0 && !throws
 	typ := fs.prog.typ
 	// Nothing reads R0 then, so that it need not have a value.

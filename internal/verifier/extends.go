@@ -58,7 +58,8 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 		h.refuse(refusal.NotSleepable, t.Name)
 	case p.Attach == uapi.AttachModifyReturn:
 		h.refuse(refusal.CannotModifyReturnCodesBPFPrograms)
-	case p.Attach == uapi.AttachTraceIter: // no iterator has the name of a program's function (bpf_iter_prog_supported)
+	// No iterator has the name of a program's function (bpf_iter_prog_supported).
+	case p.Attach == uapi.AttachTraceIter:
 		h.refuse(refusal.IteratorOfProgram)
 	}
 	if !relies {

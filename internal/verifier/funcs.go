@@ -17,11 +17,11 @@ const (
 
 const (
 	argScalar argKind = iota
-	argCtx
-	argMem
-	argDynptr
-	argBTF
-	argArena
+	argCtx            // the program's context
+	argMem            // memory of the size of a type
+	argDynptr         // an initialised dynptr
+	argBTF            // an object of the kernel
+	argArena          // an address in the arena
 )
 
 // enterFunc adds a frame to s (setup_func_entry). Before 6.14 each frame has the references that
@@ -232,19 +232,19 @@ func (fs *frames) matchBTFArg(r *reg, n int, a funcArg) uapi.Errno {
 }
 
 const (
-	cbMapElem cbKind = iota
-	cbLoop
-	cbTimer
-	cbVMA
-	cbUserRing
-	cbTreeLess
-	cbTaskWork
+	cbMapElem  cbKind = iota // bpf_for_each_map_elem
+	cbLoop                   // bpf_loop
+	cbTimer                  // timers and work queues
+	cbVMA                    // bpf_find_vma
+	cbUserRing               // bpf_user_ringbuf_drain
+	cbTreeLess               // comparison of tree nodes
+	cbTaskWork               // bpf_task_work_schedule_*
 )
 
 const (
 	loopUnseen = iota
-	loopFits
-	loopNever
+	loopFits   // all calls so far could be inlined
+	loopNever  // one could not
 )
 
 // leaveFunc returns from a function, or from a callback (prepare_func_exit).

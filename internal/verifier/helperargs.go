@@ -433,7 +433,8 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	if t := m.mapp.Type; t != uapi.MapTypeArray && t != uapi.MapTypePercpuArray {
 		return
 	}
-	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.has(since.InnerMapLookups) { // another inner map may have fewer elements
+	// Another inner map may have fewer elements.
+	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.has(since.InnerMapLookups) {
 		return
 	}
 	r := g.reg(n)

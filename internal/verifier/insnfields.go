@@ -91,7 +91,8 @@ func (u *subject) memFields(in *decode.Insn) {
 		if m != modeMEM || in.Src != 0 {
 			u.refuse(refusal.BPFSTUsesReservedFields)
 		}
-	case m == modeATOMIC && (in.Imm == 0 || u.has(since.AtomicsFull)): // the operation is checked when the instruction is reached
+	// The operation is checked when the instruction is reached.
+	case m == modeATOMIC && (in.Imm == 0 || u.has(since.AtomicsFull)):
 	case m != modeMEM || in.Imm != 0:
 		u.refuse(refusal.BPFSTXUsesReservedFields)
 	}

@@ -33,11 +33,11 @@ func (f kfFlags) has(x kfFlags) bool { return f&x != 0 }
 // kfunc is a kernel function that the program calls.
 type kfunc struct {
 	name          string
-	row           *proto.Kfunc
-	flags         kfFlags
-	allowed       bool
-	missing       bool
-	none          bool // the BTF tags kfuncs, but not this function
+	row           *proto.Kfunc // what is known about it, nil if nothing is
+	flags         kfFlags      // KF_* of its registration
+	allowed       bool         // it is registered for programs of this type
+	missing       bool         // the kernel does not have it
+	none          bool         // the BTF tags kfuncs, but not this function
 	spec          uint8
 	id            btf.ID
 	proto         *btf.Type // FUNC_PROTO

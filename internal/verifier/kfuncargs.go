@@ -14,28 +14,28 @@ import (
 type kfArg uint8
 
 const (
-	kaCtx kfArg = iota
-	kaAlloc
-	kaRefcounted
-	kaDynptr
-	kaIter
-	kaListHead
-	kaListNode
-	kaBTF
-	kaMem
-	kaMemSize
-	kaCallback
-	kaRoot
-	kaNode
-	kaNull
-	kaString
-	kaMap
-	kaTimer
+	kaCtx        kfArg = iota
+	kaAlloc            // an object of the program, to be dropped
+	kaRefcounted       // one whose references are counted
+	kaDynptr           // a dynptr on the stack
+	kaIter             // an iterator on the stack
+	kaListHead         // a list
+	kaListNode         // a member that links an object to one
+	kaBTF              // an object of the kernel
+	kaMem              // memory of the size of its type
+	kaMemSize          // memory with its size in the next argument
+	kaCallback         // a function of the program
+	kaRoot             // a tree
+	kaNode             // a member that links an object to one
+	kaNull             // nothing, where that is allowed
+	kaString           // a constant string in a map
+	kaMap              // a map
+	kaTimer            // these three: a field of a map's value
 	kaWorkqueue
 	kaTaskWork
-	kaIRQ
-	kaResLock
-	kaArena
+	kaIRQ     // a saved interrupt flag on the stack
+	kaResLock // a resilient lock
+	kaArena   // an address in the arena
 )
 
 func hasSuffix(p *btf.Param, s string) bool { return strings.HasSuffix(p.Name, s) }
@@ -93,7 +93,6 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 		}
 		ref := s.SkipMods(t.Ref)
 		kind := c.kfuncArgKind(m, s, params, i, t, ref)
-		// Nothing is there to check.
 		if kind == kaNull {
 			continue
 		}

@@ -82,7 +82,8 @@ var closedTypes = sync.OnceValue(func() map[uapi.MapType]bool {
 	}
 	for id, types := range mapsOfFunc {
 		for _, t := range types {
-			closed[t] = closed[t] || id != uapi.FuncMapLookupPercpuElem // whose maps are like others
+			// The maps of that one take all other helpers, too.
+			closed[t] = closed[t] || id != uapi.FuncMapLookupPercpuElem
 		}
 	}
 	return closed

@@ -14,16 +14,16 @@ import (
 
 // progInfo is derived from how the program is attached.
 type progInfo struct {
-	typ         uapi.ProgType // for an extension, the type of the program it extends
-	gpl         bool
-	caller      proto.Caller
-	attachName  string
-	attachProto *btf.Type
-	attachSpec  *btf.Spec
-	attachTrace bool
-	ctxArgs     map[int]ctxValue
-	opsStruct   string
-	opsMember   string
+	typ         uapi.ProgType    // for an extension, the type of the program it extends
+	gpl         bool             // its license allows helpers and kernel structs for GPL code only
+	caller      proto.Caller     // what decides which helpers and kfuncs there are
+	attachName  string           // function, tracepoint or member that it attaches to
+	attachProto *btf.Type        // the types of its arguments and result; nil: numbers
+	attachSpec  *btf.Spec        // where these types are
+	attachTrace bool             // a tracepoint, whose first parameter is not an argument
+	ctxArgs     map[int]ctxValue // arguments of which more is known than their types, by offset
+	opsStruct   string           // struct_ops: the struct
+	opsMember   string           // and the member that it implements
 
 	kfuncs  map[string]*kfunc
 	records map[typeKey]*record
@@ -149,7 +149,8 @@ func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 		return
 	}
 	id, ok := s.FindID(btf.KindFunc, so.Struct+"__"+so.Member)
-	if op, sched := proto.SchedOp(so.Struct, so.Member); sched && !ok { // most stubs of sched_ext_ops_cid are those of sched_ext_ops
+	// Most stubs of sched_ext_ops_cid are those of sched_ext_ops.
+	if op, sched := proto.SchedOp(so.Struct, so.Member); sched && !ok {
 		id, ok = s.FindID(btf.KindFunc, "sched_ext_ops__"+op)
 	}
 	if !ok {

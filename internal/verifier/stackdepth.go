@@ -206,9 +206,9 @@ const (
 )
 
 // stackDepths are the stacks of the functions as the kernel prints them at the end
-// (print_verification_stats). An accepted program has been rewritten by then: functions that nothing
-// calls are gone (opt_remove_dead_code), and inlined loops and counters have places on the stack
-// (optimize_bpf_loop, do_misc_fixups).
+// (print_verification_stats). An accepted program has been rewritten by then: functions that
+// nothing calls are gone (opt_remove_dead_code), and inlined loops and counters have places on the
+// stack (optimize_bpf_loop, do_misc_fixups).
 func (e *explorer) stackDepths(accepted bool) (out []int) {
 	for n := 0; n < e.nsubsOr0(); n++ {
 		depth, loop, counter, seen := e.subs[n].stackDepth, 0, 0, n == 0

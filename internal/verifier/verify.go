@@ -303,7 +303,7 @@ func (e *explorer) startArg(r *reg, a funcArg) {
 	// An arena pointer arrives as a number, which the function casts.
 	case argScalar, argArena:
 		r.unknown()
-	// The kernel checks nothing at run time, so the function must take what a local dynptr allows.
+	// A local dynptr stands for all: the function may not rely on what another one holds.
 	case argDynptr:
 		markDynReg(r, dynTypeLocal, true, e.newID())
 	case argMem:
