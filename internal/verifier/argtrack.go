@@ -48,6 +48,7 @@ const (
 
 var noTrack = argTrack{frame: trackNone}
 
+// oneOffset is a pointer to one place (arg_single).
 func oneOffset(frame int, off int16) argTrack {
 	return argTrack{frame: int8(frame), n: 1, off: [4]int16{off}}
 }
@@ -81,6 +82,7 @@ func joinTracks(a, b argTrack) argTrack {
 		return a
 	case a.frame == trackUnvisited:
 		return b
+	// Two pointers into one frame: what may be meant is what either may mean.
 	case a.frame == b.frame && a.frame >= 0:
 		if a.n == 0 || b.n == 0 {
 			return argTrack{frame: a.frame}
@@ -88,6 +90,7 @@ func joinTracks(a, b argTrack) argTrack {
 		return joinOffsets(a, b)
 	case a.frame == trackNone && b.frame == trackNone:
 		return a
+	// A pointer on one path only. If the value is used as a pointer, that path was taken.
 	case a.frame >= 0 && b.frame == trackNone:
 		if a.n == 1 {
 			// Two offsets, so that it counts as a use, and never as a definition.
@@ -120,6 +123,7 @@ func joinOffsets(a, b argTrack) argTrack {
 		if both && out.n > 0 && out.off[out.n-1] == v {
 			continue
 		}
+		// More offsets than the kernel keeps (MAX_ARG_OFFSETS).
 		if out.n == 4 {
 			return argTrack{frame: a.frame}
 		}
@@ -129,6 +133,7 @@ func joinOffsets(a, b argTrack) argTrack {
 	return out
 }
 
+// addOffset adds to an offset (arg_add); not ok if the sum is not one of 16 bits.
 func addOffset(off int16, delta int64) (int16, bool) {
 	sum := int64(off) + delta
 	return int16(sum), delta >= math.MinInt16 && delta <= math.MaxInt16 && sum >= math.MinInt16 && sum <= math.MaxInt16
@@ -151,8 +156,10 @@ func (a *argTrack) add(delta int64) {
 // (arg_track_alu64).
 func (a *argTrack) combine(src argTrack) {
 	switch {
+	// By how much the number moves the pointer is not known.
 	case a.frame >= 0 && (src.frame == trackNone || src.frame == a.frame):
 		a.anyOffset()
+	// A number plus a pointer is a pointer, too.
 	case src.frame >= 0 && a.frame == trackNone:
 		*a = argTrack{frame: src.frame}
 	case a.frame == trackNone && src.frame == trackNone:
@@ -179,6 +186,7 @@ func ownFrame(depth int, reg uint8, a argTrack) bool {
 // outside of the frame, may be a pointer into any frame: then more counts as read than is.
 func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth int) argTrack {
 	any := argTrack{frame: trackSeveral, mask: 1<<(depth+1) - 1}
+	// R10 is the frame's end, so that the offset says which slot is meant.
 	if in.Src == 10 {
 		if s := slotOf(in.Off); s >= 0 {
 			return slots[s]
@@ -186,6 +194,7 @@ func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth 
 		return any
 	}
 	a := t.regs[in.Src]
+	// Some slot of the frame, with any pointer in it.
 	if a.n == 0 || slots == nil {
 		return any
 	}
@@ -207,6 +216,7 @@ func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth 
 // spill stores a register into the frame (spill_to_stack). Of several slots only one is written, so
 // each may hold what it held; a store of less than a slot leaves no pointer in it.
 func (t *trackState) spill(in *decode.Insn) {
+	// Only a whole register can be a pointer.
 	v := noTrack
 	if sizeOf(in) == 8 {
 		v = t.regs[in.Src]
@@ -289,6 +299,8 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 	switch c := class(in); {
 	case c == clsALU64 && !isX(in) && opOf(in) == opMov:
 		*dst = noTrack
+	// Sums with constants move a pointer; after any other operation it may lead anywhere in its
+	// frame.
 	case c == clsALU64 && !isX(in):
 		switch {
 		case dst.frame < 0:
@@ -316,6 +328,8 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 		for r := range 6 {
 			t.regs[r] = noTrack
 		}
+	// A load may fill a register with a pointer that was spilled to a slot of this frame, or of a
+	// caller's as it was at the call. Other loads yield no pointer to the stack.
 	case c == clsLDX:
 		whole := mode(in) == modeMEM && sizeOf(in) == 8
 		switch {
@@ -330,6 +344,8 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 		}
 	case c == clsLD && mode(in) == modeIMM:
 		*dst = noTrack
+	// A store into this frame may spill a pointer. Into callers' frames no pointer to a stack can
+	// be spilled.
 	case c == clsSTX:
 		own := ownFrame(depth, in.Dst, *dst)
 		if own && mode(in) == modeMEM {

@@ -114,6 +114,7 @@ func (h *attachment) attachByName() (*btf.Spec, btf.ID) {
 	return h.k.BTF, 0
 }
 
+// funcProto returns the prototype of the function that the id must be of.
 func (h *attachment) funcProto(s *btf.Spec, t *btf.Type) *btf.Type {
 	if t.Kind != btf.KindFunc {
 		h.refuse(refusal.AttachBtfIdNotFunction, t.ID)
@@ -239,6 +240,7 @@ func atReturn(a uapi.AttachType) bool {
 	return at != nil && at.Return
 }
 
+// deniedFunc reports the functions of btf_id_deny.
 func deniedFunc(name string) bool {
 	switch name {
 	case "migrate_disable", "migrate_enable", "rcu_read_unlock_strict", "preempt_count_add", "preempt_count_sub", "__rcu_read_lock", "__rcu_read_unlock":
@@ -247,6 +249,8 @@ func deniedFunc(name string) bool {
 	return false
 }
 
+// noreturnFunc reports the functions of noreturn_deny, which the kernel builds on x86 with
+// objtool's list of functions that do not return.
 func noreturnFunc(name string) bool {
 	switch name {
 	case "__ia32_sys_exit", "__ia32_sys_exit_group", "__kunit_abort", "kunit_try_catch_throw", "__module_put_and_kthread_exit", "__x64_sys_exit",

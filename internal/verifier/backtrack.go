@@ -62,6 +62,7 @@ func (b *backtrack) syncLinked(h *hist) {
 // (mark_precise_scalar_ids).
 func (b *backtrack) addEqual(s *state) {
 	var ids []uint32
+	// Registers and spilled registers alike may share the id.
 	each := func(fr int, f func(r *reg, i int, isReg bool)) {
 		fs := s.frames[fr]
 		for i := range fs.regs[:10] {
@@ -238,6 +239,7 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 	return backOK
 }
 
+// backLoad follows a loaded register to the slot that it was loaded from.
 func (t *precision) backLoad(in *decode.Insn, to uint8, h *hist) backResult {
 	b := &t.bt
 	if !b.has(to) {
@@ -250,6 +252,8 @@ func (t *precision) backLoad(in *decode.Insn, to uint8, h *hist) backResult {
 	return backOK
 }
 
+// backStore follows a slot to the register that was stored into it; a stored constant ends the
+// walk.
 func (t *precision) backStore(in *decode.Insn, fromReg bool, h *hist) backResult {
 	b := &t.bt
 	// A number is no address. The register was a pointer here that a later subtraction of pointers
@@ -283,6 +287,7 @@ func (t *precision) slotOf(in *decode.Insn, base uint8, h *hist) (fr, spi int, o
 	return t.bt.frame, spi, true
 }
 
+// enter goes back into a function that returned (bt_subprog_enter).
 func (t *precision) enter() {
 	if t.bt.frame == maxFrames-1 {
 		t.bug("subprog enter from frame %d", t.bt.frame)
@@ -290,6 +295,7 @@ func (t *precision) enter() {
 	t.bt.frame++
 }
 
+// leave goes back to the call of the function (bt_subprog_exit).
 func (t *precision) leave() {
 	if t.bt.frame == 0 {
 		t.bug("subprog exit from frame 0")
@@ -297,6 +303,8 @@ func (t *precision) leave() {
 	t.bt.frame--
 }
 
+// backJump handles calls, exits and branches (backtrack_insn); end means that the instruction is
+// done.
 func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 	in := &t.insns[i]
 	b := &t.bt
@@ -421,6 +429,7 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 	first, subseq, skip := s.first, -1, true
 	for {
 		t.log.markFrom(b.frame, last, first, subseq)
+		// These releases look for registers with the same id at each checkpoint instead.
 		if t.r.ids && !t.r.linked {
 			b.addEqual(s)
 		}
@@ -447,6 +456,8 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 			if skip {
 				skip = false
 			} else {
+				// The entry is of this instruction only if it says so: jumps and stack accesses
+				// have one.
 				at := h
 				if at != nil && int(at.idx) != i {
 					at = nil
@@ -475,6 +486,7 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 		if s == nil {
 			break
 		}
+		// What is still wanted was there when the parent was kept.
 		t.markParent(s, changed)
 		if b.empty() {
 			return

@@ -77,6 +77,7 @@ func (u *subject) changesPacket(id uapi.FuncID) bool {
 	return h.Has(proto.ChangesPacket, u.rel)
 }
 
+// helperMightSleep reports whether a helper may sleep (might_sleep of its prototype).
 func (u *subject) helperMightSleep(id uapi.FuncID) bool {
 	h, ok := proto.Lookup(id)
 	if !ok {
@@ -144,6 +145,7 @@ func (u *subject) onlyHook(o proto.Only) bool {
 	switch o {
 	case proto.DPathTargets:
 		switch {
+		// Iterators run in process context and hold none of these locks.
 		case u.prog.typ == uapi.ProgTypeTracing && u.p.Attach == uapi.AttachTraceIter:
 			return true
 		case u.prog.typ == uapi.ProgTypeLSM:
@@ -177,6 +179,7 @@ func (u *subject) onlyHook(o proto.Only) bool {
 // value may be changed. BTF does not contain that list; it consists of system calls and of the
 // functions that kernel sources from 5.10 to 7.2 mark with ALLOW_ERROR_INJECTION.
 func (u *subject) errorInjectable(name string) bool {
+	// System calls run in process context and may sleep.
 	if syscallEntry(name) {
 		return u.has(since.SyscallInjection) || u.errorInjection()
 	}

@@ -27,6 +27,7 @@ func (l *layout) findSubprogs() {
 			count++
 		}
 	}
+	// Nothing calls it, so that it is not found by its calls.
 	cb := l.exceptionCallback()
 	if cb != 0 {
 		add(cb)
@@ -34,6 +35,7 @@ func (l *layout) findSubprogs() {
 	for i := range l.insns {
 		in := &l.insns[i]
 		switch {
+		// A callback is a function by its address, which the program takes somewhere.
 		case isLocalCall(in), isFuncRef(in) && l.has(since.FuncPointers):
 			add(callTarget(i, in))
 		case isKfuncCall(in):

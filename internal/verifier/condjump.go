@@ -342,6 +342,7 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 // packetCompare derives bounds from a comparison of a packet pointer with the end of the packet, or
 // of a metadata pointer with its start.
 func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op num.Cond) {
+	// Where the metadata ends the packet begins, so that its start is the end for pointers into it.
 	left := d.typ == ptrPacket && s.typ == ptrPacketEnd || d.typ == ptrPacketMeta && s.initPacket(ptrPacket)
 	right := d.typ == ptrPacketEnd && s.typ == ptrPacket || d.initPacket(ptrPacket) && s.typ == ptrPacketMeta
 	p, n := d, in.Dst
@@ -370,6 +371,7 @@ func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op 
 	}
 }
 
+// markEnd marks where a packet pointer is compared to the end (mark_pkt_end).
 func markEnd(s *state, n uint8, beyond bool) {
 	r := &s.regs()[n]
 	if r.typ != ptrPacket {
@@ -434,6 +436,7 @@ func (c *conditions) mayGoto(in *decode.Insn) {
 // jumpTableRange returns the first and the last element of a jump table that a register may point
 // to (indirect_jump_min_max_index).
 func (c *conditions) jumpTableRange(n int, r *reg) (lo, hi uint64) {
+	// Indices of elements are of 32 bits.
 	const most = math.MaxUint32 * 8
 	if c.has(since.OffsetInBounds) {
 		at := r.place()

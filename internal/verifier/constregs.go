@@ -222,12 +222,15 @@ func (l *layout) constStep(c *constRegs, at int) {
 	}
 }
 
+// forgetCall forgets what a call clobbers.
 func (c *constRegs) forgetCall() {
 	for r := range 6 {
 		c[r] = constReg{kind: knownNothing}
 	}
 }
 
+// constALU applies arithmetic (const_reg_xfer): moves, and sums and masks with constants, of which
+// flags and offsets in programs are made.
 func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	src := c[min(in.Src, 10)]
 	unknown := constReg{kind: knownNothing}
@@ -360,6 +363,7 @@ func (l *layout) pruneDeadBranches(known *constFlow) {
 	l.computePostorder()
 }
 
+// branchTaken decides a branch between two numbers (bpf_prune_dead_branches).
 func branchTaken(op uint8, x, y uint64) bool {
 	switch op {
 	case 0x10:

@@ -99,6 +99,7 @@ func (x *contexts) ptRegs() int {
 	return 21 * 8
 }
 
+// sizeOfStruct returns the size of a struct of the kernel.
 func (x *contexts) sizeOfStruct(name string) (int, bool) {
 	if x.k.BTF == nil {
 		return 0, false
@@ -125,12 +126,16 @@ func (x *contexts) samplePart(off, size int) bool {
 
 // ctxStruct checks an access to a context that is a struct of the user API.
 func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx bool) (ctxValue, bool) {
+	// Which fields there are, who may write them and in which widths, is a table of the program
+	// type.
 	f, err := row.CheckAccess(x.rel, x.p.Attach, off, size, t == write)
 	if err != nil || f == nil {
 		return ctxValue{}, false
 	}
 	v := ctxValue{typ: scalar}
 	switch f.Yields {
+	// Some fields are addresses in the kernel's struct, whatever their width in the user's: the
+	// load yields a pointer, with the rules of what it points to.
 	case progtype.PacketData:
 		v.typ = ptrPacket
 	case progtype.PacketEnd:

@@ -25,6 +25,7 @@ func (fs *frames) badRange(r *reg, rg retRange, where, name string) {
 	}
 	var b strings.Builder
 	unknown := true
+	// Only what is known is printed.
 	if r.SMin > math.MinInt64 {
 		fmt.Fprintf(&b, " smin=%d", r.SMin)
 		unknown = false
@@ -109,6 +110,7 @@ func (fs *frames) checkReturn(n int, name string) {
 	fs.enforce(r, n, retRange{int32(lo), int32(hi)}, "At program exit", name, rg.Word)
 }
 
+// returnsVoid reports whether a function has no result.
 func (fs *frames) returnsVoid(sub int) bool {
 	if !fs.funcInfo() {
 		return false

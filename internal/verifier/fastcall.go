@@ -41,6 +41,9 @@ func (l *layout) dropFastcallStack() {
 	}
 }
 
+// markFastcall looks for spills before and fills behind a call, of the same registers in the same
+// slots (mark_fastcall_pattern_for_call). Compilers that do not know that the call preserves a
+// register put them there.
 func (l *layout) markFastcall(sub, i, lowest int) {
 	in := &l.insns[i]
 	// By the calling convention a call clobbers R0 to R5; these calls keep what is no argument or
@@ -57,6 +60,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 		if p.Ret.Kind != proto.Void {
 			clobbered |= 1
 		}
+		// Only an inlined call leaves the registers alone.
 		inlined = p.Attr&proto.FastCall != 0 && inlinesHelper(h.ID)
 	case isKfuncCall(in):
 		k := l.kfuncAt(i)
@@ -84,6 +88,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 			expected>>st.Src&1 == 0 || int(st.Off) != off || int(ld.Off) != off {
 			break
 		}
+		// Each register is spilled once.
 		expected &^= 1 << st.Src
 		l.aux[i-n].fastcall, l.aux[i+n].fastcall = true, true
 	}

@@ -139,6 +139,7 @@ func (u *subject) addMap(m *Map) *mapInfo {
 	return x
 }
 
+// addSpec registers types. Their number is what registers keep.
 func (u *subject) addSpec(s *btf.Spec) uint8 {
 	for i, x := range u.specs {
 		if x == s {
@@ -242,6 +243,8 @@ func (p *fieldParser) consistent() bool {
 	return all&fieldRefcount != 0 || all&fieldListNode == 0 || all&fieldRBNode == 0
 }
 
+// structFields looks at the members of a struct (btf_find_struct_field), and from 6.11 on at
+// theirs.
 func (p *fieldParser) structFields(t *btf.Type, off uint32, level int) {
 	if level >= 32 {
 		return
@@ -371,6 +374,7 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 // left in them (btf_parse_graph_root).
 func (p *fieldParser) add(f field, owner *btf.Type, idx int) {
 	if f.kind&(fieldListHead|fieldRBRoot) != 0 {
+		// The type must be one of the program, with the node that the tag names.
 		name, node, ok := p.contains(owner, idx)
 		id, found := p.s.FindID(btf.KindStruct, name)
 		if !ok || !found {

@@ -52,6 +52,8 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 	return flag &^ (trustedFlags | memRCU)
 }
 
+// fieldTrustOld is fieldTrust of releases that only know fields with the tag rcu: their pointers
+// are trusted in a read-side section.
 func (k *kernelMem) fieldTrustOld(r *reg, w *walked, flag regType) regType {
 	if flag&memRCU != 0 {
 		if k.resources.inRCU() && k.trusted(r) && k.cur.rcu > 0 {

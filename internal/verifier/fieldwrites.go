@@ -17,6 +17,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 	s := k.specs[r.spec-1]
 	allow := func(fields ...string) bool {
 		for _, f := range fields {
+			// A field that this kernel does not have cannot be written.
 			x, err := s.ResolvePath(btf.ID(r.tid), f)
 			if err != nil {
 				continue
@@ -41,6 +42,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 	// others. The kernel expects these fields to change at any time; others keep its data
 	// consistent.
 	switch {
+	// Their algorithm's own state, and what it decides: window, threshold, pacing.
 	case k.prog.opsStruct == "tcp_congestion_ops":
 		switch name {
 		case "sock", "tcp_sock", "inet_connection_sock":
@@ -49,6 +51,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 			}
 			return true
 		}
+	// What a scheduler decides about a task.
 	case proto.IsSchedOps(k.prog.opsStruct) && name == "task_struct":
 		return allow("scx.slice", "scx.dsq_vtime", "scx.disallow")
 	case k.prog.opsStruct == qdiscOps:

@@ -5,6 +5,7 @@ import "github.com/bpfrun/bpfrun/internal/uapi/since"
 // computePostorder orders the instructions of each function so that successors mostly come before
 // predecessors (compute_postorder). Analyses against the flow need few rounds in that order.
 func (l *layout) computePostorder() {
+	// A depth-first walk with a stack of its own, as programs may be long.
 	state := make([]uint8, len(l.insns))
 	var buf [2]int
 	l.postorder = make([]int, 0, len(l.insns))
@@ -68,10 +69,12 @@ func (l *layout) computeSCC() int {
 				}
 				low[w] = min(low[w], low[s])
 			}
+			// It belongs to a loop that began earlier on the path.
 			if low[w] < pre[w] {
 				dfs = dfs[:len(dfs)-1]
 				continue
 			}
+			// Everything above w on the stack is in a loop with it.
 			assign := stack[len(stack)-1] != w || l.aux[w].callback && l.has(since.CallbackLoops)
 			for _, s := range succ {
 				assign = assign || s == w
@@ -115,6 +118,7 @@ func (l *layout) computeLiveRegs() {
 			for _, s := range l.succ(buf[:0], i) {
 				o |= l.aux[s].live
 			}
+			// The equations of live variables, until nothing changes.
 			in := o&^def[i] | use[i]
 			if in != l.aux[i].live || o != out[i] {
 				l.aux[i].live, out[i] = in, o
@@ -149,6 +153,7 @@ func (l *layout) usesDefs(i int) (use, def uint16) {
 			return dst | src, 0
 		case modeATOMIC:
 			switch {
+			// It compares with R0, and leaves the old value there.
 			case in.Imm == cmpxchg:
 				return 1 | dst | src, 1
 			case in.Imm == loadAcq:
@@ -179,6 +184,7 @@ func (l *layout) usesDefs(i int) (use, def uint16) {
 			return 0, 0
 		case opJCOND:
 			return 0, 0
+		// R0 is the result.
 		case opExit:
 			return 1, 0
 		case opCall:

@@ -90,6 +90,7 @@ func (l *layout) argTags(spec uint8, fn *btf.Type, i int, global bool) map[strin
 			l.refuse(refusal.ArgTypeTagNotSupportedIn, i)
 		}
 		switch tag {
+		// These came with the tags themselves.
 		case "ctx", "nonnull":
 		case "trusted", "nullable", "arena":
 			if !l.has(since.TrustTags) {
@@ -131,6 +132,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		}
 		return funcArg{}, false
 	}
+	// A pointer type that says so needs no tag.
 	if l.has(since.ArenaPointerArgs) && pointsToArena(s, t) {
 		tags["arena"] = true
 	}
@@ -232,6 +234,7 @@ func BadFuncInfo(types *btf.Spec, funcs []FuncInfo, i, insns int) string {
 	return fmt.Sprintf(r.Row().Text, args...)
 }
 
+// badFuncRecord checks a record without looking at the program.
 func badFuncRecord(types *btf.Spec, funcs []FuncInfo, i int) (refusal.ID, []any) {
 	if r, args := badFuncOffset(funcs, i); r != refusal.None {
 		return r, args
@@ -250,6 +253,7 @@ func badFuncOffset(funcs []FuncInfo, i int) (refusal.ID, []any) {
 	return refusal.None, nil
 }
 
+// badFuncType: the record names the function, from which its type and linkage follow.
 func badFuncType(types *btf.Spec, id btf.ID) (refusal.ID, []any) {
 	if types.Kind(id) != btf.KindFunc {
 		return refusal.InvalidTypeIdInFuncInfo, []any{id}
@@ -287,6 +291,7 @@ func (l *layout) checkFuncInfo() {
 		}
 		return
 	}
+	// Each function has one record, in the same order.
 	if len(l.p.Funcs) != l.nsubs() {
 		l.refuse(refusal.NumberFuncsInFuncInfoNot)
 	}
@@ -295,6 +300,7 @@ func (l *layout) checkFuncInfo() {
 		if r, args := badFuncOffset(l.p.Funcs, i); r != refusal.None {
 			l.refuse(r, args...)
 		}
+		// What calls and callbacks show to be a function, and what is described as one, must agree.
 		if f.Insn != l.subs[i].start {
 			l.refuse(refusal.FuncInfoBTFSectionNotMatch)
 		}

@@ -78,6 +78,7 @@ func (fs *frames) callFunc(in *decode.Insn) stepResult {
 func (fs *frames) callGlobal(sub int) stepResult {
 	s := fs.cur
 	sp := &fs.subs[sub]
+	// Arguments are compared first, though the error is reported last.
 	errno := fs.tryArgs(sub)
 	// Nobody knows how long the function runs, or what it locks.
 	if fs.resources.holdsLock() && fs.has(since.NoGlobalsUnderLock) {
@@ -192,6 +193,7 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 	return 0
 }
 
+// argName names an argument as the release does.
 func (fs *frames) argName(i int) string {
 	if fs.has(since.RegisterWords) {
 		return "R" + itoa(i+1)
@@ -214,6 +216,8 @@ func (fs *frames) tryMem(n int, size uint32) (ok bool) {
 	return true
 }
 
+// matchBTFArg checks an object of the kernel that is passed to a global function: it must be one
+// that the function may trust as its prototype says.
 func (fs *frames) matchBTFArg(r *reg, n int, a funcArg) uapi.Errno {
 	t := r.typ
 	if a.typ&maybeNull != 0 {

@@ -142,6 +142,7 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 
 // tailCall: nothing runs after a tail call that could release what is held (check_resource_leak).
 func (c *helpers) tailCall() {
+	// Older releases have a check, and a message, for each kind.
 	if c.has(since.LeaksTogether) {
 		c.resources.resourceLeak(true, true, "tail_call")
 		return
@@ -250,6 +251,7 @@ func (c *helpers) checkSetRetval(regs *[11]reg) {
 	}
 }
 
+// checkRetval32 checks the value as the 32-bit number that it is for the kernel (from 7.2 on).
 func (c *helpers) checkRetval32(r *reg) {
 	if r.typ != scalar {
 		c.refuse(refusal.R1NotScalar)

@@ -69,6 +69,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		}
 		m.ref = r.ref
 	}
+	// Whether the helper writes decides about read-only maps, and about spilled registers.
 	acc := read
 	if a.Flags&proto.Write != 0 {
 		acc = write
@@ -150,6 +151,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	}
 }
 
+// needMap refuses a key or value without a map before it: prototypes have it first.
 func (g *arguments) needMap(m *callMeta, what string) {
 	if m.mapp == nil {
 		g.refuse(refusal.InvalidMapPtrAccessMap, what)

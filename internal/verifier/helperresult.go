@@ -110,6 +110,7 @@ func (c *helpers) percpuResult(r0 *reg, m *callMeta, flag regType, obj bool) {
 	r0.spec, r0.tid = m.retSpec, m.retID
 }
 
+// btfResult: an object of the kernel, whose type the prototype names or the argument decides.
 func (c *helpers) btfResult(r0 *reg, p *proto.Proto, m *callMeta, flag regType) {
 	r0.pointer(ptrBTF | flag)
 	// What comes out of the field is of the field's type; objects of the program's own types were

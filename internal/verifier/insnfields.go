@@ -62,6 +62,8 @@ func (u *subject) aluFields(in *decode.Insn) {
 	}
 }
 
+// movFields checks moves: of a constant, of a register as a whole or of its low bits with their
+// sign, and between address spaces.
 func (u *subject) movFields(in *decode.Insn, alu64 bool) {
 	ok := true
 	switch {
@@ -131,6 +133,7 @@ func (u *subject) condFields(in *decode.Insn) {
 	}
 }
 
+// mayGotoFields checks a may_goto, which has nothing but a target.
 func (u *subject) mayGotoFields(in *decode.Insn) {
 	if in.Code == clsJMP|opJCOND && in.Src == 0 && in.Dst == 0 && in.Imm == 0 && (in.Off != 0 || u.has(since.MayGotoZero)) {
 		return

@@ -94,7 +94,9 @@ func (c *kfuncs) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
 	ref := c.resources.acquire()
 	for i := 0; i < slots; i++ {
 		s := f.own(spi - i)
+		// The slot has the form of a pointer with offset 0, of which only the flags count.
 		s.reg.pointer(ptrStack)
+		// What the iterator returns is protected by the section in which it began.
 		if m.k.flags.has(kfRCUProtected) {
 			if c.resources.inRCU() {
 				s.reg.typ |= memRCU

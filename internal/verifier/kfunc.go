@@ -46,6 +46,7 @@ type kfunc struct {
 
 func (k *kfunc) allowedLocked(r Release) bool { return k.row != nil && k.row.InLock(r) }
 
+// async reports whether the function takes a callback that runs later.
 func (k *kfunc) async() bool {
 	return k.is(proto.SetsWorkCallback | proto.SchedulesTaskWork)
 }
@@ -63,6 +64,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		c.refuse(refusal.InvalidKernelFunctionCallNotEliminated)
 	}
 	switch {
+	// A function of the kernel that is no kfunc.
 	case k.none || k.row == nil && proto.OnlyTraced(k.name):
 		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	case k.row == nil:
@@ -196,6 +198,7 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 	}
 }
 
+// kfuncRelease releases the argument that the function takes over (check_kfunc_call).
 func (c *kfuncs) kfuncRelease(m *callMeta) {
 	r := c.reg(m.release)
 	if m.k.is(proto.DiscardsFileDynptr) {

@@ -445,6 +445,8 @@ func (c *kfuncs) fieldArg(m *callMeta, i int, kind kfArg) {
 	m.mapp, m.uid = mp, r.uid
 }
 
+// resLockArg checks a resilient lock (process_spin_lock). The variants that save interrupts are
+// another kind of lock: they are released by their own counterpart.
 func (c *kfuncs) resLockArg(m *callMeta, i int) {
 	n := i + 1
 	r := c.reg(n)

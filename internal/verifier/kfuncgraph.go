@@ -86,6 +86,7 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 		c.refuse(refusal.NotConstantOffsetConstantOffset, n, name)
 	}
 	off := uint32(r.offset())
+	// The address must be that of the node, from which the kernel finds its neighbours.
 	if c.recordOf(r).find(off, want) == nil {
 		c.refuse(refusal.NotFoundOffset, name, off)
 	}
@@ -120,6 +121,8 @@ func (c *kfuncs) irqArg(m *callMeta, n int) {
 		r = c.reg(n)
 		spi, _ = c.stack.objectSpi(r, "irq_flag", 1)
 		f := c.funcOf(r)
+		// Interrupts that stay disabled would stop the CPU, so the flag is a reference
+		// (acquire_irq_state).
 		x := ref{kind: refIRQ, id: c.newID(), insn: c.insn}
 		c.cur.refs = append(c.cur.refs, x)
 		c.cur.irqID = x.id

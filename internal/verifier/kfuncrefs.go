@@ -46,6 +46,7 @@ func (l *layout) addKfunc(i int) {
 	l.aux[i].kfunc = k
 }
 
+// makeKfunc finds a function by its BTF id, with what the kernel registered for it.
 func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	s := l.moduleSpec(ref.Module)
 	if s == nil {

@@ -47,6 +47,7 @@ func (a *memory) accessKptr(insn, value int, f *field) {
 		if !a.kptrMatch(f, v, value) {
 			panic(refused{uapi.EACCES})
 		}
+	// A constant could only be NULL.
 	case clsST:
 		if in.Imm != 0 {
 			a.refuse(refusal.BPFSTImmMust0When, f.off)
@@ -96,6 +97,8 @@ func (a *memory) kptrMatch(f *field, r *reg, n int) bool {
 	ok := false
 	name := ""
 	if r.typ.base() == ptrBTF {
+		// Which flags the pointer may have: of a kernel object it must be sure that it is one; an
+		// object of the program is the program's.
 		perm := maybeNull
 		if a.isKernelSpec(r.spec) {
 			perm |= ptrTrusted | memRCU

@@ -61,6 +61,7 @@ func (l *stackLiveness) lookup(e *position, s *state, depth int) *instance {
 	return l.instance(e, k, starts)
 }
 
+// instance returns the entry of a chain of calls, a new one if need be.
 func (l *stackLiveness) instance(e *position, k chainKey, starts [maxFrames]int) *instance {
 	if in := l.instances[k]; in != nil {
 		return in
@@ -340,6 +341,7 @@ func (r *reg) wrote() { r.live |= liveWritten }
 // its path ends here, and goes on as that of the kept state did.
 func (l *liveness) propagateLiveness(old, cur *state) { l.propagateLivenessChanged(old, cur, nil) }
 
+// propagateLivenessChanged also tells whether a mark was new, as loops are processed until none is.
 func (l *liveness) propagateLivenessChanged(old, cur *state, changed *bool) {
 	for fr := 0; fr <= old.curFrame; fr++ {
 		o, c := old.frames[fr], cur.frames[fr]

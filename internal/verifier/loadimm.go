@@ -45,6 +45,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 		if e.subs[sub].linkage != funcStatic {
 			e.refuse(refusal.CallbackFunctionNotStatic)
 		}
+		// It has no caller, and so no frame to return to.
 		if sub == 0 {
 			e.refuse(refusal.CallbackFunctionCannotMainProgram)
 		}
@@ -103,6 +104,7 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 			e.refuse(refusal.BPFLDABSINDCannotUsed3)
 		}
 	}
+	// The instruction names no register for the context: by convention it is R6.
 	r6 := e.reg(6)
 	if r6.typ != ptrCtx {
 		e.refuse(refusal.TimeBPFLDABSINDR6)

@@ -52,6 +52,7 @@ func (p *checkpoints) chainOf(s *state) (c callchain, ok bool) {
 	return c, false
 }
 
+// visitOf returns the visit of a chain (scc_visit_lookup).
 func (p *checkpoints) visitOf(c *callchain) *sccVisit {
 	for _, v := range p.sccs[c.scc].visits {
 		if v.chain == *c {

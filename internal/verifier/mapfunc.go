@@ -11,6 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
+// hasDirectValue reports whether the address of a map's values is known when the program is loaded
+// (map_direct_value_addr).
 func hasDirectValue(t uapi.MapType) bool {
 	return t == uapi.MapTypeArray || t == uapi.MapTypeArena || t == uapi.MapTypeInsnArray
 }

@@ -87,6 +87,7 @@ func (a *memory) regionError(n int, off int64, size int, limit uint32) {
 	}
 }
 
+// inRegion reports whether an access is within an object (__check_mem_access).
 func inRegion(off int64, size int, limit uint32, zeroOK bool) bool {
 	return off >= 0 && (size > 0 || size == 0 && zeroOK) && uint64(off)+uint64(size) <= uint64(limit)
 }
@@ -350,6 +351,8 @@ func (a *memory) checkBuffer(what string, r *reg, n, off, size int) {
 	}
 }
 
+// accessMapValue checks an access to a value of a map (check_mem_access). Kptrs in it have rules of
+// their own, and the contents of a constant map are known.
 func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int) {
 	r := a.reg(n)
 	a.checkMapFlags(n, off, size, t)
@@ -396,6 +399,8 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int)
 	v.unknown()
 }
 
+// accessMem checks an access to memory whose size the register knows, such as a record of a ring
+// buffer, a slice of a dynptr or an argument (check_mem_region_access).
 func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 	r := a.reg(n)
 	// Loads are probed at run time, wherever they lead.
@@ -420,6 +425,7 @@ func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 	}
 }
 
+// accessCtx checks an access to the context, and gives a loaded register what the field is.
 func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx bool) {
 	r := a.reg(n)
 	// The context of a syscall program is a buffer of the caller's, of which no access is
@@ -518,6 +524,7 @@ func isUntrusted(t regType) bool {
 	return t.base() == ptrBTF || t.base() == ptrMem && t&ptrUntrusted != 0
 }
 
+// mismatchOK reports types whose accesses are not rewritten (reg_type_mismatch_ok).
 func mismatchOK(t regType) bool {
 	switch t.base() {
 	// These accesses are rewritten or become probing loads; those of other memory stay as they are.

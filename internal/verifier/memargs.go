@@ -34,12 +34,15 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 	switch r.typ.base() {
 	case ptrPacket, ptrPacketMeta:
 		a.checkPacket(n, int(r.off), size, zeroOK)
+	// Keys are the map's.
 	case ptrMapKey:
 		if t == write || m != nil && m.raw && !a.has(since.HelperWrites) {
 			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
 		a.checkRegion(n, int(r.off), size, a.mapOf(r).KeySize, false)
 	case ptrMapValue:
+		// Before it was known whether a helper writes, memory that need not be initialised was
+		// taken for written, and all other for read.
 		acc := t
 		if !a.has(since.HelperWrites) {
 			acc = read

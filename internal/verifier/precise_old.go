@@ -11,6 +11,7 @@ import "github.com/bpfrun/bpfrun/internal/uapi/since"
 // checkpoints that are made from it.
 func (t *precision) preciseOld(r, spi int) { t.markOld(t.cur.curFrame, r, spi) }
 
+// markOld marks a register, or a slot, and follows it back from checkpoint to checkpoint.
 func (t *precision) markOld(fr, r, spi int) {
 	s := t.cur
 	first, last := s.first, t.insn

@@ -40,6 +40,7 @@ func gplLicense(l string) bool {
 	return false
 }
 
+// setupProg notes what the program's type, license and target decide.
 func (h *attachment) setupProg() {
 	p := h.p
 	i := &h.prog
@@ -92,6 +93,7 @@ func (h *attachment) checkAttach() {
 // (check_struct_ops_btf_id): its prototype has the types of the arguments and of the result.
 func (h *attachment) attachOps() {
 	so := h.p.StructOps
+	// Such programs stand in for functions of the kernel's inside.
 	if !h.prog.gpl {
 		h.refuse(refusal.StructOpsProgramsMustGPLCompatible)
 	}
@@ -103,6 +105,7 @@ func (h *attachment) attachOps() {
 		h.unknown("BTF of %s", so.Module)
 	}
 	t := s.SkipMods(so.Type)
+	// The member must be one that is called: a pointer to a function.
 	if so.Index >= len(t.Members) {
 		h.refuse(refusal.AttachInvalidMemberIdxStruct, so.Index, so.Struct)
 	}

@@ -41,6 +41,7 @@ func (h *resources) dropRef(s *state, id uint32) bool {
 	return false
 }
 
+// removeRef takes an entry out of the list. Older releases put the last one in its place.
 func (h *resources) removeRef(l *[]ref, i int) {
 	n := len(*l) - 1
 	// States are compared reference by reference, in this order.
@@ -217,6 +218,7 @@ func (h *resources) spinLock(n, flags int) {
 	if r.typ == ptrMapValue {
 		m := h.mapOf(r)
 		owner, ownerName = "map", m.Name
+		// Where the lock is, only types can tell.
 		if m.BTF == nil {
 			h.refuse(refusal.MapBTFInOrderUseLock, m.Name, name)
 		}
@@ -239,6 +241,7 @@ func (h *resources) spinLock(n, flags int) {
 	h.dropLock(key, r.id, flags, name)
 }
 
+// lockKind: the functions that take and release a lock are of one kind.
 func lockKind(flags int) uint8 {
 	switch {
 	case flags&lockRes == 0:
@@ -249,6 +252,7 @@ func lockKind(flags int) uint8 {
 	return refResLockIRQ
 }
 
+// takeLock notes that a lock is held (acquire_lock_state).
 func (h *resources) takeLock(key lockKey, id uint32, flags int) {
 	s := h.cur
 	res := flags&lockRes != 0
@@ -277,6 +281,7 @@ func (h *resources) takeLock(key lockKey, id uint32, flags int) {
 	s.lock, s.lockID = key, id
 }
 
+// dropLock notes that a lock is released (release_lock_state).
 func (h *resources) dropLock(key lockKey, id uint32, flags int, name string) {
 	s := h.cur
 	if !h.holdsLock() {
@@ -316,6 +321,8 @@ func (h *resources) dropLock(key lockKey, id uint32, flags int, name string) {
 	h.forgetNonOwning()
 }
 
+// mayHoldLock reports whether a lock is in what a register points to. Its id then says which object
+// it is (reg_may_point_to_spin_lock).
 func (h *resources) mayHoldLock(r *reg) bool {
 	rec := h.recordOf(r)
 	return rec.has(fieldSpinLock) || rec.has(fieldResSpinLock)
@@ -327,6 +334,7 @@ func (h *resources) inSleepable() bool {
 	return h.sleepable() && s.rcu == 0 && s.preempt == 0 && s.irqID == 0 && s.locks == 0
 }
 
+// nonSleepable says why sleeping is not allowed (non_sleepable_context_description).
 func (h *resources) nonSleepable() string {
 	s := h.cur
 	switch {

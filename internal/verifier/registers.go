@@ -49,6 +49,7 @@ func (a *values) notNull(r *reg) {
 	}
 }
 
+// innerUID reports inner maps of which the program must show that it means the same one twice.
 func (a *values) innerUID(m *mapInfo) bool {
 	return m.rec.has(fieldTimer) || m.rec.has(fieldWorkqueue) || m.rec.has(fieldTaskWork)
 }

@@ -55,6 +55,7 @@ type flowQuery struct {
 	insn  int
 }
 
+// instance returns the analysis of a function as called at a place, a new one if need be.
 func (f *stackFlow) instance(e *position, caller *flowInstance, site, sub int) *flowInstance {
 	k := flowKey{site: e.subs[sub].start}
 	if caller != nil {

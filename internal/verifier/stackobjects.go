@@ -63,6 +63,7 @@ func dynFlag(t uint8) regType {
 
 var dynNames = [...]string{dynInvalid: "<invalid>", dynTypeLocal: "local", dynTypeRingbuf: "ringbuf", dynTypeSkb: "skb", dynTypeXDP: "xdp", dynTypeSkbMeta: "skb_meta", dynTypeFile: "file"}
 
+// markDynReg makes a register or a slot half of a dynptr (__mark_dynptr_reg).
 func markDynReg(r *reg, t uint8, first bool, id uint32) {
 	r.pointer(constDynptr)
 	r.id = id
@@ -132,6 +133,7 @@ func (k *stack) endDerived(parent uint32) {
 	}
 }
 
+// clearDynptr makes the two slots ordinary stack that nobody wrote.
 func (k *stack) clearDynptr(f *frame, spi int) {
 	f.replace(spi, clearedSlot)
 	f.replace(spi-1, clearedSlot)

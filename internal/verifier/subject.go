@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
+// bug refuses a program for which the kernel would report a fault of its own (verifier_bug).
 func (u *subject) bug(format string, args ...any) {
 	u.refuse(refusal.VerifierBug, fmt.Sprintf(format, args...))
 }
@@ -40,6 +41,7 @@ func (u *subject) nsubs() int { return len(u.subs) - 1 }
 // (bpf_insn_successors).
 func (u *subject) succ(buf []int, i int) []int {
 	in := &u.insns[i]
+	// An indirect jump goes to any of its targets.
 	if j := u.aux[i].jumps; j != nil {
 		return j
 	}

@@ -45,6 +45,7 @@ func (u *subject) sameType(a uint8, aid btf.ID, b uint8, bid btf.ID) bool {
 	return u.specs[a-1] == u.specs[b-1] && aid == bid
 }
 
+// moduleSpec returns the types of a module, which continue those of the kernel.
 func (u *subject) moduleSpec(name string) *btf.Spec {
 	if name == "" || name == "vmlinux" {
 		return u.k.BTF
@@ -85,6 +86,7 @@ func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {
 				return false
 			}
 		case btf.KindArray:
+			// An array of structs is not looked into.
 			if m.Array.Nelems == 0 || !isScalarType(s.SkipMods(m.Ref)) {
 				return false
 			}
@@ -97,6 +99,7 @@ func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {
 	return true
 }
 
+// isScalarType reports integers and enumerations (btf_type_is_scalar).
 func isScalarType(t *btf.Type) bool {
 	return t.Kind == btf.KindInt || t.Kind == btf.KindEnum || t.Kind == btf.KindEnum64
 }

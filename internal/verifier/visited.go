@@ -12,6 +12,7 @@ func (p *checkpoints) bucket(i int) *(*state) {
 	return &p.explored[uint32(i^p.frame().callsite)%uint32(len(p.insns))]
 }
 
+// countPeak notes the greatest number of states in memory (update_peak_states).
 func (p *checkpoints) countPeak() {
 	if p.r.scc {
 		p.peakStates = max(p.peakStates, p.exploredCount+p.freeCount+p.backedges)
@@ -47,6 +48,7 @@ func (p *checkpoints) visited(i int) bool {
 	for s != nil {
 		count++
 		next := s.next
+		// The list is of all instructions with the same hash.
 		if s.insn != i {
 			prev, s = s, next
 			continue
@@ -169,6 +171,8 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 	return false, false
 }
 
+// loopExactness is how exactly a state must meet an unfinished one. What a loop relies on is not
+// fully marked yet, so that all of it counts; later releases let ranges be narrower.
 func (p *checkpoints) loopExactness() exactness {
 	if p.has(since.LoopsByRange) {
 		return rangeWithin
@@ -336,6 +340,7 @@ func (p *checkpoints) widen(old, cur *state) {
 	}
 }
 
+// widens reports a number that changed and decided nothing (maybe_widen_reg).
 func (p *checkpoints) widens(o, c *reg) bool {
 	return o.typ == scalar && c.typ == scalar && !o.precise && !c.precise && !p.exactRegs(o, c)
 }

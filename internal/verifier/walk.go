@@ -161,6 +161,8 @@ func (e *explorer) step(in *decode.Insn) stepResult {
 	return stepNext
 }
 
+// jump checks jumps, calls and exits (do_check_insn). Conditions queue the path that is not taken
+// next.
 func (e *explorer) jump(in *decode.Insn) stepResult {
 	e.jumpFields(in)
 	switch opOf(in) {
