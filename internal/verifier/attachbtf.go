@@ -249,8 +249,7 @@ func deniedFunc(name string) bool {
 	return false
 }
 
-// noreturnFunc reports the functions of noreturn_deny, which the kernel builds on x86 with
-// objtool's list of functions that do not return.
+// noreturnFunc reports the functions of noreturn_deny.
 func noreturnFunc(name string) bool {
 	switch name {
 	case "__ia32_sys_exit", "__ia32_sys_exit_group", "__kunit_abort", "kunit_try_catch_throw", "__module_put_and_kthread_exit", "__x64_sys_exit",

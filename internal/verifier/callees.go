@@ -145,7 +145,7 @@ func (u *subject) onlyHook(o proto.Only) bool {
 	switch o {
 	case proto.DPathTargets:
 		switch {
-		// Iterators run in process context and hold none of these locks.
+		// Iterators run in process context.
 		case u.prog.typ == uapi.ProgTypeTracing && u.p.Attach == uapi.AttachTraceIter:
 			return true
 		case u.prog.typ == uapi.ProgTypeLSM:

@@ -42,8 +42,8 @@ func (l *layout) dropFastcallStack() {
 }
 
 // markFastcall looks for spills before and fills behind a call, of the same registers in the same
-// slots (mark_fastcall_pattern_for_call). Compilers that do not know that the call preserves a
-// register put them there.
+// slots (mark_fastcall_pattern_for_call). Compilers put them there for kernels that do not know
+// that the call preserves the registers.
 func (l *layout) markFastcall(sub, i, lowest int) {
 	in := &l.insns[i]
 	// By the calling convention a call clobbers R0 to R5; these calls keep what is no argument or

@@ -37,6 +37,7 @@ var (
 
 func (s *slot) isSpill() bool       { return s.t[7] == slotSpill }
 func (s *slot) isScalarSpill() bool { return s.t[7] == slotSpill && s.reg.typ == scalar }
+
 // isSpecial reports whether the slot is more than its bytes (is_stack_slot_special).
 func (s *slot) isSpecial() bool {
 	switch s.t[7] {

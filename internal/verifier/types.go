@@ -86,7 +86,7 @@ func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {
 				return false
 			}
 		case btf.KindArray:
-			// An array of structs is not looked into.
+			// The kernel does not look into arrays of structs.
 			if m.Array.Nelems == 0 || !isScalarType(s.SkipMods(m.Ref)) {
 				return false
 			}
