@@ -155,6 +155,7 @@ func (a *values) copyExtended(d, s *reg, size int) {
 // aluBinary checks operations with two operands. Faults that are certain are refused here; a zero
 // divisor or a large shift count in a register is defined at run time and therefore allowed.
 func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
+	// Division and remainder with a sign have the opcodes of those without; off tells them apart.
 	signed := in.Off == 1 && (op == opDiv || op == opMod) && a.has(since.CPUv4)
 	if isX(in) {
 		a.checkSrc(in.Src)
@@ -168,6 +169,7 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 		if alu64 {
 			size = 64
 		}
+		// A count in a register is taken modulo the width instead.
 		if in.Imm < 0 || in.Imm >= size {
 			a.refuse(refusal.InvalidShift, in.Imm)
 		}
@@ -242,6 +244,7 @@ func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64, word bool)
 		if op == opSub {
 			v = -v
 		}
+		// A 32-bit sum says nothing about the whole of a longer number.
 		if d.id&addConst != 0 || v > math.MaxInt32 || v < math.MinInt32 || !alu64 && !word {
 			d.clearID()
 			return
@@ -269,6 +272,7 @@ func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 	case opAdd, opSub, opAnd:
 		return true
 	case opXor, opOr, opMul:
+		// Older releases compute these with one known operand only (adjust_scalar_min_max_vals).
 		return s.IsConst(!alu64) || a.has(since.UnknownOperands)
 	case opLsh, opRsh, opArsh:
 		// Shifts by the operand's width or more are undefined, and the range of the result follows
@@ -375,6 +379,7 @@ func (a *values) forkSigns(in *decode.Insn, d, s *reg) {
 	default:
 		return
 	}
+	// The queued path has 0, and processes the instruction again.
 	b := a.pool.push(a.insn, a.insn)
 	o := &b.regs()[in.Dst]
 	if w32 {

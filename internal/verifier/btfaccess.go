@@ -18,6 +18,8 @@ func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, want
 		return false
 	}
 	for depth := 0; depth < 64; depth++ {
+		// A pointer into a struct is as good as one to the member there, and a pointer to a struct
+		// as good as one to its first member.
 		w := k.walkStruct(spec, id, off, 1, 0, flex, true)
 		if w.kind != walkStruct {
 			return false
@@ -360,6 +362,7 @@ func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 	if off < 0 {
 		k.refuse(refusal.InvalidNegativeAccessOff, n, name, off)
 	}
+	// Programs change maps by helpers, which keep them consistent.
 	if t != read {
 		k.refuse(refusal.OnlyReadSupported2, name)
 	}
@@ -368,6 +371,7 @@ func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 		k.unknown("struct %s, which the kernel's BTF does not have", name)
 	}
 	var mr reg
+	// The rest is like a load from a kernel object of that type.
 	mr.pointer(ptrBTF)
 	mr.spec, mr.tid = k.kernelSpec(), uint32(id)
 	w := k.structAccess(&mr, off, size)

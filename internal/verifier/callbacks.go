@@ -81,6 +81,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		fs.mapPtrs(&r[2], &r[3], &c[1])
 		r[4] = c[3]
 		r[5].notInit()
+	// The index of the round is any number, so that all rounds are explored at once.
 	case cbLoop:
 		r[1].unknown()
 		r[1].typ = scalar
@@ -102,6 +103,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		fs.mapPtrs(&r[2], &r[3], &src)
 		r[4].notInit()
 		r[5].notInit()
+	// The callback gets the task, the mapping that was found, and the context.
 	case cbVMA:
 		r[1] = c[1]
 		id, ok := fs.kernelType("vm_area_struct")

@@ -37,6 +37,7 @@ func (p *checkpoints) cleanExplored(s *state, i int) {
 // to anything.
 func (p *checkpoints) cleanState(s *state) {
 	switch {
+	// What is live was computed before exploration (7.1) or is collected during it (6.18).
 	case p.liveness.flow != nil:
 		p.liveness.flow.query(p.position, s)
 	case p.liveness.live != nil:
@@ -56,6 +57,7 @@ func (p *checkpoints) cleanState(s *state) {
 			}
 			dead := live>>j&1 == 0
 			if !p.r.static {
+				// Older releases mark reads in the states themselves (mark_reg_read).
 				dead = was&liveRead == 0
 			}
 			if dead {

@@ -49,6 +49,8 @@ func (c *conditions) condJump(in *decode.Insn) {
 	if d.typ == ptrStack {
 		flags |= histDstStack
 	}
+	// A pointer to the stack needs no precision, which the walk back must know
+	// (INSN_F_SRC_REG_STACK, INSN_F_DST_REG_STACK).
 	if flags != 0 && c.has(since.ComparesInHistory) {
 		c.precision.pushHistory(c.cur, flags, 0, 0, nil)
 	}
@@ -64,6 +66,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 			c.precision.precise(int(in.Src))
 		}
 	}
+	// Only the path that is taken goes on; the other is never explored from here.
 	if pred == num.Sure {
 		c.log.changes(c.position)
 		c.insn += int(in.Off)
@@ -112,6 +115,8 @@ func (c *conditions) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
 	}
 	// Both operands known: ranges decide (is_scalar_branch_taken).
 	if d.typ == scalar && s.typ == scalar {
+		// The ranges of one register with itself decide little, but the comparison is decided by
+		// its kind.
 		if d == s && c.has(since.SameRegister) {
 			return sameTaken(op, &d.Bounds, w32)
 		}
@@ -198,6 +203,7 @@ func packetTaken(d, s *reg, op num.Cond) int {
 	default:
 		return num.Maybe
 	}
+	// The pointer was not compared with the end, or is certainly before it.
 	if p.rng >= 0 {
 		return num.Maybe
 	}
@@ -222,6 +228,7 @@ func (c *conditions) refine(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 	if d.typ != scalar || s.typ != scalar {
 		return
 	}
+	// On the path that goes on, the opposite holds.
 	num.Refine(&d.Bounds, &s.Bounds, op.Not(), w32, c.rules)
 	d.Sync(c.rules)
 	s.Sync(c.rules)
@@ -374,6 +381,7 @@ func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op 
 // markEnd marks where a packet pointer is compared to the end (mark_pkt_end).
 func markEnd(s *state, n uint8, beyond bool) {
 	r := &s.regs()[n]
+	// Pointers to metadata have no mark.
 	if r.typ != ptrPacket {
 		return
 	}

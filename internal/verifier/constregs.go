@@ -64,6 +64,7 @@ func (l *layout) computeConstRegs() *constFlow {
 	out := &constFlow{calls: map[int]*constRegs{}, decided: map[int]bool{}}
 	var buf [2]int
 	block := func(at int, last bool) (changed bool) {
+		// A block is a run of instructions, each reached only from the one before.
 		c := *in[at]
 		for {
 			if last {

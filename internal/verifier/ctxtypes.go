@@ -37,6 +37,7 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	if typ == uapi.ProgTypeKprobe && t.Name == "bpf_user_pt_regs_t" {
 		return true
 	}
+	// The registers of the interrupted code are at the beginning of its context.
 	if typ == uapi.ProgTypePerfEvent && (t.Name == "bpf_perf_event_data" || t.Name == "bpf_user_pt_regs") {
 		return true
 	}
@@ -67,6 +68,7 @@ func (u *subject) kernelCtx() uint32 {
 		return uint32(id)
 	}
 	if u.k.BTF != nil {
+		// Some contexts are a typedef of a struct, or only a number.
 		if id, ok := u.k.BTF.FindID(btf.KindTypedef, name); ok {
 			return uint32(u.k.BTF.SkipMods(id).ID)
 		}

@@ -25,6 +25,7 @@ func (l *layout) exceptionCallback() int {
 	name, found := "", false
 	for _, t := range l.declTags(l.addSpec(l.p.BTF), l.p.Funcs[0].Type, -1) {
 		rest, ok := strings.CutPrefix(t, exceptionTag)
+		// One callback handles all exceptions of the program.
 		if ok && found {
 			l.refuse(refusal.MultipleExceptionCallbackTagsMainSubprog)
 		}

@@ -21,6 +21,7 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 			break
 		}
 	}
+	// The id must be that of one of the program's functions.
 	if sub < 0 {
 		h.refuse(refusal.SubprogNotExist, t.Name)
 	}
@@ -149,6 +150,7 @@ func (p *Program) end(start int) int {
 // btf_check_func_type_match).
 func (h *attachment) sameType(t *btf.Type) {
 	p, spec := h.p, h.p.AttachProg.BTF
+	// Without types nothing says that the function can be called as its callers do.
 	if p.BTF == nil || len(p.Funcs) == 0 {
 		h.refuse(refusal.ProgramExtensionRequiresBTF)
 	}

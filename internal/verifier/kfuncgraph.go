@@ -117,6 +117,7 @@ func (c *kfuncs) irqArg(m *callMeta, n int) {
 		if errno != 0 && errno != uapi.ERANGE || errno == 0 && c.funcOf(r).stack[spi].t[0] == slotIRQ {
 			c.refuse(refusal.ExpectedUninitializedIrqFlagArg, n-1)
 		}
+		// The place is written as ordinary stack first, which ends what was there.
 		c.memory.access(c.insn, n, 0, 8, write, -1, false, false)
 		r = c.reg(n)
 		spi, _ = c.stack.objectSpi(r, "irq_flag", 1)

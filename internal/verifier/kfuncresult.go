@@ -162,6 +162,7 @@ func (c *kfuncs) objNew(m *callMeta, r0 *reg) {
 	if m.constant > 1<<32-1 {
 		c.refuse(refusal.LocalTypeIDArgumentMustIn)
 	}
+	// The type's id is one of the program's own types.
 	if c.p.BTF == nil {
 		c.refuse(refusal.BpfObjNewBpfPercpuObj)
 	}

@@ -33,6 +33,7 @@ func (a *memory) accessKptr(insn, value int, f *field) {
 			v.id = a.newID()
 			return
 		}
+		// The object may be gone by now, or NULL.
 		v.pointer(ptrBTF | a.kptrFlags(f))
 		v.spec, v.tid = f.spec, uint32(f.tid)
 		v.id = a.newID()

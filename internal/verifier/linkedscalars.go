@@ -13,6 +13,7 @@ const maxLinked = 6
 // collectLinked finds registers and slots with an identity (collect_linked_regs). Beyond six they
 // are unlinked: what is narrowed must be in the history, or backtracking would miss it.
 func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
+	// A register and its sums with constants are linked alike.
 	id &^= addConst
 	is := func(r *reg) bool { return r.typ == scalar && r.id&^addConst == id }
 	for fr := c.cur.curFrame; fr >= 0; fr-- {

@@ -163,6 +163,7 @@ func (l *stackLiveness) commit(e *position, in *instance) {
 // path from here on writes, for callers.
 func (l *stackLiveness) updateInsn(e *position, in *instance, f, insn int, buf []int) bool {
 	succ := e.succ(buf, insn)
+	// Nothing follows an exit.
 	if len(succ) == 0 {
 		return false
 	}

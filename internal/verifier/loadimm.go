@@ -75,6 +75,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 // too short.
 func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	switch e.prog.typ {
+	// Only their contexts are packets in the form that the load expects (may_access_skb).
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
 	default:
 		e.refuse(refusal.BPFLDABSINDInstructionsNot)

@@ -89,6 +89,7 @@ func (h *resources) forgetNonOwning() {
 func (h *resources) leak(throw bool) bool {
 	s := h.cur
 	f := s.frame()
+	// Callbacks are the exception: the helper that called them releases nothing.
 	if !throw && f.no > 0 && (!f.inCallback || h.r.stateRefs) {
 		return false
 	}

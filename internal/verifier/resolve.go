@@ -72,6 +72,7 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	}
 	l.checkMapProg(m)
 	if in.Src == 2 || in.Src == 6 {
+		// The place in the value is added to its address, which must not overflow.
 		off := ref.Off
 		// From 7.0 on libbpf places the variables of an arena at its end.
 		if off >= maxVarOff && (m.Type != uapi.MapTypeArena || !l.has(since.ArenaOffsets)) {

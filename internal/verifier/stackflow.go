@@ -102,6 +102,7 @@ func (w *flowAnalysis) analyzeFlow(entry *trackRegs, in *flowInstance, sites *[m
 		if !ok {
 			continue
 		}
+		// Deeper chains are refused by exploration as well.
 		if in.depth == maxFrames-1 {
 			w.refuse(refusal.CallsTooDeepForLiveness)
 		}
@@ -192,6 +193,7 @@ func (w *flowAnalysis) trackFunction(entry *trackRegs, in *flowInstance, sites *
 	for s := range first.slots {
 		first.slots[s] = noTrack
 	}
+	// In the beginning R10 and the arguments may be pointers to a stack, and nothing else.
 	first.regs[10] = oneOffset(in.depth, 0)
 	if entry != nil {
 		copy(first.regs[1:6], entry[1:6])
@@ -339,6 +341,7 @@ func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at i
 		return
 	case a.frame < 0 || int(a.frame) > in.depth || bytes == 0:
 		return
+	// Any byte of the frame may be read; none is certainly written.
 	case a.n == 0:
 		if bytes > 0 || bytes == unknownBytes {
 			in.read(w.position, int(a.frame), at, allHalves)

@@ -57,6 +57,7 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 	known := w.liveness.flow.known[at]
 	size := int64(0)
 	switch a.Kind {
+	// How much is read or written follows from the map, if it is known at this place.
 	case proto.MapKey, proto.MapValue:
 		size = w.flowMapSize(p, known, arg)
 		if size == 0 {
@@ -105,6 +106,7 @@ func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) in
 	}
 	for i := range arg {
 		if p.Args[i].Kind == proto.ConstMap {
+			// The map is the same on every path.
 			if c := known[i+1]; c.kind == knownMap && c.mapp > 0 {
 				return size(w.maps[c.mapp-1].Map)
 			}

@@ -39,6 +39,7 @@ func (e *explorer) walkAll() {
 		a := &e.aux[e.insn]
 		s.last = e.prev
 		s.insn = e.insn
+		// A refusal's reason is what was said about its own instruction.
 		e.lines = e.lines[:0]
 		// States are kept and compared only where paths meet or separate.
 		if a.prune {
