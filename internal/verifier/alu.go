@@ -91,17 +91,17 @@ func (a *values) mov(in *decode.Insn, alu64 bool) {
 	s := a.reg(int(in.Src))
 	size := int(in.Off) / 8
 	switch {
-	// Programs share arena addresses with user space, so they are plain numbers until they are cast
-	// to the kernel's address space (imm 1); only then does the JIT add the arena's base to
-	// accesses.
 	case cast:
+		// Programs share arena addresses with user space, so they are plain numbers until they are
+		// cast to the kernel's address space (imm 1); only then does the JIT add the arena's base
+		// to accesses.
 		d.unknown()
 		if in.Imm == 1 {
 			d.typ = ptrArena
 		}
-	// Copies share an id, so that a comparison of one narrows the other too
-	// (assign_scalar_id_before_mov, sync_linked_regs).
 	case alu64 && size == 0:
+		// Copies share an id, so that a comparison of one narrows the other too
+		// (assign_scalar_id_before_mov, sync_linked_regs).
 		a.identify(s)
 		d.copyFrom(s)
 		d.wrote()
@@ -192,18 +192,18 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 		return
 	}
 	switch {
-	// Only a difference of pointers is a number that means something. It is unknown, since the
-	// verifier does not track distances between objects.
 	case d.typ != scalar && s.typ != scalar:
+		// Only a difference of pointers is a number that means something. It is unknown, since the
+		// verifier does not track distances between objects.
 		if op == opSub {
 			d.unknown()
 			return
 		}
 		a.refuse(refusal.PointerPointerProhibited, in.Dst, aluSign[op>>4])
-	// The number says how far the pointer moves, and what memory it then reaches: two states with
-	// different numbers are not alike, so both operand orders make it precise
-	// (mark_chain_precision).
 	case s.typ != scalar:
+		// The number says how far the pointer moves, and what memory it then reaches: two states
+		// with different numbers are not alike, so both operand orders make it precise
+		// (mark_chain_precision).
 		a.precision.precise(int(in.Dst))
 		off := *d
 		a.pointerMath(in, s, &off)
@@ -215,8 +215,8 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 		off := *s
 		a.pointerMath(in, d, &off)
 		return
-	// What goes into a precise value must be precise as well (adjust_reg_min_max_vals).
 	case isX(in) && d.precise:
+		// What goes into a precise value must be precise as well (adjust_reg_min_max_vals).
 		a.precision.precise(int(in.Src))
 	}
 	src, word := *s, d.UMax <= math.MaxUint32

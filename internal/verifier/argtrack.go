@@ -82,16 +82,16 @@ func joinTracks(a, b argTrack) argTrack {
 		return a
 	case a.frame == trackUnvisited:
 		return b
-	// Two pointers into one frame: what may be meant is what either may mean.
 	case a.frame == b.frame && a.frame >= 0:
+		// Two pointers into one frame: what may be meant is what either may mean.
 		if a.n == 0 || b.n == 0 {
 			return argTrack{frame: a.frame}
 		}
 		return joinOffsets(a, b)
 	case a.frame == trackNone && b.frame == trackNone:
 		return a
-	// A pointer on one path only. If the value is used as a pointer, that path was taken.
 	case a.frame >= 0 && b.frame == trackNone:
+		// A pointer on one path only. If the value is used as a pointer, that path was taken.
 		if a.n == 1 {
 			// Two offsets, so that it counts as a use, and never as a definition.
 			return joinOffsets(a, oneOffset(int(a.frame), 0))
@@ -156,11 +156,11 @@ func (a *argTrack) add(delta int64) {
 // (arg_track_alu64).
 func (a *argTrack) combine(src argTrack) {
 	switch {
-	// By how much the number moves the pointer is not known.
 	case a.frame >= 0 && (src.frame == trackNone || src.frame == a.frame):
+		// By how much the number moves the pointer is not known.
 		a.anyOffset()
-	// A number plus a pointer is a pointer, too.
 	case src.frame >= 0 && a.frame == trackNone:
+		// A number plus a pointer is a pointer, too.
 		*a = argTrack{frame: src.frame}
 	case a.frame == trackNone && src.frame == trackNone:
 	default:
@@ -299,9 +299,9 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 	switch c := class(in); {
 	case c == clsALU64 && !isX(in) && opOf(in) == opMov:
 		*dst = noTrack
-	// Sums with constants move a pointer; after any other operation it may lead anywhere in its
-	// frame.
 	case c == clsALU64 && !isX(in):
+		// Sums with constants move a pointer; after any other operation it may lead anywhere in its
+		// frame.
 		switch {
 		case dst.frame < 0:
 		case opOf(in) == opAdd:
@@ -319,18 +319,18 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 		}
 	case c == clsALU64:
 		dst.combine(src)
-	// 32-bit results are no pointers.
 	case c == clsALU:
+		// 32-bit results are no pointers.
 		*dst = noTrack
-	// Slots stay: a callee or helper cannot put a pointer to the stack into them, and a stale one
-	// only makes more count as read.
 	case c == clsJMP && opOf(in) == opCall:
+		// Slots stay: a callee or helper cannot put a pointer to the stack into them, and a stale
+		// one only makes more count as read.
 		for r := range 6 {
 			t.regs[r] = noTrack
 		}
-	// A load may fill a register with a pointer that was spilled to a slot of this frame, or of a
-	// caller's as it was at the call. Other loads yield no pointer to the stack.
 	case c == clsLDX:
+		// A load may fill a register with a pointer that was spilled to a slot of this frame, or of
+		// a caller's as it was at the call. Other loads yield no pointer to the stack.
 		whole := mode(in) == modeMEM && sizeOf(in) == 8
 		switch {
 		case whole && ownFrame(depth, in.Src, src):
@@ -344,9 +344,9 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 		}
 	case c == clsLD && mode(in) == modeIMM:
 		*dst = noTrack
-	// A store into this frame may spill a pointer. Into callers' frames no pointer to a stack can
-	// be spilled.
 	case c == clsSTX:
+		// A store into this frame may spill a pointer. Into callers' frames no pointer to a stack
+		// can be spilled.
 		own := ownFrame(depth, in.Dst, *dst)
 		if own && mode(in) == modeMEM {
 			t.spill(in)

@@ -25,8 +25,8 @@ func (a *memory) atomic(in *decode.Insn) {
 	size := sizeOf(in)
 	switch in.Imm {
 	case opAdd:
-	// All of these came with 5.12, and CPU version 3 in compilers.
 	case opAdd | fetch, opAnd, opAnd | fetch, opOr, opOr | fetch, opXor, opXor | fetch, xchg, cmpxchg:
+		// All of these came with 5.12, and CPU version 3 in compilers.
 		if !a.has(since.AtomicsFull) {
 			a.refuse(refusal.BPFSTXUsesReservedFields)
 		}
@@ -42,8 +42,8 @@ func (a *memory) atomic(in *decode.Insn) {
 			return
 		}
 		a.refuse(refusal.BPFAtomicUsesInvalidAtomicOpcode, in.Imm)
-	// Before 5.12 imm had no meaning but that of a reserved field.
 	default:
+		// Before 5.12 imm had no meaning but that of a reserved field.
 		if !a.has(since.AtomicsFull) {
 			a.refuse(refusal.BPFSTXUsesReservedFields)
 		}

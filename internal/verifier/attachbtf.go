@@ -52,9 +52,9 @@ func (h *attachment) attachBTF() {
 	switch p.Attach {
 	case uapi.AttachTraceRawTp:
 		h.attachRawTp(s, t)
-	// An iterator's arguments are the fields of its context, whose types come from the registered
-	// target.
 	case uapi.AttachTraceIter:
+		// An iterator's arguments are the fields of its context, whose types come from the
+		// registered target.
 		i.attachProto = h.funcProto(s, t)
 		h.iterArgs(s)
 	case uapi.AttachModifyReturn, uapi.AttachLSMMac, uapi.AttachLSMCgroup, uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachTraceFsession:

@@ -182,8 +182,8 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 		}
 		// R10 needs no mark: it is never a number.
 		switch opOf(in) {
-		// These read and write the same register.
 		case opEnd, opNeg:
+			// These read and write the same register.
 			return backOK
 		case opMov:
 			b.clear(dst)
@@ -218,9 +218,9 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 		if r, end := t.backJump(i, subseq, h); end {
 			return r
 		}
-	// What a packet load yields is not followed (-ENOTSUPP). If the packet is too short, it leaves
-	// the function: then the walk comes from the caller and enters the function here.
 	case clsLD:
+		// What a packet load yields is not followed (-ENOTSUPP). If the packet is too short, it
+		// leaves the function: then the walk comes from the caller and enters the function here.
 		switch mode(in) {
 		case modeIMM:
 			b.clear(dst)
@@ -333,10 +333,10 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 		t.leave()
 		b.regs[b.frame] |= args
 		return backOK, true
-	// The walk comes from the callback's first instruction. Its arguments are set by the helper, so
-	// none is followed into the caller; i is the instruction before subseq if the callback is not
-	// entered.
 	case t.isSyncCallback(in, i) && i != subseq-1:
+		// The walk comes from the callback's first instruction. Its arguments are set by the
+		// helper, so none is followed into the caller; i is the instruction before subseq if the
+		// callback is not entered.
 		if b.regs[b.frame]&^argRegs != 0 {
 			t.bug("callback unexpected regs %x", b.regs[b.frame])
 		}
@@ -364,27 +364,12 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 			t.enter()
 		}
 	case opOf(in) == opExit:
-		// Backward, an exit is where a function is entered. R0 in the caller is R0 of the function,
-		// unless it is a callback, whose result goes to the helper.
-		fromCall := subseq-1 >= 0 && isLocalCall(&t.insns[subseq-1])
-		r0 := fromCall && b.has(0)
-		if fromCall && b.regs[b.frame]&argRegs != 0 {
-			t.bug("backtracking exit unexpected regs %x", b.regs[b.frame])
-		}
-		b.clear(0)
-		if subseq >= 0 && t.aux[subseq].callback && t.has(since.CallbackChains) {
-			// What calls the function sets its arguments.
-			b.regs[b.frame] &^= argRegs
-		}
-		t.enter()
-		if r0 {
-			b.set(0)
-		}
+		t.backExit(subseq)
 		return backOK, true
 	case opOf(in) == opJA || opOf(in) == opJCOND:
-	// Either operand decided the branch together with the other, so one precise operand makes both
-	// so. A constant is exact already, and then nothing is added.
 	case isX(in):
+		// Either operand decided the branch together with the other, so one precise operand makes
+		// both so. A constant is exact already, and then nothing is added.
 		if !b.has(in.Dst) && !b.has(in.Src) {
 			return backOK, true
 		}
@@ -397,6 +382,26 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 		}
 	}
 	return backOK, false
+}
+
+// backExit enters the function that an exit left. R0 in the caller is R0 of the function, unless it
+// is a callback, whose result goes to the helper.
+func (t *precision) backExit(subseq int) {
+	b := &t.bt
+	fromCall := subseq-1 >= 0 && isLocalCall(&t.insns[subseq-1])
+	r0 := fromCall && b.has(0)
+	if fromCall && b.regs[b.frame]&argRegs != 0 {
+		t.bug("backtracking exit unexpected regs %x", b.regs[b.frame])
+	}
+	b.clear(0)
+	if subseq >= 0 && t.aux[subseq].callback && t.has(since.CallbackChains) {
+		// What calls the function sets its arguments.
+		b.regs[b.frame] &^= argRegs
+	}
+	t.enter()
+	if r0 {
+		b.set(0)
+	}
 }
 
 // precise marks a register as one whose value must be compared exactly, and follows it back

@@ -250,8 +250,8 @@ func (k *kernelMem) socketType(t regType) string {
 		return "sock_common"
 	case ptrTCPSock:
 		return "tcp_sock"
-	// Maps of a program live as long as the program.
 	case constMap:
+		// Maps of a program live as long as the program.
 		if k.has(since.MapAsStruct) {
 			return "bpf_map"
 		}
@@ -279,8 +279,8 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 		k.refuse(refusal.PtrAccessUserMemoryOff, n, name, off)
 	case r.typ&memPercpu != 0:
 		k.refuse(refusal.PtrAccessPercpuMemoryOff, n, name, off)
-	// What an untrusted pointer leads to need not be of its type.
 	case t == write && r.typ&ptrUntrusted != 0:
+		// What an untrusted pointer leads to need not be of its type.
 		k.refuse(refusal.OnlyReadSupported)
 	}
 	// Kernel objects are written only where the program's type allows it, field by field.
@@ -299,9 +299,9 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	switch w.kind {
 	case walkScalar:
 		v.unknown()
-	// Such loads are probed at run time: a bad address yields 0, so that no range needs to be
-	// known.
 	case walkPtrUntrusted:
+		// Such loads are probed at run time: a bad address yields 0, so that no range needs to be
+		// known.
 		if !k.has(since.UntrustedMem) {
 			v.unknown()
 			return

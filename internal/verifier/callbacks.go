@@ -69,8 +69,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 	c := &caller.regs
 	r := &f.regs
 	f.inCallback = true
-	// 1 ends the iteration, 0 continues it.
-	f.callbackRet = retRange{0, 1}
+	f.callbackRet = retRange{0, 1} // 1 ends the iteration
 	switch kind {
 	case cbMapElem:
 		m := fs.maps[fs.curAux().lookup-1]
@@ -81,16 +80,15 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		fs.mapPtrs(&r[2], &r[3], &c[1])
 		r[4] = c[3]
 		r[5].notInit()
-	// The index of the round is any number, so that all rounds are explored at once.
 	case cbLoop:
+		// The index of the round is any number, so that all rounds are explored at once.
 		r[1].unknown()
-		r[1].typ = scalar
 		r[2] = c[3]
 		r[3].notInit()
 		r[4].notInit()
 		r[5].notInit()
-	// What such a callback returns goes to kernel code that expects 0, but for task work.
 	case cbTimer, cbTaskWork:
+		// What such a callback returns goes to kernel code that expects 0, but for task work.
 		f.inCallback, f.inAsync = false, true
 		f.callbackRet = retRange{0, 0}
 		src := c[1]
@@ -103,8 +101,8 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		fs.mapPtrs(&r[2], &r[3], &src)
 		r[4].notInit()
 		r[5].notInit()
-	// The callback gets the task, the mapping that was found, and the context.
 	case cbVMA:
+		// The callback gets the task, the mapping that was found, and the context.
 		r[1] = c[1]
 		id, ok := fs.kernelType("vm_area_struct")
 		if !ok {
@@ -115,16 +113,17 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		r[3] = c[4]
 		r[4].notInit()
 		r[5].notInit()
-	// The dynptr is a register, as it is memory of the helper's that the callback may only read.
 	case cbUserRing:
+		// The dynptr is a register, as it is memory of the helper's that the callback may only
+		// read.
 		r[0].notInit()
 		markDynReg(&r[1], dynTypeLocal, true, fs.newID())
 		r[2] = c[3]
 		r[3].notInit()
 		r[4].notInit()
 		r[5].notInit()
-	// The comparison gets two nodes of the tree, which it does not own.
 	case cbTreeLess:
+		// The comparison gets two nodes of the tree, which it does not own.
 		rec := fs.recordOf(&c[1])
 		fl := rec.find(uint32(c[1].offset()), fieldRBRoot)
 		if fl == nil {

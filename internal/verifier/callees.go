@@ -145,8 +145,8 @@ func (u *subject) onlyHook(o proto.Only) bool {
 	switch o {
 	case proto.DPathTargets:
 		switch {
-		// Iterators run in process context.
 		case u.prog.typ == uapi.ProgTypeTracing && u.p.Attach == uapi.AttachTraceIter:
+			// Iterators run in process context.
 			return true
 		case u.prog.typ == uapi.ProgTypeLSM:
 			return progtype.SleepableLSM(name, u.rel)

@@ -35,8 +35,8 @@ func (l *layout) findSubprogs() {
 	for i := range l.insns {
 		in := &l.insns[i]
 		switch {
-		// A callback is a function by its address, which the program takes somewhere.
 		case isLocalCall(in), isFuncRef(in) && l.has(since.FuncPointers):
+			// A callback is a function by its address, which the program takes somewhere.
 			add(callTarget(i, in))
 		case isKfuncCall(in):
 			l.addKfunc(i)
@@ -129,15 +129,15 @@ func (c *cfg) push(t, w, edge int, loop bool) bool {
 		}
 		c.stack = append(c.stack, w)
 		return true
-	// w is on the walk's own path: a loop, of which exploration finds out whether it ends. Before
-	// 6.7 calls may not close one: that would be recursion.
 	case c.state[w]&0xf0 == discovered:
+		// w is on the walk's own path: a loop, of which exploration finds out whether it ends.
+		// Before 6.7 calls may not close one: that would be recursion.
 		if !loop && !e.has(since.AnyBackEdge) {
 			e.refuse(refusal.BackEdgeInsn, t, w)
 		}
 		return false
-	// w was left before, by another way.
 	case c.state[w] == done:
+		// w was left before, by another way.
 		c.state[t] = discovered | edge
 	}
 	return false
@@ -238,8 +238,8 @@ func (c *cfg) visitCall(t int, in *decode.Insn) bool {
 	}
 	s := &e.subs[e.subprogAt(t)]
 	switch {
-	// What the function does on some path, its callers must expect on each.
 	case isHelperCall(in):
+		// What the function does on some path, its callers must expect on each.
 		id := uapi.FuncID(in.Imm)
 		if e.has(since.GlobalEffects) && e.changesPacket(id) {
 			s.changesPacket = true

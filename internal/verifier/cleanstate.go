@@ -37,8 +37,8 @@ func (p *checkpoints) cleanExplored(s *state, i int) {
 // to anything.
 func (p *checkpoints) cleanState(s *state) {
 	switch {
-	// What is live was computed before exploration (7.1) or is collected during it (6.18).
 	case p.liveness.flow != nil:
+		// What is live was computed before exploration (7.1) or is collected during it (6.18).
 		p.liveness.flow.query(p.position, s)
 	case p.liveness.live != nil:
 		p.liveness.live.query(p.position, s)

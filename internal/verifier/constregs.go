@@ -200,8 +200,8 @@ func (l *layout) constStep(c *constRegs, at int) {
 			if s := l.subprogFrom(callTarget(at, in)); s >= 0 {
 				*dst = constReg{kind: knownFunc, val: uint64(s)}
 			}
-		// Places in map values are followed for constant maps, whose contents are known.
 		case decode.PseudoMapValue, decode.PseudoMapIdxValue:
+			// Places in map values are followed for constant maps, whose contents are known.
 			*dst = constReg{kind: knownMapValue, mapp: a.mapp, val: uint64(a.off)}
 		case decode.PseudoMapFD, decode.PseudoMapIdx:
 			*dst = constReg{kind: knownMap, mapp: a.mapp}
@@ -247,8 +247,8 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 		switch {
 		case dst.kind != knownNumber:
 			*dst = unknown
-		// A move that extends the sign of the low bits.
 		case in.Off == 8:
+			// A move that extends the sign of the low bits.
 			dst.val = uint64(int64(int8(dst.val)))
 		case in.Off == 16:
 			dst.val = uint64(int64(int16(dst.val)))
@@ -259,16 +259,16 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 		}
 	case opAdd, opSub:
 		switch {
-		// Sums keep what they are added to: a number, or a place in a map's value.
 		case !offset:
+			// Sums keep what they are added to: a number, or a place in a map's value.
 			*dst = unknown
 		case opOf(in) == opAdd:
 			dst.val += uint64(int64(in.Imm))
 		default:
 			dst.val -= uint64(int64(in.Imm))
 		}
-	// A number is 0 after it meets 0, whatever it was.
 	case opAnd:
+		// A number is 0 after it meets 0, whatever it was.
 		switch {
 		case dst.kind == knownNumber:
 			dst.val &= uint64(int64(in.Imm))

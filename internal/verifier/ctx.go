@@ -134,9 +134,9 @@ func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx 
 	}
 	v := ctxValue{typ: scalar}
 	switch f.Yields {
-	// Some fields are addresses in the kernel's struct, whatever their width in the user's: the
-	// load yields a pointer, with the rules of what it points to.
 	case progtype.PacketData:
+		// Some fields are addresses in the kernel's struct, whatever their width in the user's: the
+		// load yields a pointer, with the rules of what it points to.
 		v.typ = ptrPacket
 	case progtype.PacketEnd:
 		v.typ = ptrPacketEnd
@@ -265,17 +265,17 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	// The result comes after the arguments, for programs that run when the function returns.
 	if arg == n {
 		switch x.p.Attach {
-		// Here it is what the programs before this one returned, which is in the hook's range.
 		case uapi.AttachLSMMac:
+			// Here it is what the programs before this one returned, which is in the hook's range.
 			if rg, ok := x.lsmRange(); ok {
 				v.ranged, v.ret = true, rg
 			}
 			pt = s.MustType(fp.Ref)
 		case uapi.AttachLSMCgroup, uapi.AttachTraceFexit, uapi.AttachTraceFsession:
 			pt = s.MustType(fp.Ref)
-		// Such a program decides whether the function runs: there is no result yet but its own kind
-		// of value, an integer that fits a register.
 		case uapi.AttachModifyReturn:
+			// Such a program decides whether the function runs: there is no result yet but its own
+			// kind of value, an integer that fits a register.
 			pt = s.SkipMods(fp.Ref)
 			if pt.Kind != btf.KindInt || pt.Size > 8 {
 				return bad(refusal.RetTypeNotAllowedFmodRet, kindText(pt.Kind))
@@ -368,22 +368,8 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	if strings.HasSuffix(pname, "__nullable") && x.has(since.NullableTracepointArgs) {
 		v.typ |= maybeNull
 	}
-	// Older tracepoints do not say so: the kernel has a list of those that pass NULL, or an error
-	// as a pointer, which must not be followed at all (raw_tp_null_args in btf_ctx_access).
-	scalarInstead := false
-	if x.p.Attach == uapi.AttachTraceRawTp && x.has(since.RawTpNullArgs) {
-		if m, ok := rawTpNull[x.prog.attachName]; ok {
-			if m>>(4*arg)&1 != 0 {
-				v.typ |= maybeNull
-			}
-			if m>>(4*arg)&2 != 0 {
-				scalarInstead = true
-			}
-		} else if s != x.k.BTF {
-			// Of a module's tracepoints nothing is listed, so each pointer may be NULL.
-			v.typ |= maybeNull
-		}
-	}
+	flags, scalarInstead := x.rawTpArg(s, arg)
+	v.typ |= flags
 	// The argument of a traced program is its context: the user's struct in its BTF, the kernel's
 	// struct in memory (btf_translate_to_vmlinux).
 	if x.p.AttachProg != nil {
@@ -420,6 +406,27 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 		return ctxValue{typ: scalar}, true
 	}
 	return v, true
+}
+
+// rawTpArg returns what is known of an argument of a raw tracepoint whose source does not say whether
+// it may be NULL: the kernel has a list of those that pass NULL, or an error as a pointer, which must
+// not be followed at all (raw_tp_null_args in btf_ctx_access).
+func (x *contexts) rawTpArg(s *btf.Spec, arg int) (flags regType, scalarInstead bool) {
+	if x.p.Attach != uapi.AttachTraceRawTp || !x.has(since.RawTpNullArgs) {
+		return 0, false
+	}
+	m, ok := rawTpNull[x.prog.attachName]
+	switch {
+	case ok:
+		if m>>(4*arg)&1 != 0 {
+			flags = maybeNull
+		}
+		return flags, m>>(4*arg)&2 != 0
+	case s != x.k.BTF:
+		// Of a module's tracepoints nothing is listed, so each pointer may be NULL.
+		return maybeNull, false
+	}
+	return 0, false
 }
 
 // argsTrusted reports whether arguments of the hook are valid objects (prog_args_trusted).

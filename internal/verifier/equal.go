@@ -116,9 +116,9 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 		return p.safeScalar(o, c, x)
 	case ptrMapKey, ptrMapValue, ptrMem, ptrBuf, ptrTPBuffer:
 		return p.pointerWithin(o, c) && p.idmap.same(o.id, c.id) && p.idmap.same(o.ref, c.ref)
-	// At least as many bytes must be known to be in the packet. Negative ranges say where the
-	// pointer is compared to the end, which decides branches.
 	case ptrPacketMeta, ptrPacket:
+		// At least as many bytes must be known to be in the packet. Negative ranges say where the
+		// pointer is compared to the end, which decides branches.
 		if o.rng < 0 || c.rng < 0 {
 			if o.rng != c.rng {
 				return false
@@ -127,11 +127,11 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 			return false
 		}
 		return p.idmap.same(o.id, c.id) && p.offsetWithin(o, c)
-	// The same offset in another function's frame is other memory.
 	case ptrStack:
+		// The same offset in another function's frame is other memory.
 		return p.exactRegs(o, c) && o.frame == c.frame
-	// All addresses in an arena may be accessed.
 	case ptrArena:
+		// All addresses in an arena may be accessed.
 		return true
 	case ptrInsn:
 		return p.pointerWithin(o, c)

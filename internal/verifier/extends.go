@@ -59,8 +59,8 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 		h.refuse(refusal.NotSleepable, t.Name)
 	case p.Attach == uapi.AttachModifyReturn:
 		h.refuse(refusal.CannotModifyReturnCodesBPFPrograms)
-	// No iterator has the name of a program's function (bpf_iter_prog_supported).
 	case p.Attach == uapi.AttachTraceIter:
+		// No iterator has the name of a program's function (bpf_iter_prog_supported).
 		h.refuse(refusal.IteratorOfProgram)
 	}
 	if !relies {
@@ -82,8 +82,8 @@ func (h *attachment) recursion(tgt *Program) {
 	p := h.p
 	traces := tgt.Type == uapi.ProgTypeTracing
 	switch {
-	// One level is enough to trace a tracing program, and can form no circle.
 	case p.Type == uapi.ProgTypeTracing && h.has(since.NestedTracing):
+		// One level is enough to trace a tracing program, and can form no circle.
 		if traces && tgt.AttachProg != nil && tgt.AttachProg.Type == uapi.ProgTypeTracing {
 			h.refuse(refusal.CannotNestTracingProgramAttachMore)
 		}

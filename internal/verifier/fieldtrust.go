@@ -33,9 +33,9 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 		return flag | ptrTrusted
 	case k.fieldIn(safeTrustedOrNull, name, w):
 		return flag | ptrTrusted | maybeNull
-	// Without the read-side section the object may be freed at any time. A plain pointer would be
-	// passed to helpers for compatibility, so this one is marked.
 	case !k.resources.inRCU() || r.typ.mayBeNull():
+		// Without the read-side section the object may be freed at any time. A plain pointer would
+		// be passed to helpers for compatibility, so this one is marked.
 		return ptrUntrusted
 	case k.fieldIn(safeRCU, name, w):
 		return flag | memRCU

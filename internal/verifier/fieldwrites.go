@@ -42,8 +42,8 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 	// others. The kernel expects these fields to change at any time; others keep its data
 	// consistent.
 	switch {
-	// Their algorithm's own state, and what it decides: window, threshold, pacing.
 	case k.prog.opsStruct == "tcp_congestion_ops":
+		// Their algorithm's own state, and what it decides: window, threshold, pacing.
 		switch name {
 		case "sock", "tcp_sock", "inet_connection_sock":
 			if !k.tcpField(r, off, size) {
@@ -51,8 +51,8 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 			}
 			return true
 		}
-	// What a scheduler decides about a task.
 	case proto.IsSchedOps(k.prog.opsStruct) && name == "task_struct":
+		// What a scheduler decides about a task.
 		return allow("scx.slice", "scx.dsq_vtime", "scx.disallow")
 	case k.prog.opsStruct == qdiscOps:
 		k.qdiscWrite(r, off, size)

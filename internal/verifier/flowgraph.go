@@ -153,8 +153,8 @@ func (l *layout) usesDefs(i int) (use, def uint16) {
 			return dst | src, 0
 		case modeATOMIC:
 			switch {
-			// It compares with R0, and leaves the old value there.
 			case in.Imm == cmpxchg:
+				// It compares with R0, and leaves the old value there.
 				return 1 | dst | src, 1
 			case in.Imm == loadAcq:
 				return src, dst
@@ -184,8 +184,8 @@ func (l *layout) usesDefs(i int) (use, def uint16) {
 			return 0, 0
 		case opJCOND:
 			return 0, 0
-		// R0 is the result.
 		case opExit:
+			// R0 is the result.
 			return 1, 0
 		case opCall:
 			// Calls clobber R1 to R5 and set R0; how many of them they read, prototypes tell.

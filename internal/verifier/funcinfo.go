@@ -90,8 +90,8 @@ func (l *layout) argTags(spec uint8, fn *btf.Type, i int, global bool) map[strin
 			l.refuse(refusal.ArgTypeTagNotSupportedIn, i)
 		}
 		switch tag {
-		// These came with the tags themselves.
 		case "ctx", "nonnull":
+			// These came with the tags themselves.
 		case "trusted", "nullable", "arena":
 			if !l.has(since.TrustTags) {
 				l.refuse(refusal.ArgUnsupportedSetTags, i)

@@ -172,8 +172,8 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 				fs.say(refusal.ExpectedNonNULL, fs.argName(i))
 				return uapi.EINVAL
 			}
-		// Any address may be one in the arena.
 		case argArena:
+			// Any address may be one in the arena.
 			if r.typ != ptrArena && r.typ != scalar {
 				fs.say(refusal.NotPointerArenaScalar, n)
 				return uapi.EINVAL

@@ -105,8 +105,8 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 			c.refuse(refusal.GetLocalStorageNotSupportNon)
 		}
 		c.precision.precise(2)
-	// Callbacks run within the call, but for those of timers.
 	case uapi.FuncForEachMapElem:
+		// Callbacks run within the call, but for those of timers.
 		c.frames.callback(m.sub, cbMapElem)
 	case uapi.FuncTimerSetCallback:
 		c.frames.callback(m.sub, cbTimer)
@@ -118,16 +118,16 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 		c.checkFormat(regs)
 	case uapi.FuncLoop:
 		c.frames.loopCall(m)
-	// Other memory may go away while the dynptr points to it.
 	case uapi.FuncDynptrFromMem:
+		// Other memory may go away while the dynptr points to it.
 		if regs[1].typ != ptrMapValue {
 			c.refuse(refusal.UnsupportedRegTypeBpfDynptrFrom, c.typeName(regs[1].typ))
 		}
-	// What is set here is what the hook returns, in its own range.
 	case uapi.FuncSetRetval:
+		// What is set here is what the hook returns, in its own range.
 		c.checkSetRetval(regs)
-	// The slice becomes invalid with the dynptr and with what that holds.
 	case uapi.FuncDynptrData:
+		// The slice becomes invalid with the dynptr and with what that holds.
 		r := &regs[1]
 		m.dyn, m.ref = c.arguments.dynptrID(r), c.arguments.dynptrRef(r)
 	case uapi.FuncDynptrWrite:

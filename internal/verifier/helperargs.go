@@ -69,6 +69,13 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		}
 		m.ref = r.ref
 	}
+	g.argByKind(i, p, a, kind, m)
+}
+
+// argByKind checks what an argument of a kind leads to, or means for the call (check_func_arg).
+func (g *arguments) argByKind(i int, p *proto.Proto, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+	n := i + 1
+	r := g.reg(n)
 	// Whether the helper writes decides about read-only maps, and about spilled registers.
 	acc := read
 	if a.Flags&proto.Write != 0 {
@@ -83,8 +90,8 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 			g.refuse(refusal.TimerPointerInR1MapUid, m.uid, r.uid)
 		}
 		m.mapp, m.uid = mp, r.uid
-	// Prototypes have the map before its keys and values, whose sizes it determines.
 	case proto.MapKey:
+		// Prototypes have the map before its keys and values, whose sizes it determines.
 		g.needMap(m, "key")
 		g.memory.helperMem(n, int(m.mapp.KeySize), read, false, nil)
 		g.noteKey(n, m)
@@ -95,14 +102,14 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.needMap(m, "value")
 		m.raw = a.Flags&proto.Uninit != 0
 		g.memory.helperMem(n, int(m.mapp.ValueSize), acc, false, m)
-	// The result is the same variable on one CPU, so that its type goes with it.
 	case proto.PercpuBTFID:
+		// The result is the same variable on one CPU, so that its type goes with it.
 		if r.tid == 0 {
 			g.refuse(refusal.HelperInvalidBtfIdInR, n)
 		}
 		m.retSpec, m.retID = r.spec, r.tid
-	// The tree's lock is held while the tree compares.
 	case proto.SpinLock:
+		// The tree's lock is held while the tree compares.
 		if g.resources.inTreeCallback() {
 			g.refuse(refusal.CannotSpinLockUnlockInRbtree)
 		}
@@ -113,19 +120,15 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.resources.spinLock(n, flags)
 	case proto.Timer:
 		g.timerArg(n, m)
-	// The callback is queued by what is particular to the helper.
 	case proto.Func:
-		m.sub = int(r.sub)
-	// The next argument is the length, with which the memory is checked.
+		m.sub = int(r.sub) // queued by what is particular to the helper
 	case proto.Mem:
-		m.raw = a.Flags&proto.Uninit != 0
+		m.raw = a.Flags&proto.Uninit != 0 // checked with its length, the next argument
 	case proto.FixedMem:
 		m.raw = a.Flags&proto.Uninit != 0
 		if !(r.isNull() && a.Flags&proto.MaybeNull != 0) {
 			g.memory.helperMem(n, int(a.Size), acc, false, m)
-			// The helper accesses the memory as one number, also on machines that cannot do so at
-			// any address.
-			if a.Flags&proto.Aligned != 0 {
+			if a.Flags&proto.Aligned != 0 { // accessed as one number, on any machine
 				g.memory.checkAlign(r, 0, int(a.Size), true)
 			}
 		}
@@ -137,8 +140,8 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.memory.memSize(n, t, kind == proto.ConstSizeOrZero, m)
 	case proto.Dynptr:
 		g.dynptrArg(n, argFlags(a.Flags), 0)
-	// The size of what is reserved bounds later accesses to it.
 	case proto.AllocSize:
+		// The size of what is reserved bounds later accesses to it.
 		if !r.Var.IsConst() {
 			g.refuse(refusal.NotKnownConstant, n)
 		}
@@ -368,8 +371,8 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	r := g.reg(m.release)
 	ok := false
 	switch {
-	// All clones of the dynptr and their slices end with it.
 	case p.Args[m.release-1].Kind == proto.Dynptr:
+		// All clones of the dynptr and their slices end with it.
 		g.stack.unmarkDynptr(r)
 		ok = true
 	case m.id == uapi.FuncKptrXchg && m.ref != 0 && g.has(since.XchgKeepsRCU):

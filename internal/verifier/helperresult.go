@@ -15,8 +15,8 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 	switch p.Ret.Kind {
 	case proto.Integer:
 		r0.unknown()
-	// What a function without a result leaves in R0 is not for the program.
 	case proto.Void:
+		// What a function without a result leaves in R0 is not for the program.
 		r0.typ = notInit
 	case proto.RetMapValue:
 		if m.mapp == nil {
@@ -39,8 +39,8 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 		r0.pointer(ptrSockCommon | flag)
 	case proto.RetTCPSock:
 		r0.pointer(ptrTCPSock | flag)
-	// How much may be written is what was reserved.
 	case proto.RetRingbufMem:
+		// How much may be written is what was reserved.
 		r0.pointer(ptrMem | memRingbuf | flag)
 		r0.mem = uint32(m.memSize)
 	case proto.RetDynptrMem:
@@ -60,11 +60,12 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 		r0.dyn = m.dyn
 	}
 	switch {
-	// Another type of the same object: releasing either ends both.
 	case h.Effects&proto.Casts != 0, id == uapi.FuncDynptrData:
+		// Another type of the same object: releasing either ends both.
 		r0.ref = m.ref
-	// The id of the pointer is that of the reference: if it is NULL, there is nothing to release.
 	case c.acquires(h, m):
+		// The id of the pointer is that of the reference: if it is NULL, there is nothing to
+		// release.
 		r := c.resources.acquire()
 		r0.id, r0.ref = r, r
 	}
@@ -149,8 +150,8 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		r.SMax, r.SMax32 = int64(m.maxSize), int32(m.maxSize)
 		r.SMin, r.SMin32 = -maxErrno, -maxErrno
 		r.Sync(c.rules)
-	// Compilers and programs use it as an index, whose bound need not be checked then.
 	case uapi.FuncGetSmpProcessorId:
+		// Compilers and programs use it as an index, whose bound need not be checked then.
 		if !c.has(since.CPUNumberRange) {
 			return
 		}

@@ -93,8 +93,8 @@ func (u *subject) memFields(in *decode.Insn) {
 		if m != modeMEM || in.Src != 0 {
 			u.refuse(refusal.BPFSTUsesReservedFields)
 		}
-	// The operation is checked when the instruction is reached.
 	case m == modeATOMIC && (in.Imm == 0 || u.has(since.AtomicsFull)):
+		// The operation is checked when the instruction is reached.
 	case m != modeMEM || in.Imm != 0:
 		u.refuse(refusal.BPFSTXUsesReservedFields)
 	}

@@ -64,8 +64,8 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		c.refuse(refusal.InvalidKernelFunctionCallNotEliminated)
 	}
 	switch {
-	// A function of the kernel that is no kfunc.
 	case k.none || k.row == nil && proto.OnlyTraced(k.name):
+		// A function of the kernel that is no kfunc.
 		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	case k.row == nil:
 		c.unknown("kernel function %s", k.name)
@@ -76,18 +76,8 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	}
 	c.curAux().iterNext = k.flags.has(kfIterNext)
-	// Such a lock may fail, for example in a deadlock: on the queued path R0 has the error and the
-	// lock is not held (check_kfunc_call).
 	if k.is(proto.TakesResLock) {
-		b := c.pool.push(c.insn+1, c.insn)
-		regs := b.regs()
-		for i := 0; i <= 5; i++ {
-			regs[i].notInit()
-		}
-		r := &regs[0]
-		r.unknown()
-		r.SMin32, r.SMin, r.SMax32, r.SMax = -maxErrno, -maxErrno, -1, -1
-		r.Sync(c.rules)
+		c.queueLockFailure()
 	}
 	// Compilers put this call where a program's behaviour is undefined.
 	if k.is(proto.Traps) {
@@ -144,6 +134,20 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		return c.frames.exit(true)
 	}
 	return c.frames.enterCallback()
+}
+
+// queueLockFailure queues the path on which a resilient lock is not taken, for example in a
+// deadlock: R0 has the error there (check_kfunc_call).
+func (c *kfuncs) queueLockFailure() {
+	b := c.pool.push(c.insn+1, c.insn)
+	regs := b.regs()
+	for i := 0; i <= 5; i++ {
+		regs[i].notInit()
+	}
+	r := &regs[0]
+	r.unknown()
+	r.SMin32, r.SMin, r.SMax32, r.SMax = -maxErrno, -maxErrno, -1, -1
+	r.Sync(c.rules)
 }
 
 // kfuncSections counts entered RCU and preemption sections (check_kfunc_call).

@@ -96,47 +96,14 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 		if kind == kaNull {
 			continue
 		}
-		// The map itself, or an object that the kernel gave the program as one.
-		if kind == kaMap && r.typ != constMap && r.typ.base() != ptrBTF {
-			c.refuse(refusal.PointerInRNotMapPointer, n)
+		if kind == kaMap {
+			c.kfuncMap(m, n)
 		}
-		// The work belongs to the map with whose elements it will be called back.
-		if kind == kaMap && r.typ == constMap {
-			mp := c.mapOf(r)
-			if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) && (mp.rec.has(fieldWorkqueue) || mp.rec.has(fieldTaskWork)) {
-				what := "workqueue"
-				if mp.rec.has(fieldTaskWork) {
-					what = "bpf_task_work"
-				}
-				c.refuse(refusal.PointerInR1MapUidNot, what, m.uid, r.uid)
-			}
-			m.mapp, m.uid = mp, r.uid
+		object := kind == kaMap || kind == kaAlloc || kind == kaBTF
+		if object && (needTrust || k.flags.has(kfRCU)) {
+			c.kfuncTrust(k, n)
 		}
-		// The function uses the object without checking it: it must be held by a reference, or
-		// valid for as long as the program runs or the RCU read-side section lasts
-		// (check_kfunc_args).
-		if (kind == kaMap || kind == kaAlloc || kind == kaBTF) && (needTrust || k.flags.has(kfRCU)) && !c.kernelMem.trusted(r) {
-			if !k.flags.has(kfRCU) {
-				c.refuse(refusal.MustReferencedTrusted, n)
-			}
-			if !r.isRCU() {
-				c.refuse(refusal.MustRcuPointer, n)
-			}
-		}
-		// Before 6.8 arguments that must be trusted are checked like those that are released.
-		old := !c.has(since.TrustedOffsets) && (needTrust || k.flags.has(kfRCU)) && (kind == kaAlloc || kind == kaBTF)
-		if k.flags.has(kfRelease) && r.ref != 0 || old {
-			if !(kind == kaDynptr && r.typ == ptrStack) {
-				if r.off != 0 {
-					c.refuse(refusal.MustZeroOffsetWhenPassedRelease, n)
-				}
-				c.memory.checkOffset(r, n, false)
-			}
-		} else if kind == kaRefcounted && r.typ.base() == ptrBTF && c.has(since.RefcountAtStart) {
-			c.memory.checkOffset(r, n, false)
-		} else {
-			c.memory.argOffset(r, n, kind == kaCtx)
-		}
+		c.kfuncOffset(k, kind, n, needTrust)
 		if c.kfuncPointer(m, s, params, i, kind, ref) {
 			i++
 		}
@@ -144,6 +111,63 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 	// A release of nothing would leave a reference behind that the program no longer counts.
 	if k.flags.has(kfRelease) && m.release == 0 && !k.is(proto.DiscardsFileDynptr) {
 		c.refuse(refusal.ReleaseKernelFunctionExpectsRefcountedPTR, k.name)
+	}
+}
+
+// kfuncMap checks a map: the map itself, or an object that the kernel gave the program as one.
+func (c *kfuncs) kfuncMap(m *callMeta, n int) {
+	r := c.reg(n)
+	if r.typ != constMap {
+		if r.typ.base() != ptrBTF {
+			c.refuse(refusal.PointerInRNotMapPointer, n)
+		}
+		return
+	}
+	// The work belongs to the map with whose elements it will be called back.
+	mp := c.mapOf(r)
+	if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) && (mp.rec.has(fieldWorkqueue) || mp.rec.has(fieldTaskWork)) {
+		what := "workqueue"
+		if mp.rec.has(fieldTaskWork) {
+			what = "bpf_task_work"
+		}
+		c.refuse(refusal.PointerInR1MapUidNot, what, m.uid, r.uid)
+	}
+	m.mapp, m.uid = mp, r.uid
+}
+
+// kfuncTrust checks an object that the function uses without checking it: it must be held by a
+// reference, or valid for as long as the program runs or the RCU read-side section lasts
+// (check_kfunc_args).
+func (c *kfuncs) kfuncTrust(k *kfunc, n int) {
+	r := c.reg(n)
+	if c.kernelMem.trusted(r) {
+		return
+	}
+	if !k.flags.has(kfRCU) {
+		c.refuse(refusal.MustReferencedTrusted, n)
+	}
+	if !r.isRCU() {
+		c.refuse(refusal.MustRcuPointer, n)
+	}
+}
+
+// kfuncOffset checks that a pointer has no offset where the function expects an object's own
+// address (check_func_arg_reg_off).
+func (c *kfuncs) kfuncOffset(k *kfunc, kind kfArg, n int, needTrust bool) {
+	r := c.reg(n)
+	// Before 6.8 arguments that must be trusted are checked like those that are released.
+	old := !c.has(since.TrustedOffsets) && (needTrust || k.flags.has(kfRCU)) && (kind == kaAlloc || kind == kaBTF)
+	if k.flags.has(kfRelease) && r.ref != 0 || old {
+		if !(kind == kaDynptr && r.typ == ptrStack) {
+			if r.off != 0 {
+				c.refuse(refusal.MustZeroOffsetWhenPassedRelease, n)
+			}
+			c.memory.checkOffset(r, n, false)
+		}
+	} else if kind == kaRefcounted && r.typ.base() == ptrBTF && c.has(since.RefcountAtStart) {
+		c.memory.checkOffset(r, n, false)
+	} else {
+		c.memory.argOffset(r, n, kind == kaCtx)
 	}
 }
 
@@ -162,16 +186,17 @@ func (c *kfuncs) kfuncScalar(m *callMeta, p *btf.Param, n int) {
 	}
 	buf := false
 	switch {
-	// The value is part of what the function means, such as a type id: it must be the same on each
-	// path that ends here.
 	case hasSuffix(p, "__k"):
+		// The value is part of what the function means, such as a type id: it must be the same on
+		// each path that ends here.
 		if !r.Var.IsConst() {
 			c.refuse(refusal.MustKnownConstant, n)
 		}
 		c.precision.precise(n)
 		m.hasConstant, m.constant = true, r.Var.Value
-	// By these names the result's size follows from the argument (is_kfunc_arg_scalar_with_name).
 	case p.Name == "rdonly_buf_size":
+		// By these names the result's size follows from the argument
+		// (is_kfunc_arg_scalar_with_name).
 		m.retRdonly, buf = true, true
 	case p.Name == "rdwr_buf_size":
 		buf = true
@@ -238,9 +263,9 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		return kaRefcounted
 	case is(kaDynptr):
 		return kaDynptr
-	// The iterator is the first argument of its own functions (btf_check_iter_kfuncs), and has a
-	// suffix for those of others.
 	case k.flags.has(kfIterNew|kfIterNext|kfIterDestroy) && i == 0, hasSuffix(p, "__iter") && !k.flags.has(kfIterNew|kfIterNext|kfIterDestroy):
+		// The iterator is the first argument of its own functions (btf_check_iter_kfuncs), and has
+		// a suffix for those of others.
 		return kaIter
 	case is(kaListHead), is(kaListNode), is(kaRoot), is(kaNode):
 		return named
@@ -270,8 +295,12 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	if ref.Kind == btf.KindFuncProto {
 		return kaCallback
 	}
-	// The function may trust pointers in what it gets, which the program could set to anything: as
-	// memory only data without pointers is passed (btf_type_is_scalar_struct).
+	return c.kfuncMemKind(s, i, ref, sized)
+}
+
+// kfuncMemKind: the function may trust pointers in what it gets, which the program could set to
+// anything: as memory only data without pointers is passed (btf_type_is_scalar_struct).
+func (c *kfuncs) kfuncMemKind(s *btf.Spec, i int, ref *btf.Type, sized bool) kfArg {
 	if !isScalarType(ref) && !c.scalarStruct(s, ref, 0) && !(sized && ref.Kind == btf.KindVoid) {
 		void := ""
 		if sized {
@@ -315,15 +344,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 			c.refuse(refusal.CssTaskIterOnlyAllowedIn)
 		}
 		c.iterArg(m, n, ref)
-	// Both are in map values or in objects of the program, beside the lock that protects them.
 	case kaListHead, kaRoot:
-		if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
-			bad(refusal.ExpectedPointerMapValueAllocatedObject)
-		}
-		// An object that the program does not own may be freed by others while its list is changed.
-		if r.typ == ptrBTF|memAlloc && r.ref == 0 {
-			c.refuse(refusal.AllocatedObjectMustReferenced)
-		}
 		c.graphRoot(m, n, kind)
 	case kaListNode, kaNode:
 		c.graphNodeArg(m, n, kind)
@@ -339,8 +360,8 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		c.kfuncBTF(m, n, i, c.k.BTF.MustType(id))
 	case kaBTF:
 		c.kfuncBTF(m, n, i, ref)
-	// The kernel function may access the whole type, in both directions (check_mem_reg).
 	case kaMem:
+		// The kernel function may access the whole type, in both directions (check_mem_reg).
 		size, err := s.Sizeof(ref.ID)
 		if err != nil {
 			c.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, kindText(ref.Kind), ref.Name, -22)
@@ -352,8 +373,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		if r.typ != ptrFunc {
 			c.refuse(refusal.ArgExpectedPointerFunc, i)
 		}
-		// The callback is explored once the arguments are known to be right.
-		m.sub = int(r.sub)
+		m.sub = int(r.sub) // explored once the arguments are known to be right
 	case kaRefcounted:
 		c.refcountedArg(m, i)
 	case kaString:
@@ -570,8 +590,8 @@ func (c *kfuncs) kfuncDynptr(m *callMeta, p *btf.Param, n int) {
 		t |= dynXDP
 	case k.is(proto.DynptrFromMeta):
 		t |= dynSkbMeta
-	// A file dynptr keeps the file, and so must be discarded.
 	case k.is(proto.DynptrFromFile):
+		// A file dynptr keeps the file, and so must be discarded.
 		t |= dynFile
 	case k.is(proto.DiscardsFileDynptr):
 		t |= dynFile | objRelease

@@ -12,6 +12,14 @@ import (
 // lock that protects it is in the same object, which ids tell from others of the type.
 func (c *kfuncs) graphRoot(m *callMeta, n int, kind kfArg) {
 	r := c.reg(n)
+	// Both are in map values or in objects of the program, beside the lock that protects them.
+	if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
+		c.badKfuncArg(refusal.ExpectedPointerMapValueAllocatedObject, n-1)
+	}
+	// An object that the program does not own may be freed by others while its list is changed.
+	if r.typ == ptrBTF|memAlloc && r.ref == 0 {
+		c.refuse(refusal.AllocatedObjectMustReferenced)
+	}
 	want, name := fieldListHead, "bpf_list_head"
 	if kind == kaRoot {
 		want, name = fieldRBRoot, "bpf_rb_root"

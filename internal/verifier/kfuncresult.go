@@ -33,30 +33,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 	} else if pt.Kind == btf.KindVoid {
 		r0.unknown() // an address of an arena too: a cast makes it a pointer
 	} else if pt.Kind != btf.KindStruct && pt.Kind != btf.KindUnion {
-		size := m.retSize
-		rdonly := m.retRdonly
-		// A pointer to a plain type may be read as far as that type goes; only a size among the
-		// arguments says that there is more, or that it may be written.
-		if size == 0 {
-			if n, err := s.Sizeof(pt.ID); err == nil && n > 0 {
-				size, rdonly = uint64(n), true
-			}
-		}
-		if size == 0 {
-			c.refuse(refusal.KernelFunctionReturnsPointerTypeNot, k.name, kindText(pt.Kind), pt.Name)
-		}
-		r0.pointer(ptrMem)
-		r0.mem = uint32(size)
-		if rdonly {
-			r0.typ |= memRdonly
-		}
-		// The memory belongs to an argument, and is invalid once that is released.
-		if m.ref != 0 {
-			r0.ref = m.ref
-		}
-		if k.flags.has(kfRCUProtected) && c.has(since.RCUProtectedKfuncs) {
-			r0.typ |= memRCU
-		}
+		c.kfuncMemory(m, r0, s, pt)
 	} else {
 		typ := ptrBTF
 		// How far the object may be used follows from what keeps it: nothing, an RCU read-side
@@ -95,6 +72,35 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 	}
 }
 
+// kfuncMemory makes the result memory of a plain type.
+func (c *kfuncs) kfuncMemory(m *callMeta, r0 *reg, s *btf.Spec, pt *btf.Type) {
+	k := m.k
+	size := m.retSize
+	rdonly := m.retRdonly
+	// A pointer to a plain type may be read as far as that type goes; only a size among the
+	// arguments says that there is more, or that it may be written.
+	if size == 0 {
+		if n, err := s.Sizeof(pt.ID); err == nil && n > 0 {
+			size, rdonly = uint64(n), true
+		}
+	}
+	if size == 0 {
+		c.refuse(refusal.KernelFunctionReturnsPointerTypeNot, k.name, kindText(pt.Kind), pt.Name)
+	}
+	r0.pointer(ptrMem)
+	r0.mem = uint32(size)
+	if rdonly {
+		r0.typ |= memRdonly
+	}
+	// The memory belongs to an argument, and is invalid once that is released.
+	if m.ref != 0 {
+		r0.ref = m.ref
+	}
+	if k.flags.has(kfRCUProtected) && c.has(since.RCUProtectedKfuncs) {
+		r0.typ |= memRCU
+	}
+}
+
 // kfuncSpecialResult handles functions whose result depends on an argument (check_special_kfunc).
 func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 	k := m.k
@@ -112,9 +118,9 @@ func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 	case k.is(proto.CastsToContext):
 		r0.pointer(ptrBTF | ptrTrusted)
 		r0.spec, r0.tid = k.spec, m.retID
-	// The program says what is there, and may be wrong: loads are probed, and nothing else is
-	// allowed.
 	case k.is(proto.CastsReadOnly):
+		// The program says what is there, and may be wrong: loads are probed, and nothing else is
+		// allowed.
 		s := c.specs[k.spec-1]
 		if m.constant >= uint64(s.NumTypes()) {
 			c.refuse(refusal.UnknownTypeIDPassedKfuncBpf, m.constant)
@@ -132,9 +138,9 @@ func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 			}
 			c.refuse(refusal.KfuncBpfRdonlyCastTypeID2)
 		}
-	// The slice ends with the dynptr. A writable one of a packet must be one that the program may
-	// write.
 	case k.is(proto.SlicesDynptr):
+		// The slice ends with the dynptr. A writable one of a packet must be one that the program
+		// may write.
 		r0.pointer(ptrMem | dynFlag(m.dynType))
 		r0.mem = uint32(m.constant)
 		if k.is(proto.SlicesReadOnly) {

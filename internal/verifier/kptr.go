@@ -48,8 +48,8 @@ func (a *memory) accessKptr(insn, value int, f *field) {
 		if !a.kptrMatch(f, v, value) {
 			panic(refused{uapi.EACCES})
 		}
-	// A constant could only be NULL.
 	case clsST:
+		// A constant could only be NULL.
 		if in.Imm != 0 {
 			a.refuse(refusal.BPFSTImmMust0When, f.off)
 		}

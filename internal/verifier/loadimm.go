@@ -75,8 +75,8 @@ func (e *explorer) loadImm(in *decode.Insn) {
 // too short.
 func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	switch e.prog.typ {
-	// Only their contexts are packets in the form that the load expects (may_access_skb).
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
+		// Only their contexts are packets in the form that the load expects (may_access_skb).
 	default:
 		e.refuse(refusal.BPFLDABSINDInstructionsNot)
 	}

@@ -281,9 +281,9 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 		if load {
 			v.unknown()
 		}
-	// These are structs of the user API: each load is rewritten to the kernel's field, and there is
-	// none for a store.
 	case r.typ.isSock():
+		// These are structs of the user API: each load is rewritten to the kernel's field, and
+		// there is none for a store.
 		if t == write {
 			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
@@ -296,8 +296,9 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 		if v != nil {
 			v.unknown()
 		}
-	// The size is the tracepoint's, which is compared when the program is attached (max_tp_access).
 	case r.typ == ptrTPBuffer:
+		// The size is the tracepoint's, which is compared when the program is attached
+		// (max_tp_access).
 		a.checkBuffer("tracepoint", r, n, off, size)
 		if load {
 			v.unknown()
@@ -306,9 +307,9 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 		a.kernelMem.accessBTF(n, off, size, t, value)
 	case r.typ == constMap:
 		a.kernelMem.accessMapPtr(n, off, size, t, value)
-	// As with tracepoints, the size is checked at attach time, by the greatest offset
-	// (max_rdonly_access, max_rdwr_access).
 	case b == ptrBuf && !r.typ.mayBeNull():
+		// As with tracepoints, the size is checked at attach time, by the greatest offset
+		// (max_rdonly_access, max_rdwr_access).
 		what := "rdwr"
 		if r.typ.isRdonlyMem() {
 			what = "rdonly"
@@ -320,8 +321,8 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 		if v != nil && (r.typ.isRdonlyMem() || t == read) {
 			v.unknown()
 		}
-	// Every address is one in the arena, and a page that is missing yields 0.
 	case r.typ == ptrArena:
+		// Every address is one in the arena, and a page that is missing yields 0.
 		if load {
 			v.unknown()
 		}
@@ -527,8 +528,9 @@ func isUntrusted(t regType) bool {
 // mismatchOK reports types whose accesses are not rewritten (reg_type_mismatch_ok).
 func mismatchOK(t regType) bool {
 	switch t.base() {
-	// These accesses are rewritten or become probing loads; those of other memory stay as they are.
 	case ptrCtx, ptrSocket, ptrSockCommon, ptrTCPSock, ptrXDPSock, ptrBTF, ptrArena:
+		// These accesses are rewritten or become probing loads; those of other memory stay as they
+		// are.
 		return false
 	case ptrMem:
 		return t&ptrUntrusted == 0

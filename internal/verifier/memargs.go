@@ -34,8 +34,8 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 	switch r.typ.base() {
 	case ptrPacket, ptrPacketMeta:
 		a.checkPacket(n, int(r.off), size, zeroOK)
-	// Keys are the map's.
 	case ptrMapKey:
+		// Keys are the map's.
 		if t == write || m != nil && m.raw && !a.has(since.HelperWrites) {
 			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
@@ -66,12 +66,12 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 			}
 		}
 		a.checkBuffer(what, r, n, int(r.off), size)
-	// Stack that is passed must be initialised, unless the helper fills it
-	// (check_stack_range_initialized).
 	case ptrStack:
+		// Stack that is passed must be initialised, unless the helper fills it
+		// (check_stack_range_initialized).
 		a.stack.stackInit(n, int(r.off), size, zeroOK, accessHelper, t, m)
-	// The object's type bounds the access (check_ptr_to_btf_access).
 	case ptrBTF:
+		// The object's type bounds the access (check_ptr_to_btf_access).
 		if !a.has(since.BTFMemWrites) {
 			t = read
 		}

@@ -100,38 +100,43 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 			d.id = a.newID()
 			d.rng = 0
 		}
-	// Number minus pointer is nothing; and the stack grows downward, so that compilers add to it
-	// only.
 	case opSub:
-		if !isDst {
-			a.refuse(refusal.TriedSubtractPointerScalar, in.Dst)
-		}
-		if t == ptrStack {
-			a.refuse(refusal.SubtractionStackPointerProhibited, in.Dst)
-		}
-		if dif := int64(ptr.off) - off.SMin; known && dif == int64(int32(dif)) {
-			d.Bounds = ptr.Bounds
-			d.Forget32()
-			d.off = int32(dif)
-			a.endMoves(d)
-			break
-		}
-		a.subOffset(d, &ptr, off)
-		if t.isPacket() {
-			d.id = a.newID()
-			if off.SMin < 0 {
-				d.rng = 0
-			}
-			a.endMoves(d)
-		}
-	// Aligning a pointer could move it out of its object, whose start need not be aligned.
+		a.subtract(in, d, &ptr, off, isDst)
 	case opAnd, opOr, opXor:
+		// Aligning a pointer could move it out of its object, whose start need not be aligned.
 		a.refuse(refusal.BitwiseOperatorPointerProhibited, in.Dst, aluSign[op>>4])
 	default:
 		a.refuse(refusal.PointerArithmeticOperatorProhibited, in.Dst, aluSign[op>>4])
 	}
 	a.saneOffset(d, t)
 	d.Sync(a.rules)
+}
+
+// subtract subtracts a number from a pointer. Number minus pointer is nothing; and the stack grows
+// downward, so that compilers add to it only.
+func (a *values) subtract(in *decode.Insn, d, ptr, off *reg, isDst bool) {
+	if !isDst {
+		a.refuse(refusal.TriedSubtractPointerScalar, in.Dst)
+	}
+	if ptr.typ == ptrStack {
+		a.refuse(refusal.SubtractionStackPointerProhibited, in.Dst)
+	}
+	if dif := int64(ptr.off) - off.SMin; off.Var.IsConst() && dif == int64(int32(dif)) {
+		d.Bounds = ptr.Bounds
+		d.Forget32()
+		d.off = int32(dif)
+		a.endMoves(d)
+		return
+	}
+	a.subOffset(d, ptr, off)
+	if ptr.typ.isPacket() {
+		d.id = a.newID()
+		// What was in the packet behind the old place need not be behind the new one.
+		if off.SMin < 0 {
+			d.rng = 0
+		}
+		a.endMoves(d)
+	}
 }
 
 // endMoves forgets that a packet pointer is at the packet's end or beyond: it was said of the place

@@ -264,8 +264,8 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 			if *regs&0x3f != 0 {
 				t.bug("backtracking call unexpected regs %x", *regs)
 			}
-		// These releases do not go back into functions, and mark everything instead.
 		case opOf(in) == opExit:
+			// These releases do not go back into functions, and mark everything instead.
 			return backGiveUp
 		case isX(in) && opOf(in) != opJA:
 			if *regs&(dst|src) == 0 {

@@ -154,12 +154,13 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 	v := &a.btfVar
 	v.Set(0)
 	switch {
-	// The address is an offset until a CPU is chosen (bpf_per_cpu_ptr).
 	case percpu:
+		// The address is an offset until a CPU is chosen (bpf_per_cpu_ptr).
 		v.typ = ptrBTF | memPercpu
 		v.spec, v.tid = spec, uint32(t.Ref)
-	// A variable without members is memory of its size. The kernel's own variables are not written.
 	case vt.Kind != btf.KindStruct && vt.Kind != btf.KindUnion:
+		// A variable without members is memory of its size. The kernel's own variables are not
+		// written.
 		n, err := s.Sizeof(vt.ID)
 		if err != nil {
 			l.refuse(refusal.Ldimm64UnableResolveSizeType, vt.Name, -22)

@@ -89,7 +89,6 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	if value >= 0 {
 		r = k.reg(value)
 	}
-	// What overwrites half of a dynptr ends it.
 	k.destroyDynptr(f, spi)
 	k.fastcallContract(f, insn, off)
 	k.log.touchSlot(spi)
@@ -101,9 +100,9 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 		k.liveness.wroteSlot(f, spi)
 	}
 	switch {
-	// Numbers are tracked from the slot's first byte only, so that a load of the same bytes finds
-	// them.
 	case r != nil && r.typ == scalar && aligned && (k.r.subreg || full) && k.tracksSpill(r):
+		// Numbers are tracked from the slot's first byte only, so that a load of the same bytes
+		// finds them.
 		if k.has(since.TrackedSpills) {
 			fits := r.Width() <= 8*size
 			// The register and the slot are linked: a test of one is one of the other.
@@ -126,8 +125,8 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 				s.reg.id = 0
 			}
 		}
-	// A stored constant is like a spilled register with that value.
 	case r == nil && aligned && isStoreImm(in) && k.has(since.StoredConstants) && (k.has(since.StoredZero) || in.Imm != 0):
+		// A stored constant is like a spilled register with that value.
 		var c reg
 		c.constant(uint64(int64(in.Imm)))
 		k.saveReg(f, spi, &c, size)
@@ -136,8 +135,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 		if !full {
 			k.refuse(refusal.InvalidSizeRegisterSpill)
 		}
-		// The callee's stack is gone when the caller reads the pointer.
-		if f != k.frame() && r.typ == ptrStack {
+		if f != k.frame() && r.typ == ptrStack { // the callee's stack is gone when the caller reads it
 			k.refuse(refusal.CannotSpillPointersStackIntoStack)
 		}
 		k.saveReg(f, spi, r, size)
@@ -258,9 +256,9 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 		for i := 0; i < size; i++ {
 			switch t := s.t[(slotOff-i)%8]; {
 			case t == slotMisc, t == slotZero, t == slotSpill && src.typ == scalar && k.isSpilled(s):
-			// A poisoned slot was found dead by the analysis before exploration, which a read shows
-			// to be wrong.
 			case (t == slotInvalid || t == slotPoison) && k.r.uninit:
+				// A poisoned slot was found dead by the analysis before exploration, which a read
+				// shows to be wrong.
 				if t == slotPoison {
 					k.refuse(refusal.ReadingStackOffSizeSlotPoisoned, off, i, size)
 				}

@@ -331,8 +331,8 @@ func (w *flowAnalysis) flowAccess(in *flowInstance, st *trackState, at int) {
 // written as written, because the latter ends the life of what was there.
 func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at int) {
 	switch {
-	// Any byte of any of the frames (record_imprecise).
 	case a.frame == trackSeveral:
+		// Any byte of any of the frames (record_imprecise).
 		for fr := 0; fr <= in.depth; fr++ {
 			if a.mask>>fr&1 != 0 {
 				in.read(w.position, fr, at, allHalves)
@@ -341,14 +341,14 @@ func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at i
 		return
 	case a.frame < 0 || int(a.frame) > in.depth || bytes == 0:
 		return
-	// Any byte of the frame may be read; none is certainly written.
 	case a.n == 0:
+		// Any byte of the frame may be read; none is certainly written.
 		if bytes > 0 || bytes == unknownBytes {
 			in.read(w.position, int(a.frame), at, allHalves)
 		}
 		return
-	// One of several places is written.
 	case bytes < 0 && bytes != unknownBytes && a.n != 1:
+		// One of several places is written.
 		return
 	}
 	for i := range a.n {
@@ -361,8 +361,8 @@ func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at i
 			in.read(w.position, int(a.frame), at, halfRange(0, int(off-1)/4))
 		case bytes > 0:
 			in.read(w.position, int(a.frame), at, halfRange(max(int((off-bytes)/4), 0), int(off-1)/4))
-		// A half that is written in part keeps the rest.
 		default:
+			// A half that is written in part keeps the rest.
 			lo, hi := max(int((off+bytes+3)/4), 0), int(off/4)-1
 			if lo <= hi {
 				m := in.need(w.position, int(a.frame), at)

@@ -57,8 +57,8 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 	known := w.liveness.flow.known[at]
 	size := int64(0)
 	switch a.Kind {
-	// How much is read or written follows from the map, if it is known at this place.
 	case proto.MapKey, proto.MapValue:
+		// How much is read or written follows from the map, if it is known at this place.
 		size = w.flowMapSize(p, known, arg)
 		if size == 0 {
 			return unknownBytes
@@ -73,8 +73,8 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 		switch {
 		case ok:
 			size = int64(v)
-		// It writes an unknown number of bytes: none is certain.
 		case a.Flags&proto.Uninit != 0:
+			// It writes an unknown number of bytes: none is certain.
 			return 0
 		default:
 			return maxStack

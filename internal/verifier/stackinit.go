@@ -71,8 +71,8 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 		b := s.t[at%8]
 		switch {
 		case b == slotMisc:
-		// Memory that nobody wrote may be passed by programs that may see what is there.
 		case b == slotZero, (b == slotInvalid || b == slotPoison) && k.r.uninit:
+			// Memory that nobody wrote may be passed by programs that may see what is there.
 			// What a function may read according to BTF, it need not read.
 			if b == slotPoison && !clobber && !k.byType {
 				k.refuse(refusal.ReadingStackROffSizeSlot, ptr, lo, i-lo, size)
@@ -80,9 +80,9 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 			if clobber {
 				f.own(at / 8).t[at%8] = slotMisc
 			}
-		// Passing a spilled pointer shows the helper an address, which programs with all
-		// capabilities may.
 		case k.isSpilled(s):
+			// Passing a spilled pointer shows the helper an address, which programs with all
+			// capabilities may.
 			if clobber && !(!k.has(since.ClobberBTFSpills) && s.reg.typ == ptrBTF) {
 				s = f.own(at / 8)
 				s.reg.unknown()

@@ -300,11 +300,11 @@ func (e *explorer) startArg(r *reg, a funcArg) {
 	switch a.kind {
 	case argCtx:
 		r.pointer(ptrCtx)
-	// An arena pointer arrives as a number, which the function casts.
 	case argScalar, argArena:
+		// An arena pointer arrives as a number, which the function casts.
 		r.unknown()
-	// A local dynptr stands for all: the function may not rely on what another one holds.
 	case argDynptr:
+		// A local dynptr stands for all: the function may not rely on what another one holds.
 		markDynReg(r, dynTypeLocal, true, e.newID())
 	case argMem:
 		r.pointer(ptrMem | a.typ)

@@ -117,12 +117,12 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 	f := s.frames[s.curFrame]
 	infinite := true
 	switch {
-	// Another call of a callback is no loop, and the first one is no proof.
 	case f.inAsync && f.asyncEntry != p.frame().asyncEntry:
+		// Another call of a callback is no loop, and the first one is no proof.
 		infinite = false
-	// A round of an iterator's loop that begins like an earlier one adds nothing: the iterator ends
-	// it.
 	case a.iterNext:
+		// A round of an iterator's loop that begins like an earlier one adds nothing: the iterator
+		// ends it.
 		if p.statesEqual(s, cur, p.loopExactness()) {
 			r := p.reg(1)
 			if r.typ == ptrStack {
@@ -137,16 +137,16 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 			}
 		}
 		infinite = false
-	// The counter that the kernel adds ends the loop.
 	case isMayGoto(&p.insns[i]):
+		// The counter that the kernel adds ends the loop.
 		if s.mayGoto != cur.mayGoto && p.statesEqual(s, cur, rangeWithin) {
 			if !p.r.scc {
 				p.updateLoopEntry(cur, s)
 			}
 			return true, true
 		}
-	// The helper ends the loop of callbacks.
 	case a.callback:
+		// The helper ends the loop of callbacks.
 		if p.statesEqual(s, cur, p.loopExactness()) {
 			return true, p.has(since.CallbackLoops)
 		}

@@ -25,17 +25,7 @@ func (e *explorer) walkAll() {
 			e.refuse(refusal.InvalidInsnIdxInsnCnt, e.insn, len(e.insns))
 		}
 		in := &e.insns[e.insn]
-		// Visits of all paths count, so that the limit bounds the time of a load
-		// (BPF_COMPLEXITY_LIMIT_INSNS).
-		e.processed++
-		if e.processed > maxInsns {
-			e.refuse(refusal.BPFProgramTooLargeProcessedInsn, e.processed)
-		}
-		if e.processed&1023 == 0 {
-			if err := e.ctx.Err(); err != nil {
-				panic(stopped{err})
-			}
-		}
+		e.countInsn()
 		a := &e.aux[e.insn]
 		s.last = e.prev
 		s.insn = e.insn
@@ -86,6 +76,20 @@ func (e *explorer) walkAll() {
 			if !e.next(&prev) {
 				return
 			}
+		}
+	}
+}
+
+// countInsn counts a processed instruction. Those of all paths count, so that the limit bounds the
+// time of a load (BPF_COMPLEXITY_LIMIT_INSNS).
+func (e *explorer) countInsn() {
+	e.processed++
+	if e.processed > maxInsns {
+		e.refuse(refusal.BPFProgramTooLargeProcessedInsn, e.processed)
+	}
+	if e.processed&1023 == 0 {
+		if err := e.ctx.Err(); err != nil {
+			panic(stopped{err})
 		}
 	}
 }
