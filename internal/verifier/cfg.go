@@ -77,6 +77,7 @@ func (l *layout) checkSubprogs() {
 			if in.Code == clsJMP32|opJA && !l.has(since.LongJump) {
 				off = i + int(in.Off) + 1
 			}
+			// Another function has another frame, and is left by exits only.
 			if off < s.start || off >= end {
 				l.refuse(refusal.JumpOutRangeInsn, i, off)
 			}

@@ -400,6 +400,8 @@ func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	}
 	if c.has(since.OffsetInBounds) {
 		// The added offset counts as well: all pointers with this identity include it.
+		// A pointer that far away may be less than the end only because it has wrapped: that says
+		// nothing.
 		if p.SMin+n < 0 || p.UMax > maxPacketOff {
 			return
 		}

@@ -195,6 +195,7 @@ func (l *layout) constStep(c *constRegs, at int) {
 			return
 		}
 		switch a := &l.aux[at]; in.Src {
+		// A callback that is known is analysed with what it gets.
 		case decode.PseudoFunc:
 			*dst = unknown
 			if s := l.subprogFrom(callTarget(at, in)); s >= 0 {

@@ -174,6 +174,7 @@ func (x *contexts) sockAccess(t regType, off, size int) bool {
 	case ptrSocket, ptrSockCommon:
 		return sockField(off, size, t == ptrSockCommon)
 	case ptrTCPSock:
+		// struct bpf_tcp_sock: words, but for two counters (bpf_tcp_sock_is_valid_access).
 		if off < 0 || off >= 120 || off%size != 0 {
 			return false
 		}
@@ -183,6 +184,7 @@ func (x *contexts) sockAccess(t regType, off, size int) bool {
 		}
 		return size == 4
 	case ptrXDPSock:
+		// struct bpf_xdp_sock has one field, the queue (bpf_xdp_sock_is_valid_access).
 		return size == 4 && off%4 == 0 && off >= 0 && off < 4
 	}
 	return false
@@ -194,6 +196,8 @@ func sockField(off, size int, common bool) bool {
 	if off < 0 || off >= 80 || off%size != 0 || size > 4 {
 		return size == 8 && false
 	}
+	// Which fields may be read in parts is what the kernel's conversion can express
+	// (bpf_sock_is_valid_access with bpf_sock_convert_ctx_access).
 	limit := 4
 	part := false
 	switch {
@@ -243,6 +247,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	if off%8 != 0 {
 		return bad(refusal.FuncOffsetNotMultiple8, name, off)
 	}
+	// The traced function's types may be wrong: each argument is a number.
 	if fp == nil {
 		if x.p.AttachProg == nil {
 			x.unknown("arguments of %s", x.p.AttachTo)

@@ -57,6 +57,7 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	if r.typ == constDynptr {
 		return
 	}
+	// Older releases follow the reference only, and not the slots.
 	if !g.has(since.DynptrSlots) {
 		return
 	}
@@ -146,6 +147,7 @@ func (g *arguments) timerArg(n int, m *callMeta) {
 	if !r.Var.IsConst() {
 		g.refuse(refusal.NotConstantOffsetBpfTimerConstant, n)
 	}
+	// Without types the kernel does not know of a timer in the value, and would not cancel it.
 	if mp.BTF == nil {
 		g.refuse(refusal.MapBTFInOrderUseBpf, mp.Name)
 	}

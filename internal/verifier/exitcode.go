@@ -106,6 +106,7 @@ func (fs *frames) checkReturn(n int, name string) {
 	if !bounded {
 		return
 	}
+	// The kernel keeps ranges in 32 bits (struct bpf_retval_range).
 	lo, hi := max(rg.Low, math.MinInt32), min(rg.High, math.MaxInt32)
 	fs.enforce(r, n, retRange{int32(lo), int32(hi)}, "At program exit", name, rg.Word)
 }

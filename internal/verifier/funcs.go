@@ -27,6 +27,7 @@ const (
 // enterFunc adds a frame to s (setup_func_entry). Before 6.14 each frame has the references that
 // its callers hold, so that a callee can release them (copy_reference_state).
 func (fs *frames) enterFunc(s *state, sub, callsite int, setup func(caller, callee *frame)) {
+	// A state has room for that many frames, and recursion would never end.
 	if s.curFrame+1 >= maxFrames {
 		fs.refuse(refusal.CallStackFramesTooDeep, s.curFrame+2)
 	}

@@ -283,6 +283,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 
 // checkArgBTF checks the kernel struct that an argument points to.
 func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+	// Helpers take objects of the program for the lock in them, or to exchange them.
 	if r.typ.isAllocObj() {
 		if m.id == uapi.FuncKptrXchg && n == 2 && !g.memory.kptrMatch(m.kptr, r, n) {
 			panic(refused{uapi.EACCES})

@@ -21,6 +21,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 		c.refuse(refusal.ExpectedValidIterPointerArg, n-1)
 	}
 	name := strings.TrimPrefix(t.Name, "bpf_iter_")
+	// An iterator's struct is as long as the kernel's state of it.
 	slots := int(t.Size) / 8
 	// An iterator that is overwritten could never be destroyed (is_iter_reg_valid_uninit).
 	if k.flags.has(kfIterNew) {

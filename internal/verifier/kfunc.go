@@ -92,6 +92,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if k.is(proto.AddsToTree) {
 		c.frames.callback(m.sub, cbTreeLess)
 	}
+	// The result is the address of eight bytes that entry and return share.
 	if k.is(proto.SessionCookie) {
 		m.retSize, m.retRdonly = 8, false
 	}
@@ -161,6 +162,7 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 	}
 	switch {
 	case lock:
+		// Older releases have a flag, no count.
 		if s.rcu > 0 && !c.has(since.NestedRCU) {
 			c.refuse(refusal.NestedRcuReadLockKernelFunction, k.name)
 		}

@@ -122,6 +122,7 @@ func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 		// The program says what is there, and may be wrong: loads are probed, and nothing else is
 		// allowed.
 		s := c.specs[k.spec-1]
+		// The type is one of the kernel's, by its id.
 		if m.constant >= uint64(s.NumTypes()) {
 			c.refuse(refusal.UnknownTypeIDPassedKfuncBpf, m.constant)
 		}

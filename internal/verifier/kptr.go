@@ -27,6 +27,8 @@ func (a *memory) accessKptr(insn, value int, f *field) {
 	case clsLDX:
 		v := a.reg(value)
 		if f.kind == fieldUptr {
+			// The page was pinned when user space set the pointer, so that it is memory of that
+			// size.
 			s := a.specs[f.spec-1]
 			v.pointer(ptrMem | maybeNull)
 			v.mem = s.MustType(f.tid).Size

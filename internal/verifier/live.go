@@ -245,6 +245,7 @@ func (l *stackLiveness) toCaller(e *position, in *instance) {
 // It happens at the end of paths and functions, so that states are cleared by complete marks.
 func (l *stackLiveness) update(e *position) {
 	l.forget()
+	// Inner functions first, as they add to what their callers do.
 	for f := e.cur.curFrame; f >= 0; f-- {
 		in := l.lookup(e, e.cur, f)
 		if in.updated {

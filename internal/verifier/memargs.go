@@ -57,6 +57,7 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
 		a.checkRegion(n, int(r.off), size, r.mem, zeroOK)
+	// How much there is, is known when the program is attached.
 	case ptrBuf:
 		what := "rdwr"
 		if r.typ.isRdonlyMem() {
@@ -120,6 +121,7 @@ func (a *memory) memSize(n int, t accessType, zeroOK bool, m *callMeta) {
 	if r.SMin < 0 {
 		a.refuse(refusal.MinValueNegativeEitherUseUnsigned2, n)
 	}
+	// The helper does not expect to get nothing.
 	if r.UMin == 0 && !zeroOK {
 		if a.has(since.ZeroReadWords) {
 			a.refuse(refusal.InvalidZeroSizedReadU64, n, int64(r.UMin), int64(r.UMax))

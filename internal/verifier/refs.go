@@ -95,6 +95,7 @@ func (h *resources) leak(throw bool) bool {
 	}
 	lost := false
 	for _, r := range *h.refList(s) {
+		// Locks and interrupt flags are counted by themselves.
 		if r.kind != refPtr {
 			continue
 		}
@@ -104,6 +105,7 @@ func (h *resources) leak(throw bool) bool {
 		if !throw && h.prog.typ == uapi.ProgTypeStructOps && h.has(since.OpsReturnKptr) && h.reg(0).ref == r.id {
 			continue // checkReturn looks at what a struct_ops program returns
 		}
+		// All are listed, and then the program is refused.
 		h.say(refusal.UnreleasedReferenceIdAllocInsn, r.id, r.insn)
 		lost = true
 	}
@@ -231,6 +233,7 @@ func (h *resources) spinLock(n, flags int) {
 	if f == nil {
 		h.refuse(refusal.NoValidLock, owner, ownerName, name)
 	}
+	// The helper takes the address for that of the lock itself.
 	if at := r.offset(); int64(f.off) != at {
 		h.refuse(refusal.OffNotPointStructLock, at, name, f.off)
 	}
@@ -310,6 +313,7 @@ func (h *resources) dropLock(key lockKey, id uint32, flags int, name string) {
 	if id != s.lockID || key != s.lock {
 		h.refuse(refusal.UnlockCannotOutOrder, name)
 	}
+	// The lock that was taken before it is the innermost one again.
 	prev, prevID := lockKey{}, uint32(0)
 	for i, r := range s.refs {
 		if i != found && r.kind >= refLock {

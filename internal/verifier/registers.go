@@ -31,6 +31,7 @@ func (a *values) notNull(r *reg) {
 	}
 	m := a.mapOf(r)
 	switch {
+	// An element of a map of maps is a map, which nothing but helpers access.
 	case m.inner != nil:
 		r.typ = constMap
 		r.mapp = m.inner.index

@@ -144,6 +144,7 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 		}
 		l.refuse(refusal.PseudoBtfIdInLdimm64Not, ref.TypeID, kinds)
 	}
+	// Which variables exist for each CPU is told by their section.
 	percpu := false
 	for _, id := range s.IDs(btf.KindDatasec, ".data..percpu") {
 		for _, v := range s.MustType(id).Vars {
@@ -198,6 +199,7 @@ func (l *layout) checkMapProg(m *mapInfo) {
 		if tracer(t) && m.rec.has(fieldSpinLock) {
 			l.refuse(refusal.TracingProgsCannotUseBpfSpin)
 		}
+		// Such programs may be preempted, which was not yet ruled out while a lock is held.
 		if l.p.Sleepable && !l.has(since.SleepableLocks) {
 			l.refuse(refusal.SleepableProgsCannotUseBpfSpin)
 		}
