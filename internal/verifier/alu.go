@@ -24,9 +24,14 @@ func (a *values) alu(in *decode.Insn) {
 	default:
 		a.aluBinary(in, op, alu64)
 	}
+	// The kernel checks that the bounds of the result do not contradict each other, a fault of its
+	// own if they do (reg_bounds_sanity_check).
 	a.sane(a.reg(int(in.Dst)))
 }
 
+// aluUnary handles negation and byte swaps. The result is an unknown number where the release does
+// not compute it, and always for a pointer: that is refused only to programs that must not learn
+// addresses (is_pointer_value).
 func (a *values) aluUnary(in *decode.Insn, op uint8, alu64 bool) {
 	a.checkSrc(in.Dst)
 	r := a.reg(int(in.Dst))
@@ -47,7 +52,8 @@ func (a *values) aluUnary(in *decode.Insn, op uint8, alu64 bool) {
 	a.checkDst(in.Dst, true)
 }
 
-// bswap keeps the known bits; ranges follow from them.
+// bswap keeps the known bits, moved to their new places; a range says nothing about the bytes in
+// another order, so new ones are derived from the bits (scalar_byte_swap).
 func (a *values) bswap(in *decode.Insn, r *reg, alu64 bool) {
 	swap := alu64 || isX(in) != a.big() // to the byte order that is not the machine's
 	size := int(in.Imm) / 8
@@ -61,6 +67,8 @@ func (a *values) bswap(in *decode.Insn, r *reg, alu64 bool) {
 	r.Var = t
 }
 
+// mov copies what is known of the source, as far as the value stays the same; the rest of it is
+// dropped with the bits that the move drops (check_alu_op).
 func (a *values) mov(in *decode.Insn, alu64 bool) {
 	cast := isAddrCast(in) && a.has(since.AddrCast)
 	if cast && a.arena == nil {
@@ -84,11 +92,16 @@ func (a *values) mov(in *decode.Insn, alu64 bool) {
 	size := int(in.Off) / 8
 	switch {
 	case cast:
+		// Programs share arena addresses with user space, so they are plain numbers until they are
+		// cast to the kernel's address space (imm 1); only then does the JIT add the arena's base
+		// to accesses.
 		d.unknown()
 		if in.Imm == 1 {
 			d.typ = ptrArena
 		}
 	case alu64 && size == 0:
+		// Copies share an id, so that a comparison of one narrows the other too
+		// (assign_scalar_id_before_mov, sync_linked_regs).
 		a.identify(s)
 		d.copyFrom(s)
 		d.wrote()
@@ -103,6 +116,9 @@ func (a *values) mov(in *decode.Insn, alu64 bool) {
 		if s.typ != scalar {
 			d.unknown()
 		} else if size == 0 {
+			// A 32-bit move clears the upper half: the copy equals its source only if that half was
+			// zero (get_reg_width), else the shared id would narrow the source by tests of
+			// something else.
 			narrow := s.Width() <= 32 && a.has(since.NarrowCopies)
 			if narrow {
 				a.identify(s)
@@ -124,6 +140,7 @@ func (a *values) mov(in *decode.Insn, alu64 bool) {
 // copyExtended copies a scalar whose low bytes will be sign-extended: it keeps its identity if its
 // sign bit is known to be clear.
 func (a *values) copyExtended(d, s *reg, size int) {
+	// The sign bit of the narrow type decides: while it is clear, the extension changes nothing.
 	same := s.UMax < uint64(1)<<(8*size-1)
 	if same {
 		a.identify(s)
@@ -135,7 +152,10 @@ func (a *values) copyExtended(d, s *reg, size int) {
 	d.wrote()
 }
 
+// aluBinary checks operations with two operands. Faults that are certain are refused here; a zero
+// divisor or a large shift count in a register is defined at run time and therefore allowed.
 func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
+	// Division and remainder with a sign have the opcodes of those without; off tells them apart.
 	signed := in.Off == 1 && (op == opDiv || op == opMod) && a.has(since.CPUv4)
 	if isX(in) {
 		a.checkSrc(in.Src)
@@ -149,6 +169,7 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 		if alu64 {
 			size = 64
 		}
+		// A count in a register is taken modulo the width instead.
 		if in.Imm < 0 || in.Imm >= size {
 			a.refuse(refusal.InvalidShift, in.Imm)
 		}
@@ -162,6 +183,8 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 	} else {
 		imm.constant(uint64(int64(in.Imm)))
 	}
+	// Any arithmetic on an arena pointer is allowed, because its accesses are confined to the arena
+	// by the JIT, whatever the value is (adjust_reg_min_max_vals).
 	if d.typ == ptrArena || isX(in) && s.typ == ptrArena {
 		if d.typ != ptrArena {
 			*d = *s
@@ -170,12 +193,17 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 	}
 	switch {
 	case d.typ != scalar && s.typ != scalar:
+		// Only a difference of pointers is a number that means something. It is unknown, since the
+		// verifier does not track distances between objects.
 		if op == opSub {
 			d.unknown()
 			return
 		}
 		a.refuse(refusal.PointerPointerProhibited, in.Dst, aluSign[op>>4])
 	case s.typ != scalar:
+		// The number says how far the pointer moves, and what memory it then reaches: two states
+		// with different numbers are not alike, so both operand orders make it precise
+		// (mark_chain_precision).
 		a.precision.precise(int(in.Dst))
 		off := *d
 		a.pointerMath(in, s, &off)
@@ -188,6 +216,7 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 		a.pointerMath(in, d, &off)
 		return
 	case isX(in) && d.precise:
+		// What goes into a precise value must be precise as well (adjust_reg_min_max_vals).
 		a.precision.precise(int(in.Src))
 	}
 	src, word := *s, d.UMax <= math.MaxUint32
@@ -200,6 +229,9 @@ var aluSign = [16]string{"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg"
 // linkSum keeps a scalar plus a constant linked to the original scalar; word: that one has no more
 // than 32 bits, without which 32-bit sums say nothing about it.
 func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64, word bool) {
+	// The register has room for one constant, of 32 bits with sign: a second sum, or a larger
+	// constant, ends the link (adjust_reg_min_max_vals). A register added to itself is no sum with
+	// a constant.
 	if !a.r.linked || d.id == 0 || !(op == opAdd || op == opSub && a.r.linkedNeg) || !s.isConst() || isX(in) && in.Src == in.Dst || !alu64 && !a.r.linkedNeg {
 		d.clearID()
 		return
@@ -212,6 +244,7 @@ func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64, word bool)
 		if op == opSub {
 			v = -v
 		}
+		// A 32-bit sum says nothing about the whole of a longer number.
 		if d.id&addConst != 0 || v > math.MaxInt32 || v < math.MinInt32 || !alu64 && !word {
 			d.clearID()
 			return
@@ -232,14 +265,18 @@ func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64, word bool)
 	d.off = int32(s.Var.Value)
 }
 
-// computable reports whether the result's range can be computed.
+// computable reports whether the result's range can be computed; otherwise it is unknown
+// (is_safe_to_compute_dst_reg_range).
 func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 	switch op {
 	case opAdd, opSub, opAnd:
 		return true
 	case opXor, opOr, opMul:
+		// Older releases compute these with one known operand only (adjust_scalar_min_max_vals).
 		return s.IsConst(!alu64) || a.has(since.UnknownOperands)
 	case opLsh, opRsh, opArsh:
+		// Shifts by the operand's width or more are undefined, and the range of the result follows
+		// from a constant count only.
 		width := uint64(32)
 		known := s.Var.Sub32IsConst() && s.Low.SMin == s.Low.SMax && s.Low.UMin == s.Low.UMax
 		if alu64 {
@@ -248,6 +285,7 @@ func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 		}
 		return known && s.UMax < width
 	case opDiv, opMod:
+		// Quotients are computed for constant divisors only.
 		if !a.rules.Div {
 			return false
 		}
@@ -261,6 +299,8 @@ func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 
 // scalarMath computes the result of an operation on two scalars (adjust_scalar_min_max_vals).
 func (a *values) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed bool) {
+	// The liveness of the register is the path's, not the value's: it stays when the value is
+	// forgotten.
 	if a.rules.Deduce == num.DeduceSign && (brokenConst(s, alu64)) || !a.computable(op, s, alu64, signed) {
 		parent, live := d.parent, d.live
 		d.unknown()
@@ -312,7 +352,9 @@ func (a *values) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed 
 	b.Sync(a.rules)
 }
 
-// brokenConst: older releases refuse to compute with a constant whose ranges contradict it.
+// brokenConst reports a constant whose ranges contradict it, which can only come from a branch that
+// is never taken. Releases that derive little from such branches forget the result instead of
+// computing with it (adjust_scalar_min_max_vals).
 func brokenConst(s *reg, alu64 bool) bool {
 	if alu64 {
 		known := s.Var.IsConst()
@@ -322,8 +364,9 @@ func brokenConst(s *reg, alu64 bool) bool {
 	return known && (s.Low.SMin != s.Low.SMax || s.Low.UMin != s.Low.UMax) || s.Low.SMin > s.Low.SMax || s.Low.UMin > s.Low.UMax
 }
 
-// forkSigns explores -1 and 0 separately where an operation with a constant would make the range of
-// both useless.
+// forkSigns explores -1 and 0 separately (maybe_fork_scalars). Compilers make such masks by an
+// arithmetic shift and combine them with a constant to avoid a branch; the union of both results is
+// a range that admits nearly everything between.
 func (a *values) forkSigns(in *decode.Insn, d, s *reg) {
 	if !a.r.fork || !s.Var.IsConst() {
 		return
@@ -336,6 +379,7 @@ func (a *values) forkSigns(in *decode.Insn, d, s *reg) {
 	default:
 		return
 	}
+	// The queued path has 0, and processes the instruction again.
 	b := a.pool.push(a.insn, a.insn)
 	o := &b.regs()[in.Dst]
 	if w32 {

@@ -48,6 +48,7 @@ const (
 
 var noTrack = argTrack{frame: trackNone}
 
+// oneOffset is a pointer to one place (arg_single).
 func oneOffset(frame int, off int16) argTrack {
 	return argTrack{frame: int8(frame), n: 1, off: [4]int16{off}}
 }
@@ -68,11 +69,13 @@ func (a argTrack) frames() uint16 {
 // anyOffset forgets the offsets.
 func (a *argTrack) anyOffset() { a.n, a.off = 0, [4]int16{} }
 
+// severalFrames forgets offsets and keeps which frames may be meant, so that an access through the
+// value counts for these only (arg_join_imprecise).
 func severalFrames(a, b argTrack) argTrack {
 	return argTrack{frame: trackSeveral, mask: a.frames() | b.frames()}
 }
 
-// joinTracks returns what is known where two paths meet.
+// joinTracks returns what is known where two paths meet (arg_track_join).
 func joinTracks(a, b argTrack) argTrack {
 	switch {
 	case b.frame == trackUnvisited:
@@ -80,6 +83,7 @@ func joinTracks(a, b argTrack) argTrack {
 	case a.frame == trackUnvisited:
 		return b
 	case a.frame == b.frame && a.frame >= 0:
+		// Two pointers into one frame: what may be meant is what either may mean.
 		if a.n == 0 || b.n == 0 {
 			return argTrack{frame: a.frame}
 		}
@@ -87,8 +91,10 @@ func joinTracks(a, b argTrack) argTrack {
 	case a.frame == trackNone && b.frame == trackNone:
 		return a
 	case a.frame >= 0 && b.frame == trackNone:
+		// A pointer on one path only. If the value is used as a pointer, that path was taken.
 		if a.n == 1 {
-			return joinOffsets(a, oneOffset(int(a.frame), 0)) // two offsets: counts as a use, never as a definition
+			// Two offsets, so that it counts as a use, and never as a definition.
+			return joinOffsets(a, oneOffset(int(a.frame), 0))
 		}
 		return a
 	case b.frame >= 0 && a.frame == trackNone:
@@ -117,6 +123,7 @@ func joinOffsets(a, b argTrack) argTrack {
 		if both && out.n > 0 && out.off[out.n-1] == v {
 			continue
 		}
+		// More offsets than the kernel keeps (MAX_ARG_OFFSETS).
 		if out.n == 4 {
 			return argTrack{frame: a.frame}
 		}
@@ -126,12 +133,14 @@ func joinOffsets(a, b argTrack) argTrack {
 	return out
 }
 
+// addOffset adds to an offset (arg_add); not ok if the sum is not one of 16 bits.
 func addOffset(off int16, delta int64) (int16, bool) {
 	sum := int64(off) + delta
 	return int16(sum), delta >= math.MinInt16 && delta <= math.MaxInt16 && sum >= math.MinInt16 && sum <= math.MaxInt16
 }
 
-// add moves the pointer.
+// add moves the pointer. An offset beyond 16 bits is outside of any frame, and forgotten
+// (arg_padd).
 func (a *argTrack) add(delta int64) {
 	for i := range a.n {
 		off, ok := addOffset(a.off[i], delta)
@@ -143,12 +152,15 @@ func (a *argTrack) add(delta int64) {
 	}
 }
 
-// combine adds a register to the pointer.
+// combine adds a register to the pointer, by an amount that this analysis does not know
+// (arg_track_alu64).
 func (a *argTrack) combine(src argTrack) {
 	switch {
 	case a.frame >= 0 && (src.frame == trackNone || src.frame == a.frame):
+		// By how much the number moves the pointer is not known.
 		a.anyOffset()
 	case src.frame >= 0 && a.frame == trackNone:
+		// A number plus a pointer is a pointer, too.
 		*a = argTrack{frame: src.frame}
 	case a.frame == trackNone && src.frame == trackNone:
 	default:
@@ -170,9 +182,11 @@ func ownFrame(depth int, reg uint8, a argTrack) bool {
 	return reg == 10 || int(a.frame) == depth || a.frame == trackSeveral && a.mask>>depth&1 != 0
 }
 
-// fill returns what a load of eight bytes yields.
+// fill returns what a load of eight bytes yields (fill_from_stack). A part of a slot, or what lies
+// outside of the frame, may be a pointer into any frame: then more counts as read than is.
 func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth int) argTrack {
 	any := argTrack{frame: trackSeveral, mask: 1<<(depth+1) - 1}
+	// R10 is the frame's end, so that the offset says which slot is meant.
 	if in.Src == 10 {
 		if s := slotOf(in.Off); s >= 0 {
 			return slots[s]
@@ -180,6 +194,7 @@ func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth 
 		return any
 	}
 	a := t.regs[in.Src]
+	// Some slot of the frame, with any pointer in it.
 	if a.n == 0 || slots == nil {
 		return any
 	}
@@ -198,8 +213,10 @@ func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth 
 	return out
 }
 
-// spill stores a register into the frame.
+// spill stores a register into the frame (spill_to_stack). Of several slots only one is written, so
+// each may hold what it held; a store of less than a slot leaves no pointer in it.
 func (t *trackState) spill(in *decode.Insn) {
+	// Only a whole register can be a pointer.
 	v := noTrack
 	if sizeOf(in) == 8 {
 		v = t.regs[in.Src]
@@ -255,6 +272,8 @@ func (t *trackState) overwrite(in *decode.Insn) {
 	}
 }
 
+// clear forgets the slots that a store overlaps: surely for one offset (n is 1), perhaps for
+// several, and all of them perhaps if the offset is not known (clear_overlapping_stack_slots).
 func (t *trackState) clear(off, size, n int) {
 	for s := range t.slots {
 		start := -(s + 1) * 8
@@ -270,7 +289,8 @@ func (t *trackState) clear(off, size, n int) {
 	}
 }
 
-// step applies an instruction. parents are the slots of the callers' frames at their calls.
+// step applies an instruction (arg_track_xfer). parents are the slots of the callers' frames at
+// their calls.
 func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[trackedSlots]argTrack) {
 	if in.Dst > 10 || in.Src > 10 {
 		return
@@ -280,6 +300,8 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 	case c == clsALU64 && !isX(in) && opOf(in) == opMov:
 		*dst = noTrack
 	case c == clsALU64 && !isX(in):
+		// Sums with constants move a pointer; after any other operation it may lead anywhere in its
+		// frame.
 		switch {
 		case dst.frame < 0:
 		case opOf(in) == opAdd:
@@ -291,18 +313,24 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 		}
 	case c == clsALU64 && opOf(in) == opMov:
 		*dst = noTrack
+		// A sign extension or a cast between address spaces leaves no pointer to the stack.
 		if in.Off == 0 {
 			*dst = src
 		}
 	case c == clsALU64:
 		dst.combine(src)
 	case c == clsALU:
+		// 32-bit results are no pointers.
 		*dst = noTrack
 	case c == clsJMP && opOf(in) == opCall:
+		// Slots stay: a callee or helper cannot put a pointer to the stack into them, and a stale
+		// one only makes more count as read.
 		for r := range 6 {
 			t.regs[r] = noTrack
 		}
 	case c == clsLDX:
+		// A load may fill a register with a pointer that was spilled to a slot of this frame, or of
+		// a caller's as it was at the call. Other loads yield no pointer to the stack.
 		whole := mode(in) == modeMEM && sizeOf(in) == 8
 		switch {
 		case whole && ownFrame(depth, in.Src, src):
@@ -317,6 +345,8 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 	case c == clsLD && mode(in) == modeIMM:
 		*dst = noTrack
 	case c == clsSTX:
+		// A store into this frame may spill a pointer. Into callers' frames no pointer to a stack
+		// can be spilled.
 		own := ownFrame(depth, in.Dst, *dst)
 		if own && mode(in) == modeMEM {
 			t.spill(in)

@@ -27,6 +27,7 @@ func (h *attachment) attachBTF() {
 	if id == 0 {
 		h.refuse(refusal.TracingProgramsMustProvideBtfId)
 	}
+	// A target program without BTF has no types to check arguments against.
 	if s == nil {
 		if p.AttachProg != nil || p.Type == uapi.ProgTypeExt {
 			h.refuse(refusal.FentryFexitProgramOnlyAttachedAnother)
@@ -43,6 +44,8 @@ func (h *attachment) attachBTF() {
 		h.attachToProg(s, t)
 		return
 	}
+	// An extension replaces a function of another program: for one of the kernel, the kernel would
+	// trust a program with what its own code does there.
 	if p.Type == uapi.ProgTypeExt {
 		h.refuse(refusal.CannotReplaceKernelFunctions)
 	}
@@ -50,6 +53,8 @@ func (h *attachment) attachBTF() {
 	case uapi.AttachTraceRawTp:
 		h.attachRawTp(s, t)
 	case uapi.AttachTraceIter:
+		// An iterator's arguments are the fields of its context, whose types come from the
+		// registered target.
 		i.attachProto = h.funcProto(s, t)
 		h.iterArgs(s)
 	case uapi.AttachModifyReturn, uapi.AttachLSMMac, uapi.AttachLSMCgroup, uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachTraceFsession:
@@ -81,7 +86,9 @@ func (h *attachment) multiFunc() (*btf.Spec, btf.ID) {
 	return h.k.BTF, id
 }
 
-// attachByName finds the target named by the section, as libbpf does.
+// attachByName finds the target named by the section, as libbpf does: the kernel takes an id only.
+// The prefixes are those of the types that the kernel makes for each kind (libbpf
+// btf_get_kernel_prefix_kind).
 func (h *attachment) attachByName() (*btf.Spec, btf.ID) {
 	kind, prefix := btf.KindFunc, ""
 	switch h.p.Attach {
@@ -107,6 +114,7 @@ func (h *attachment) attachByName() (*btf.Spec, btf.ID) {
 	return h.k.BTF, 0
 }
 
+// funcProto returns the prototype of the function that the id must be of.
 func (h *attachment) funcProto(s *btf.Spec, t *btf.Type) *btf.Type {
 	if t.Kind != btf.KindFunc {
 		h.refuse(refusal.AttachBtfIdNotFunction, t.ID)
@@ -114,6 +122,9 @@ func (h *attachment) funcProto(s *btf.Spec, t *btf.Type) *btf.Type {
 	return s.MustType(t.Ref)
 }
 
+// attachRawTp reads the arguments of a tracepoint. BTF has no functions for tracepoints: the
+// typedefs btf_trace_* stand for them, pointers to the prototype of the probe, with the context
+// first.
 func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 	i := &h.prog
 	if t.Kind != btf.KindTypedef {
@@ -123,12 +134,15 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 	if !ok {
 		h.refuse(refusal.AttachBtfIdPointsWrongType, t.ID, t.Name)
 	}
-	// Tracepoints that may fault are those of system calls (TRACE_EVENT_SYSCALL).
+	// Probes run with preemption disabled unless the tracepoint may fault, as those of system calls
+	// may (TRACE_EVENT_SYSCALL): a program that sleeps elsewhere would schedule in an atomic
+	// section.
 	if h.p.Sleepable && h.has(since.FaultableTracepoints) && name != "sys_enter" && name != "sys_exit" {
 		h.refuse(refusal.SleepableProgramCannotAttachNonFaultable, name)
 	}
 	i.attachTrace, i.attachName = true, name
-	// The tracepoint's template has parameter names, including their suffixes.
+	// The prototype behind the typedef has no parameter names. The template's function has, and
+	// their suffixes say which arguments may be NULL (btf_param_match_suffix in btf_ctx_access).
 	if h.has(since.TracepointParamNames) {
 		if id, ok := s.FindID(btf.KindFunc, "__bpf_trace_"+name); ok {
 			i.attachProto = s.MustType(s.MustType(id).Ref)
@@ -143,7 +157,7 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 }
 
 // attachFunc checks programs on kernel functions: whether the function can be traced, its return
-// value changed, or the program may sleep there.
+// value changed, or the program may sleep there (bpf_check_attach_target).
 func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 	p := h.p
 	h.distill(s, t)
@@ -151,26 +165,38 @@ func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 		if !h.prog.gpl {
 			h.refuse(refusal.LSMProgramsMustGPLCompatibleLicense)
 		}
+		// Some hooks are called in atomic context or with spin locks, so the hooks that allow sleep
+		// are a list (bpf_lsm_is_sleepable_hook).
 		if p.Sleepable && !progtype.SleepableLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), h.rel) {
 			h.refuse(refusal.NotSleepable, t.Name)
 		}
+		// Results of these hooks mean more than success or an error, which programs could not
+		// follow (bpf_lsm_disabled_hooks).
 		if progtype.DisabledLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), h.rel) {
 			h.refuse(refusal.AttachBtfIdPointsDisabledHook, t.ID, t.Name)
 		}
 		return
 	}
+	// Any function may be called in atomic context. Those into which errors can be injected are
+	// taken to be called where sleep is possible (check_non_sleepable_error_inject has the
+	// exceptions).
 	if p.Sleepable {
 		if !h.errorInjectable(t.Name) {
 			h.refuse(refusal.NotSleepable, t.Name)
 		}
 		return
 	}
+	// Skipping a function is safe only if its callers handle an error: security hooks, and
+	// functions that are marked for error injection (check_attach_modify_return).
 	if p.Attach == uapi.AttachModifyReturn && !strings.HasPrefix(t.Name, "security_") && !h.errorInjectable(t.Name) {
 		h.refuse(refusal.NotModifiable, t.Name)
 	}
+	// The trampoline itself calls these functions, so tracing them would recurse (btf_id_deny).
 	if deniedFunc(t.Name) {
 		h.refuse(refusal.DeniedTarget)
 	}
+	// The trampoline holds a reference on its code while the function runs, which one that never
+	// returns does not give back (noreturn_deny).
 	if atReturn(p.Attach) && noreturnFunc(t.Name) && h.has(since.NoreturnTargets) {
 		if h.has(since.SessionWords) {
 			h.refuse(refusal.AttachingFexitFsessionFmodRetNoreturn, t.Name)
@@ -183,12 +209,15 @@ func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 // (btf_distill_func_proto).
 func (h *attachment) distill(s *btf.Spec, t *btf.Type) {
 	fp := h.prog.attachProto
+	// The trampoline has that many places for arguments (MAX_BPF_FUNC_ARGS).
 	if len(fp.Params) > 12 {
 		h.refuse(refusal.FunctionArgumentsTooMany, t.Name, len(fp.Params))
 	}
+	// Where the further arguments are, is known only to the function.
 	if fp.Variadic() {
 		h.refuse(refusal.FunctionVariableArgsUnsupported, t.Name)
 	}
+	// The trampoline keeps one register of result.
 	if r := s.SkipMods(fp.Ref); r.Kind == btf.KindStruct || r.Kind == btf.KindUnion {
 		h.refuse(refusal.FunctionReturnTypeUnsupported, t.Name, kindText(r.Kind))
 	}
@@ -211,6 +240,7 @@ func atReturn(a uapi.AttachType) bool {
 	return at != nil && at.Return
 }
 
+// deniedFunc reports the functions of btf_id_deny.
 func deniedFunc(name string) bool {
 	switch name {
 	case "migrate_disable", "migrate_enable", "rcu_read_unlock_strict", "preempt_count_add", "preempt_count_sub", "__rcu_read_lock", "__rcu_read_unlock":
@@ -219,6 +249,7 @@ func deniedFunc(name string) bool {
 	return false
 }
 
+// noreturnFunc reports the functions of noreturn_deny.
 func noreturnFunc(name string) bool {
 	switch name {
 	case "__ia32_sys_exit", "__ia32_sys_exit_group", "__kunit_abort", "kunit_try_catch_throw", "__module_put_and_kthread_exit", "__x64_sys_exit",

@@ -36,6 +36,8 @@ func (h *attachment) attachesTo(s *btf.Spec, id btf.ID, exists func(string) bool
 		return uapi.EINVAL
 	}
 	t := s.MustType(id)
+	// These are the checks of a load with one target, made for each function, since the program was
+	// loaded without any.
 	if t.Kind != btf.KindFunc || atReturn(h.p.Attach) && noreturnFunc(t.Name) || deniedFunc(t.Name) {
 		return uapi.EINVAL
 	}

@@ -31,7 +31,9 @@ func (b *backtrack) clear(r uint8)    { b.regs[b.frame] &^= 1 << r }
 func (b *backtrack) has(r uint8) bool { return b.regs[b.frame]>>r&1 != 0 }
 func (b *backtrack) reset()           { *b = backtrack{} }
 
-// syncLinked makes registers that were equal at a comparison precise together.
+// syncLinked makes registers that were equal at a comparison precise together: the comparison
+// narrowed all of them by what it found out about one, so the range of each depends on all of them
+// (bt_sync_linked_regs).
 func (b *backtrack) syncLinked(h *hist) {
 	if h == nil || len(h.linked) == 0 {
 		return
@@ -60,6 +62,7 @@ func (b *backtrack) syncLinked(h *hist) {
 // (mark_precise_scalar_ids).
 func (b *backtrack) addEqual(s *state) {
 	var ids []uint32
+	// Registers and spilled registers alike may share the id.
 	each := func(fr int, f func(r *reg, i int, isReg bool)) {
 		fs := s.frames[fr]
 		for i := range fs.regs[:10] {
@@ -96,6 +99,8 @@ func (b *backtrack) addEqual(s *state) {
 
 // pushHistory records that the current instruction is part of the path.
 func (t *precision) pushHistory(s *state, flags uint8, spi, fr int, linked []linkedReg) {
+	// An instruction has one entry, to which its parts add what they know (push_jmp_history,
+	// push_insn_history since 6.8).
 	if h := t.histEntry; h != nil {
 		h.flags |= flags
 		if flags&histStack != 0 {
@@ -130,7 +135,9 @@ func historyLen(s *state) int {
 }
 
 // previous returns the instruction before i on the path of s, or -1 if i is its first; h moves
-// along.
+// along. The history has jumps only, since between them instructions follow each other. A loop may
+// come back to the first instruction, and only the end of the history tells that from the start
+// (get_prev_insn_idx).
 func previous(s *state, i int, h **hist) int {
 	if i == s.first {
 		if *h == nil || (*h).count == 1 && int((*h).idx) == i {
@@ -147,7 +154,8 @@ func previous(s *state, i int, h **hist) int {
 
 const noInsn = -1 << 30
 
-// errBack: a register or slot cannot be followed further back.
+// backResult says whether the walk goes on, or gives up because a register or slot cannot be
+// followed further back.
 type backResult uint8
 
 const (
@@ -164,6 +172,7 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 		return backOK
 	}
 	t.log.markPrecise(t.position, &t.bt, i)
+	// Before the instruction is undone, for what it reads, and after, for what it writes.
 	b.syncLinked(h)
 	dst, src := in.Dst, in.Src
 	switch class(in) {
@@ -171,8 +180,10 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 		if !b.has(dst) {
 			return backOK
 		}
+		// R10 needs no mark: it is never a number.
 		switch opOf(in) {
 		case opEnd, opNeg:
+			// These read and write the same register.
 			return backOK
 		case opMov:
 			b.clear(dst)
@@ -185,11 +196,15 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 			}
 		}
 	case clsLDX:
+		// Numbers keep what is known of them in the stack only. What any other memory holds is not
+		// known before the load, so that the walk has nothing to mark there.
 		return t.backLoad(in, dst, h)
 	case clsSTX:
 		if isLoadAcq(in) {
 			return t.backLoad(in, dst, h)
 		}
+		// An atomic operation with a result is a load into that register: what it leaves in the
+		// slot is of any value, and not followed.
 		if isFetch(in) {
 			if in.Imm == cmpxchg {
 				return t.backLoad(in, 0, h)
@@ -204,6 +219,8 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 			return r
 		}
 	case clsLD:
+		// What a packet load yields is not followed (-ENOTSUPP). If the packet is too short, it
+		// leaves the function: then the walk comes from the caller and enters the function here.
 		switch mode(in) {
 		case modeIMM:
 			b.clear(dst)
@@ -222,6 +239,7 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 	return backOK
 }
 
+// backLoad follows a loaded register to the slot that it was loaded from.
 func (t *precision) backLoad(in *decode.Insn, to uint8, h *hist) backResult {
 	b := &t.bt
 	if !b.has(to) {
@@ -234,8 +252,12 @@ func (t *precision) backLoad(in *decode.Insn, to uint8, h *hist) backResult {
 	return backOK
 }
 
+// backStore follows a slot to the register that was stored into it; a stored constant ends the
+// walk.
 func (t *precision) backStore(in *decode.Insn, fromReg bool, h *hist) backResult {
 	b := &t.bt
+	// A number is no address. The register was a pointer here that a later subtraction of pointers
+	// made part of a number, and pointers are not followed (-ENOTSUPP in backtrack_insn).
 	if b.has(in.Dst) {
 		return backGiveUp
 	}
@@ -265,6 +287,7 @@ func (t *precision) slotOf(in *decode.Insn, base uint8, h *hist) (fr, spi int, o
 	return t.bt.frame, spi, true
 }
 
+// enter goes back into a function that returned (bt_subprog_enter).
 func (t *precision) enter() {
 	if t.bt.frame == maxFrames-1 {
 		t.bug("subprog enter from frame %d", t.bt.frame)
@@ -272,6 +295,7 @@ func (t *precision) enter() {
 	t.bt.frame++
 }
 
+// leave goes back to the call of the function (bt_subprog_exit).
 func (t *precision) leave() {
 	if t.bt.frame == 0 {
 		t.bug("subprog exit from frame 0")
@@ -279,12 +303,16 @@ func (t *precision) leave() {
 	t.bt.frame--
 }
 
+// backJump handles calls, exits and branches (backtrack_insn); end means that the instruction is
+// done.
 func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 	in := &t.insns[i]
 	b := &t.bt
 	switch {
 	case isLocalCall(in):
 		n := t.subprogFrom(callTarget(i, in))
+		// A global function was verified on its own: the walk does not enter it, and its result is
+		// unknown, whatever the arguments were.
 		if t.subs[n].linkage == funcGlobal {
 			if b.regs[b.frame]&argRegs != 0 {
 				t.bug("global subprog unexpected regs %x", b.regs[b.frame])
@@ -292,6 +320,8 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 			b.clear(0)
 			return backOK, true
 		}
+		// The walk is at the function's start: nothing but its arguments can still be wanted there,
+		// which the caller's registers become.
 		if b.regs[b.frame]&^argRegs != 0 {
 			t.bug("static subprog unexpected regs %x", b.regs[b.frame])
 		}
@@ -304,6 +334,9 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 		b.regs[b.frame] |= args
 		return backOK, true
 	case t.isSyncCallback(in, i) && i != subseq-1:
+		// The walk comes from the callback's first instruction. Its arguments are set by the
+		// helper, so none is followed into the caller; i is the instruction before subseq if the
+		// callback is not entered.
 		if b.regs[b.frame]&^argRegs != 0 {
 			t.bug("callback unexpected regs %x", b.regs[b.frame])
 		}
@@ -314,37 +347,33 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 		t.leave()
 		return backOK, true
 	case opOf(in) == opCall && class(in) == clsJMP:
+		// A kfunc that the kernel does not have: the program is refused for it once everything is
+		// explored (fixup_kfunc_call).
 		if isKfuncCall(in) && in.Imm == 0 {
 			return backGiveUp, true
 		}
+		// The result is new. Its arguments were read by the call, so that none of R1 to R5 can be
+		// wanted after it.
 		b.clear(0)
 		if b.regs[b.frame]&argRegs != 0 {
 			t.bug("backtracking call unexpected regs %x", b.regs[b.frame])
 		}
+		// A tail call that succeeds does not return to the next instruction, but to the caller: the
+		// walk enters the function at the tail call.
 		if isHelperCall(in) && in.Imm == int32(uapi.FuncTailCall) && subseq-i != 1 && t.has(since.TailCallReturns) {
 			t.enter()
 		}
 	case opOf(in) == opExit:
-		fromCall := subseq-1 >= 0 && isLocalCall(&t.insns[subseq-1])
-		r0 := fromCall && b.has(0)
-		if fromCall && b.regs[b.frame]&argRegs != 0 {
-			t.bug("backtracking exit unexpected regs %x", b.regs[b.frame])
-		}
-		b.clear(0)
-		if subseq >= 0 && t.aux[subseq].callback && t.has(since.CallbackChains) {
-			// What calls the function sets its arguments.
-			b.regs[b.frame] &^= argRegs
-		}
-		t.enter()
-		if r0 {
-			b.set(0)
-		}
+		t.backExit(subseq)
 		return backOK, true
 	case opOf(in) == opJA || opOf(in) == opJCOND:
 	case isX(in):
+		// Either operand decided the branch together with the other, so one precise operand makes
+		// both so. A constant is exact already, and then nothing is added.
 		if !b.has(in.Dst) && !b.has(in.Src) {
 			return backOK, true
 		}
+		// A pointer to the stack may be compared, but is never a number.
 		if h == nil || h.flags&histSrcStack == 0 {
 			b.set(in.Src)
 		}
@@ -355,9 +384,30 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 	return backOK, false
 }
 
+// backExit enters the function that an exit left. R0 in the caller is R0 of the function, unless it
+// is a callback, whose result goes to the helper.
+func (t *precision) backExit(subseq int) {
+	b := &t.bt
+	fromCall := subseq-1 >= 0 && isLocalCall(&t.insns[subseq-1])
+	r0 := fromCall && b.has(0)
+	if fromCall && b.regs[b.frame]&argRegs != 0 {
+		t.bug("backtracking exit unexpected regs %x", b.regs[b.frame])
+	}
+	b.clear(0)
+	if subseq >= 0 && t.aux[subseq].callback && t.has(since.CallbackChains) {
+		// What calls the function sets its arguments.
+		b.regs[b.frame] &^= argRegs
+	}
+	t.enter()
+	if r0 {
+		b.set(0)
+	}
+}
+
 // precise marks a register as one whose value must be compared exactly, and follows it back
 // (mark_chain_precision).
 func (t *precision) precise(r int) {
+	// Only numbers have precision: pointers are compared exactly anyway (regsafe).
 	if r >= 0 && t.reg(r).typ != scalar {
 		t.bug("backtracking misuse")
 	}
@@ -384,9 +434,13 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 	first, subseq, skip := s.first, -1, true
 	for {
 		t.log.markFrom(b.frame, last, first, subseq)
+		// These releases look for registers with the same id at each checkpoint instead.
 		if t.r.ids && !t.r.linked {
 			b.addEqual(s)
 		}
+		// The path begins here. A global function or an asynchronous callback is verified with
+		// unknown arguments, which may be wanted; anything else cannot, as nothing was written
+		// before.
 		if last < 0 {
 			if s.curFrame == 0 && s.frames[0].sub > 0 && s.frames[0].callsite == mainFunc && b.stacks[b.frame] == 0 && b.regs[b.frame]&^argRegs == 0 {
 				for i := uint8(1); i <= 5; i++ {
@@ -407,10 +461,14 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 			if skip {
 				skip = false
 			} else {
+				// The entry is of this instruction only if it says so: jumps and stack accesses
+				// have one.
 				at := h
 				if at != nil && int(at.idx) != i {
 					at = nil
 				}
+				// What cannot be followed makes all numbers precise: that is safe, and costs
+				// pruning only (mark_all_scalars_precise).
 				if t.backInsn(i, subseq, at) == backGiveUp {
 					t.allPrecise(start)
 					b.reset()
@@ -433,12 +491,15 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 		if s == nil {
 			break
 		}
+		// What is still wanted was there when the parent was kept.
 		t.markParent(s, changed)
 		if b.empty() {
 			return
 		}
 		subseq, last, first = first, s.last, s.first
 	}
+	// The set has something left at the start of the path, where every value was set on the way:
+	// the kernel gives up as well.
 	if !b.empty() {
 		t.allPrecise(start)
 		b.reset()
@@ -461,6 +522,8 @@ func (t *precision) markParent(s *state, changed *bool) {
 			if b.regs[fr]>>i&1 == 0 {
 				continue
 			}
+			// A mark that is there already was followed by the walk that made it, so this walk can
+			// stop for that register: this bounds the cost of precision (mark_chain_precision).
 			if r := &f.regs[i]; r.typ != scalar || r.precise {
 				b.regs[fr] &^= 1 << i
 			} else {
@@ -492,7 +555,8 @@ func (t *precision) markParent(s *state, changed *bool) {
 	}
 }
 
-// allPrecise marks every scalar in all checkpoints on the path.
+// allPrecise marks every scalar in all checkpoints on the path. The current state gets no marks:
+// the precision of a state matters once others are compared with it (mark_all_scalars_precise).
 func (t *precision) allPrecise(s *state) {
 	for s = s.parent; s != nil; s = s.parent {
 		for i := 0; i <= s.curFrame; i++ {
@@ -511,7 +575,9 @@ func (t *precision) allPrecise(s *state) {
 	}
 }
 
-// allImprecise removes inherited marks.
+// allImprecise removes inherited marks from a new checkpoint: they came from what its predecessors
+// needed, and what follows it will set its own (mark_all_scalars_imprecise). Fewer marks let it
+// match more states.
 func allImprecise(s *state) {
 	for i := 0; i <= s.curFrame; i++ {
 		f := s.frames[i]

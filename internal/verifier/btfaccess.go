@@ -13,10 +13,13 @@ func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, want
 	if off == 0 && k.sameType(spec, id, want, wantID) {
 		return true
 	}
+	// References are counted by type: the first member is another type, though at the same address.
 	if strict {
 		return false
 	}
 	for depth := 0; depth < 64; depth++ {
+		// A pointer into a struct is as good as one to the member there, and a pointer to a struct
+		// as good as one to its first member.
 		w := k.walkStruct(spec, id, off, 1, 0, flex, true)
 		if w.kind != walkStruct {
 			return false
@@ -32,11 +35,11 @@ func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, want
 type walkKind uint8
 
 const (
-	walkError walkKind = iota
-	walkScalar
-	walkPtr
-	walkPtrUntrusted
-	walkStruct
+	walkError        walkKind = iota
+	walkScalar                // a number
+	walkPtr                   // a pointer to a struct
+	walkPtrUntrusted          // a pointer to anything else
+	walkStruct                // a struct that begins there
 )
 
 // walked is the member that an offset in a struct leads to.
@@ -69,12 +72,15 @@ again:
 	}
 	if off+size > int(t.Size) {
 		n := len(t.Members)
+		// What is behind the struct may be an array without a length at its end; its elements are
+		// walked as if the first one were meant.
 		if flex && n > 0 {
 			m := &t.Members[n-1]
 			a := s.SkipMods(m.Type)
 			b, _ := s.MemberBits(t, m)
 			if a.Kind == btf.KindArray && a.Array.Nelems == 0 && off >= int(b/8) {
 				el := s.SkipMods(a.Ref)
+				// Numbers at the end are read as far as one likes: a load is probed.
 				if el.Kind == btf.KindInt {
 					return walked{kind: walkScalar}
 				}
@@ -91,9 +97,12 @@ again:
 		m := &t.Members[i]
 		b, width := s.MemberBits(t, m)
 		moff := int(b / 8)
+		// Members are in ascending order.
 		if off+size <= moff {
 			break
 		}
+		// Compilers load a bitfield in the unit that holds it, which may begin before it and end
+		// behind it.
 		if width != 0 {
 			end := int(b+width+7) / 8
 			if off <= moff && end <= off+size {
@@ -101,6 +110,7 @@ again:
 			}
 			continue
 		}
+		// Between two members is padding.
 		if off < moff {
 			break
 		}
@@ -114,6 +124,7 @@ again:
 		if off >= end {
 			continue
 		}
+		// An array is walked as the element at the offset, however many dimensions it has.
 		if mt.Kind == btf.KindArray {
 			total := 1
 			for mt.Kind == btf.KindArray {
@@ -135,11 +146,14 @@ again:
 			goto again
 		}
 		if mt.Kind == btf.KindPtr {
+			// Half a pointer would be a number of no meaning, and a store to it a forged pointer.
 			if msize != size || off != moff {
 				return fail(refusal.CannotAccessPtrMemberMoffIn, anon(m.Name), moff, anon(t.Name), off, size)
 			}
 			return k.walkPointer(s, mt, m.Name, flags)
 		}
+		// A load across two members has no type of either. In a union of several members, what is
+		// loaded is only a number.
 		if off+size > end && flags&ptrUntrusted == 0 {
 			return fail(refusal.AccessBeyondEndMemberMendIn, anon(m.Name), end, anon(t.Name), off, size)
 		}
@@ -148,7 +162,8 @@ again:
 	return fail(refusal.StructNotFieldOffset, anon(t.Name), off)
 }
 
-// walkPointer reads the type tags of a pointer member.
+// walkPointer reads the type tags of a pointer member: memory of user space, an offset into per-CPU
+// areas, or an object that lives as long as an RCU read-side section.
 func (k *kernelMem) walkPointer(s *btf.Spec, ptr *btf.Type, name string, flags regType) walked {
 	t := s.MustType(ptr.Ref)
 	var tag regType
@@ -174,6 +189,8 @@ func (k *kernelMem) walkPointer(s *btf.Spec, ptr *btf.Type, name string, flags r
 // structAccess walks until the type of the loaded value is known (btf_struct_access).
 func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 	id := btf.ID(r.tid)
+	// Locks, nodes and the like in an object that the program allocated are accessed by their
+	// functions only: stores could free what is linked, and loads could copy a lock.
 	if r.typ.isAlloc() {
 		if rec := k.objectRecord(r.spec, id); rec != nil {
 			for i := range rec.fields {
@@ -191,6 +208,7 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 		flags |= w.flags
 		switch w.kind {
 		case walkPtr:
+			// A program may have stored anything there, so that it is only a number.
 			if r.typ.isAlloc() {
 				return walked{kind: walkScalar}
 			}
@@ -211,9 +229,12 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 // trusted reports whether the pointer is valid for as long as the program runs, or its reference is
 // held (is_trusted_reg).
 func (k *kernelMem) trusted(r *reg) bool {
+	// The object is the program's until it releases it.
 	if r.ref != 0 {
 		return true
 	}
+	// Sockets that helpers return are referenced, or belong to the packet or context of the
+	// program.
 	if k.socketType(r.typ) != "" && !r.typ.unsafeMods() {
 		return true
 	}
@@ -230,6 +251,7 @@ func (k *kernelMem) socketType(t regType) string {
 	case ptrTCPSock:
 		return "tcp_sock"
 	case constMap:
+		// Maps of a program live as long as the program.
 		if k.has(since.MapAsStruct) {
 			return "bpf_map"
 		}
@@ -245,6 +267,9 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	if !k.prog.gpl && k.isKernelSpec(r.spec) && k.has(since.KernelStructsGPL) {
 		k.refuse(refusal.CannotAccessKernelStructNonGPL, name)
 	}
+	// The type of what is loaded follows from the place, which must be known; memory that the
+	// kernel itself reads by other means is read by helpers, such as bpf_probe_read_user and
+	// bpf_per_cpu_ptr.
 	switch {
 	case off < 0:
 		k.refuse(refusal.PtrInvalidNegativeAccessOff, n, name, off)
@@ -255,8 +280,10 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	case r.typ&memPercpu != 0:
 		k.refuse(refusal.PtrAccessPercpuMemoryOff, n, name, off)
 	case t == write && r.typ&ptrUntrusted != 0:
+		// What an untrusted pointer leads to need not be of its type.
 		k.refuse(refusal.OnlyReadSupported)
 	}
+	// Kernel objects are written only where the program's type allows it, field by field.
 	if t == write && !r.typ.isAlloc() {
 		if !k.writableField(r, off, size) {
 			k.refuse(refusal.OnlyReadSupported)
@@ -264,6 +291,7 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 		return
 	}
 	w := k.structAccess(r, off, size)
+	// A helper's access needs no more: what it reads goes to memory.
 	if t != read || value < 0 {
 		return
 	}
@@ -272,6 +300,8 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	case walkScalar:
 		v.unknown()
 	case walkPtrUntrusted:
+		// Such loads are probed at run time: a bad address yields 0, so that no range needs to be
+		// known.
 		if !k.has(since.UntrustedMem) {
 			v.unknown()
 			return
@@ -282,6 +312,7 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 		spec, id := r.spec, w.id
 		v.pointer(ptrBTF | f)
 		v.spec, v.tid = spec, uint32(id)
+		// Copies share the id, so that a check of one holds for all.
 		if f.mayBeNull() {
 			v.id = k.newID()
 		}
@@ -289,7 +320,8 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 }
 
 // Members of kernel structs whose pointers stay valid (BTF_TYPE_SAFE_RCU and others in
-// kernel/bpf/verifier.c).
+// kernel/bpf/verifier.c). Types do not say it, and the kernel guarantees it for these: for as long
+// as an RCU read-side section, or for as long as the object that they are in.
 var (
 	safeRCU = safeTable{
 		"task_struct":         {{field: "cpus_ptr", since: since.SafePointers}, {field: "cgroups", since: since.SafePointers}, {field: "real_parent", since: since.SafePointers}, {field: "group_leader", since: since.SafePointers}},
@@ -317,17 +349,20 @@ var (
 	}
 )
 
-// accessMapPtr checks a load of a field of struct bpf_map (check_ptr_to_map_access).
+// accessMapPtr checks a load of a field of struct bpf_map (check_ptr_to_map_access). Maps live as
+// long as the program, so that only stores could do harm.
 func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 	r := k.reg(n)
 	m := k.mapOf(r)
 	if k.k.BTF == nil {
 		k.unknown("struct bpf_map: no BTF of the kernel")
 	}
+	// The struct that embeds struct bpf_map depends on the map's type (map_btf_id).
 	name := m.Type.Struct()
 	if off < 0 {
 		k.refuse(refusal.InvalidNegativeAccessOff, n, name, off)
 	}
+	// Programs change maps by helpers, which keep them consistent.
 	if t != read {
 		k.refuse(refusal.OnlyReadSupported2, name)
 	}
@@ -336,6 +371,7 @@ func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 		k.unknown("struct %s, which the kernel's BTF does not have", name)
 	}
 	var mr reg
+	// The rest is like a load from a kernel object of that type.
 	mr.pointer(ptrBTF)
 	mr.spec, mr.tid = k.kernelSpec(), uint32(id)
 	w := k.structAccess(&mr, off, size)

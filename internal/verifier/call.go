@@ -19,7 +19,9 @@ func (e *explorer) call(in *decode.Insn) stepResult {
 	return e.helpers.callHelper(in)
 }
 
-// checkLockedCall: few calls are allowed while a lock is held.
+// checkLockedCall allows few calls while a lock is held (do_check): others might sleep, take
+// another lock, or take long. Functions of the program that are explored in place are checked with
+// the lock.
 func (e *explorer) checkLockedCall(in *decode.Insn) {
 	if !e.resources.holdsLock() {
 		return

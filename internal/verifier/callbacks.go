@@ -9,12 +9,15 @@ import (
 // cbKind determines the arguments of a callback.
 type cbKind uint8
 
-// callback queues the call of a callback (push_callback_call).
+// callback queues the call of a callback (push_callback_call). How often it is called is not known,
+// also 0 times: the current path goes on as if it were not called.
 func (fs *frames) callback(sub int, kind cbKind) {
 	sp := &fs.subs[sub]
 	sp.isCallback = true
 	s := fs.cur
 	caller := s.frame()
+	// Such a callback runs later and on a stack of its own, so that its path begins with nothing of
+	// the current state (push_async_cb). Its caller's references do not count there.
 	if kind == cbTimer || kind == cbTaskWork {
 		sp.isAsync = true
 		sleepable := kind == cbTaskWork
@@ -23,6 +26,8 @@ func (fs *frames) callback(sub int, kind cbKind) {
 		}
 		a := fs.pool.pushAsync(sp.start, fs.insn, sub, sleepable)
 		f := a.frames[0]
+		// A callback may set itself again: a state of another entry is no sign of a loop
+		// (is_state_visited).
 		f.asyncEntry = caller.asyncEntry + 1
 		fs.setCallback(caller, f, kind)
 		return
@@ -39,7 +44,10 @@ func (fs *frames) callback(sub int, kind cbKind) {
 	fs.cur = q
 	fs.enterFunc(q, sub, fs.insn, func(caller, callee *frame) { fs.setCallback(caller, callee, kind) })
 	fs.cur = cur
+	// The states of one round look like those of the last: this count tells them from an endless
+	// loop.
 	q.unroll++
+	// How often the callback ran is compared with the number that bpf_loop was told.
 	q.frames[q.curFrame-1].callbackDepth++
 	caller.callbackDepth = 0
 }
@@ -61,7 +69,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 	c := &caller.regs
 	r := &f.regs
 	f.inCallback = true
-	f.callbackRet = retRange{0, 1}
+	f.callbackRet = retRange{0, 1} // 1 ends the iteration
 	switch kind {
 	case cbMapElem:
 		m := fs.maps[fs.curAux().lookup-1]
@@ -73,13 +81,14 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		r[4] = c[3]
 		r[5].notInit()
 	case cbLoop:
+		// The index of the round is any number, so that all rounds are explored at once.
 		r[1].unknown()
-		r[1].typ = scalar
 		r[2] = c[3]
 		r[3].notInit()
 		r[4].notInit()
 		r[5].notInit()
 	case cbTimer, cbTaskWork:
+		// What such a callback returns goes to kernel code that expects 0, but for task work.
 		f.inCallback, f.inAsync = false, true
 		f.callbackRet = retRange{0, 0}
 		src := c[1]
@@ -93,6 +102,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		r[4].notInit()
 		r[5].notInit()
 	case cbVMA:
+		// The callback gets the task, the mapping that was found, and the context.
 		r[1] = c[1]
 		id, ok := fs.kernelType("vm_area_struct")
 		if !ok {
@@ -104,6 +114,8 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		r[4].notInit()
 		r[5].notInit()
 	case cbUserRing:
+		// The dynptr is a register, as it is memory of the helper's that the callback may only
+		// read.
 		r[0].notInit()
 		markDynReg(&r[1], dynTypeLocal, true, fs.newID())
 		r[2] = c[3]
@@ -111,6 +123,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 		r[4].notInit()
 		r[5].notInit()
 	case cbTreeLess:
+		// The comparison gets two nodes of the tree, which it does not own.
 		rec := fs.recordOf(&c[1])
 		fl := rec.find(uint32(c[1].offset()), fieldRBRoot)
 		if fl == nil {
@@ -150,8 +163,11 @@ func (fs *frames) loopCall(m *callMeta) {
 		fs.callback(m.sub, cbLoop)
 		return
 	}
+	// The number of rounds decides how often the callback is explored.
 	fs.precision.precise(1)
 	f := fs.frame()
+	// With few rounds the exploration ends by count, otherwise when the states converge
+	// (check_helper_call).
 	if uint64(f.callbackDepth) < fs.reg(1).UMax {
 		fs.callback(m.sub, cbLoop)
 		return
@@ -160,7 +176,8 @@ func (fs *frames) loopCall(m *callMeta) {
 	fs.log.note("frame%d bpf_loop iteration limit reached", fs.cur.curFrame)
 }
 
-// inlineLoop reports whether the flags of the loop still matter (update_loop_inline_state).
+// inlineLoop reports whether the flags of the loop still matter (update_loop_inline_state): a call
+// is inlined if all paths to it have flags 0 and the same callback.
 func (fs *frames) inlineLoop(sub int) bool {
 	a := fs.curAux()
 	if a.loopState == loopUnseen {

@@ -70,11 +70,14 @@ func (u *subject) changesPacket(id uapi.FuncID) bool {
 		return false
 	}
 	if id == uapi.FuncTailCall {
+		// The program that runs instead may change the packet, and return to this function's
+		// caller.
 		return u.has(since.TailCallInvalidates)
 	}
 	return h.Has(proto.ChangesPacket, u.rel)
 }
 
+// helperMightSleep reports whether a helper may sleep (might_sleep of its prototype).
 func (u *subject) helperMightSleep(id uapi.FuncID) bool {
 	h, ok := proto.Lookup(id)
 	if !ok {
@@ -84,6 +87,8 @@ func (u *subject) helperMightSleep(id uapi.FuncID) bool {
 	return p != nil && p.Attr&proto.MightSleep != 0
 }
 
+// isSyncCallback reports whether a call runs a callback before it returns
+// (is_sync_callback_calling_insn).
 func (u *subject) isSyncCallback(in *decode.Insn, i int) bool {
 	if isHelperCall(in) {
 		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
@@ -96,6 +101,8 @@ func (u *subject) isSyncCallback(in *decode.Insn, i int) bool {
 	return false
 }
 
+// isAsyncCallback reports whether a call stores a callback that runs later
+// (is_async_callback_calling_insn).
 func (u *subject) isAsyncCallback(in *decode.Insn, i int) bool {
 	if isHelperCall(in) {
 		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
@@ -108,7 +115,8 @@ func (u *subject) isAsyncCallback(in *decode.Insn, i int) bool {
 	return false
 }
 
-// paramsOf returns the number of arguments of a call, if it is known in advance.
+// paramsOf returns the number of arguments of a call, if it is known in advance
+// (bpf_get_call_summary, get_call_summary before). Otherwise all of R1 to R5 count as read.
 func (u *subject) paramsOf(i int) (int, bool) {
 	in := &u.insns[i]
 	switch {
@@ -128,13 +136,17 @@ func (u *subject) paramsOf(i int) (int, bool) {
 
 func (u *subject) kfuncAt(i int) *kfunc { return u.aux[i].kfunc }
 
-// onlyHook checks restrictions of a helper to certain hooks.
+// onlyHook checks restrictions of a helper to certain hooks. bpf_d_path takes locks, so a list of
+// functions says where these cannot be held already (btf_allowlist_d_path); helpers that sleep are
+// for hooks that may sleep; tracing the functions of socket storage would recurse
+// (bpf_sk_storage_tracing_allowed).
 func (u *subject) onlyHook(o proto.Only) bool {
 	name := strings.TrimPrefix(u.prog.attachName, "bpf_lsm_")
 	switch o {
 	case proto.DPathTargets:
 		switch {
 		case u.prog.typ == uapi.ProgTypeTracing && u.p.Attach == uapi.AttachTraceIter:
+			// Iterators run in process context.
 			return true
 		case u.prog.typ == uapi.ProgTypeLSM:
 			return progtype.SleepableLSM(name, u.rel)
@@ -167,6 +179,7 @@ func (u *subject) onlyHook(o proto.Only) bool {
 // value may be changed. BTF does not contain that list; it consists of system calls and of the
 // functions that kernel sources from 5.10 to 7.2 mark with ALLOW_ERROR_INJECTION.
 func (u *subject) errorInjectable(name string) bool {
+	// System calls run in process context and may sleep.
 	if syscallEntry(name) {
 		return u.has(since.SyscallInjection) || u.errorInjection()
 	}

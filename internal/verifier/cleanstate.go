@@ -2,9 +2,12 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/internal/uapi/since"
 
-// cleanExplored clears what is dead in the finished states of instruction i.
+// cleanExplored clears what is dead in the finished states of instruction i (clean_live_states).
+// What no path from there reads cannot make a later state unsafe, so clearing it lets more states
+// match.
 func (p *checkpoints) cleanExplored(s *state, i int) {
 	for ; s != nil; s = s.next {
+		// Paths from it are still being explored, and may read more.
 		if s.branches > 0 {
 			continue
 		}
@@ -12,6 +15,8 @@ func (p *checkpoints) cleanExplored(s *state, i int) {
 			if s.insn != i || !sameCallsites(s, p.cur) {
 				continue
 			}
+			// Inside a loop, marks are complete once all paths that go round it have passed theirs
+			// on (incomplete_read_marks).
 			if s.frames[0].regs[0].live&liveDone != 0 || p.incompleteMarks(s) {
 				continue
 			}
@@ -27,10 +32,13 @@ func (p *checkpoints) cleanExplored(s *state, i int) {
 	}
 }
 
-// cleanState marks registers and slots that are never read again as uninitialised.
+// cleanState marks registers and slots that are never read again as uninitialised
+// (clean_verifier_state). regsafe and stacksafe take uninitialised places of a kept state as equal
+// to anything.
 func (p *checkpoints) cleanState(s *state) {
 	switch {
 	case p.liveness.flow != nil:
+		// What is live was computed before exploration (7.1) or is collected during it (6.18).
 		p.liveness.flow.query(p.position, s)
 	case p.liveness.live != nil:
 		p.liveness.live.query(p.position, s)
@@ -49,6 +57,7 @@ func (p *checkpoints) cleanState(s *state) {
 			}
 			dead := live>>j&1 == 0
 			if !p.r.static {
+				// Older releases mark reads in the states themselves (mark_reg_read).
 				dead = was&liveRead == 0
 			}
 			if dead {
@@ -61,6 +70,8 @@ func (p *checkpoints) cleanState(s *state) {
 	}
 }
 
+// cleanSlot clears a dead slot: by halves where the analysis has them, as a whole by the marks of
+// states or the analysis of 6.18 (__clean_func_state).
 func (p *checkpoints) cleanSlot(f *frame, fr, j int) {
 	switch {
 	case p.r.half:
@@ -78,7 +89,7 @@ func (p *checkpoints) cleanSlot(f *frame, fr, j int) {
 	}
 }
 
-// cleanHalves poisons the dead halves of a slot.
+// cleanHalves poisons the dead halves of a slot (__clean_func_state).
 func (p *checkpoints) cleanHalves(f *frame, j int, lo, hi bool) {
 	sl := f.stack[j]
 	if lo && hi || sl == poisonedSlot {
@@ -91,11 +102,15 @@ func (p *checkpoints) cleanHalves(f *frame, j int, lo, hi bool) {
 	if hi {
 		end = 4
 	}
+	// Overwriting these must still be noticed: it would end their objects or invalidate what points
+	// into them.
 	switch sl.t[7] {
 	case slotDynptr, slotIter, slotIRQ:
 		return
 	}
 	if !hi {
+		// With its upper half dead, a spilled number is four bytes of any value. A pointer stays
+		// whole, so that a load of half of it is still refused, and so does a known 0.
 		if lo && sl.t[7] == slotSpill {
 			if sl.reg.typ != scalar || sl.reg.isNull() {
 				return

@@ -13,6 +13,7 @@ import (
 func (c *conditions) condJump(in *decode.Insn) {
 	op := opOf(in)
 	w32 := class(in) == clsJMP32
+	// JCOND is the opcode after JSLE; older kernels have none there.
 	last := uint8(0xd0)
 	if c.has(since.MayGoto) {
 		last = opJCOND
@@ -48,11 +49,15 @@ func (c *conditions) condJump(in *decode.Insn) {
 	if d.typ == ptrStack {
 		flags |= histDstStack
 	}
+	// A pointer to the stack needs no precision, which the walk back must know
+	// (INSN_F_SRC_REG_STACK, INSN_F_DST_REG_STACK).
 	if flags != 0 && c.has(since.ComparesInHistory) {
 		c.precision.pushHistory(c.cur, flags, 0, 0, nil)
 	}
 	cond := num.Cond(op)
 	pred := c.branchTaken(d, s, cond, w32)
+	// The other path is never explored because of these values, so a state that differs in them
+	// must not be taken for equal (mark_chain_precision in check_cond_jmp_op).
 	if pred >= 0 {
 		if d.typ == scalar {
 			c.precision.precise(int(in.Dst))
@@ -61,6 +66,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 			c.precision.precise(int(in.Src))
 		}
 	}
+	// Only the path that is taken goes on; the other is never explored from here.
 	if pred == num.Sure {
 		c.log.changes(c.position)
 		c.insn += int(in.Off)
@@ -70,6 +76,8 @@ func (c *conditions) condJump(in *decode.Insn) {
 		c.log.changes(c.position)
 		return
 	}
+	// The comparison narrows all registers that share an id. Going back, the walk must know which
+	// did (collect_linked_regs), as the ids may be others by then.
 	var linked []linkedReg
 	if c.r.linked {
 		if isX(in) && s.typ == scalar && s.id != 0 {
@@ -82,6 +90,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 			c.precision.pushHistory(c.cur, 0, 0, 0, linked)
 		}
 	}
+	// The next instruction is explored first, the target when this path has ended (push_stack).
 	other := c.pool.push(c.insn+int(in.Off)+1, c.insn)
 	od := &other.regs()[in.Dst]
 	var oimm reg
@@ -97,17 +106,23 @@ func (c *conditions) condJump(in *decode.Insn) {
 	c.log.changes(c.position)
 }
 
-// branchTaken decides a branch if possible.
+// branchTaken decides a branch if possible (is_branch_taken).
 func (c *conditions) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
+	// Nothing is known of the addresses, but after one test a pointer is known to be at or beyond
+	// the packet's end, which decides the next (is_pkt_ptr_branch_taken).
 	if d.typ.isPacketAny() && s.typ.isPacketAny() && !w32 {
 		return packetTaken(d, s, op)
 	}
+	// Both operands known: ranges decide (is_scalar_branch_taken).
 	if d.typ == scalar && s.typ == scalar {
+		// The ranges of one register with itself decide little, but the comparison is decided by
+		// its kind.
 		if d == s && c.has(since.SameRegister) {
 			return sameTaken(op, &d.Bounds, w32)
 		}
 		return num.Taken(&d.Bounds, &s.Bounds, op, w32, c.rules)
 	}
+	// The lower half of a valid pointer may be 0.
 	if w32 && c.has(since.NoNullBranch32) {
 		return num.Maybe
 	}
@@ -115,6 +130,7 @@ func (c *conditions) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
 	if !known(s) {
 		d, s = s, d
 	}
+	// Of a pointer only that it is not null can decide, in a comparison with 0.
 	if !known(s) || s.Const(w32) != 0 || !c.notNullPtr(d) {
 		return num.Maybe
 	}
@@ -135,6 +151,7 @@ func sameTaken(op num.Cond, b *num.Bounds, w32 bool) int {
 	case num.Ne, num.Gt, num.Lt, num.SGt, num.SLt:
 		return num.Never
 	}
+	// JSET with itself.
 	t, lo, hi := b.Var, b.SMin, b.SMax
 	if w32 {
 		t, lo, hi = t.Sub32(), int64(b.Low.SMin), int64(b.Low.SMax)
@@ -148,11 +165,13 @@ func sameTaken(op num.Cond, b *num.Bounds, w32 bool) int {
 	return num.Maybe
 }
 
-// notNullPtr reports whether the pointer is certainly not null.
+// notNullPtr reports whether the pointer is certainly not null (reg_not_null). Other types may be
+// null at run time although the verifier does not ask for a check: loads through them are probed.
 func (c *conditions) notNullPtr(r *reg) bool {
 	if r.typ.mayBeNull() {
 		return false
 	}
+	// A number that large, added to a valid pointer, may wrap to 0.
 	if r.SMin <= -maxVarOff || r.SMax >= maxVarOff {
 		if c.has(since.FarPointersMayBeNull) {
 			return false
@@ -173,6 +192,8 @@ func (c *conditions) notNullPtr(r *reg) bool {
 	return false
 }
 
+// packetTaken decides a comparison with the packet's end from the mark that an earlier one left
+// (mark_pkt_end): the pointer is at the end, or beyond it.
 func packetTaken(d, s *reg, op num.Cond) int {
 	p := d
 	switch {
@@ -182,6 +203,7 @@ func packetTaken(d, s *reg, op num.Cond) int {
 	default:
 		return num.Maybe
 	}
+	// The pointer was not compared with the end, or is certainly before it.
 	if p.rng >= 0 {
 		return num.Maybe
 	}
@@ -196,7 +218,8 @@ func packetTaken(d, s *reg, op num.Cond) int {
 	return num.Maybe
 }
 
-// refine narrows the registers on both paths. od and os are those on the taken path.
+// refine narrows the registers on both paths (reg_set_min_max). od and os are those on the taken
+// path.
 func (c *conditions) refine(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 	if c.rules.Deduce == num.DeduceSign {
 		c.refineOld(od, os, d, s, op, w32, regs)
@@ -205,18 +228,22 @@ func (c *conditions) refine(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 	if d.typ != scalar || s.typ != scalar {
 		return
 	}
+	// On the path that goes on, the opposite holds.
 	num.Refine(&d.Bounds, &s.Bounds, op.Not(), w32, c.rules)
 	d.Sync(c.rules)
 	s.Sync(c.rules)
 	num.Refine(&od.Bounds, &os.Bounds, op, w32, c.rules)
 	od.Sync(c.rules)
 	os.Sync(c.rules)
+	// What contradicts itself after refinement is a branch that cannot be taken, which
+	// is_branch_taken did not see.
 	for _, r := range []*reg{od, os, d, s} {
 		c.values.sane(r)
 	}
 }
 
-// refineOld narrows by comparisons with constants, and by equality, as releases before 6.8 do.
+// refineOld narrows by comparisons with constants, and by equality, as releases before 6.8 do
+// (reg_set_min_max, reg_combine_min_max).
 func (c *conditions) refineOld(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 	if !regs {
 		if d.typ == scalar {
@@ -242,8 +269,11 @@ func (c *conditions) refineOld(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 
 func flipOld(op num.Cond) num.Cond { return op.Flip() }
 
-// comparePointers handles null checks and comparisons with the end of the packet.
+// comparePointers handles null checks and comparisons with the end of the packet
+// (check_cond_jmp_op).
 func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, op num.Cond, w32 bool) {
+	// A pointer equal to one that is not null is not null. Kernel objects by BTF are left out,
+	// since their type does not say whether they are null: a faulting load yields 0.
 	if !w32 && isX(in) && c.has(since.PointersEqual) && d.typ != scalar && s.typ != scalar && d.typ.base() != ptrBTF && s.typ.base() != ptrBTF {
 		var eq *state
 		switch op {
@@ -287,12 +317,15 @@ func (c *conditions) comparesNull(in *decode.Insn, s *reg) bool {
 // nullCheck marks all copies of a pointer as null, or as not null (mark_ptr_or_null_regs).
 func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 	r := s.regs()[n]
+	// If acquiring failed there is nothing to release.
 	if r.ref != 0 && r.ref == r.id && isNull {
 		c.resources.dropRef(s, r.id)
 	}
 	s.eachReg(spillMask, func(x *reg) bool {
 		return x.typ.mayBeNull() && x.id == r.id && (x.isRCU() || x.id != 0)
 	}, func(x *reg) {
+		// Arithmetic on a pointer that may be null is refused, so an offset here is a fault of the
+		// verifier; the register stays as it is rather than becoming usable (mark_ptr_or_null_reg).
 		if x.SMin != 0 || x.SMax != 0 || !x.Var.Equals(0) {
 			return
 		}
@@ -304,6 +337,8 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 			x.id, x.ref = 0, 0
 			return
 		}
+		// The id told the copies for the null check. It stays where it names the object: for
+		// references and for the lock in it, which must be the one that was taken.
 		c.values.notNull(x)
 		if !c.resources.mayHoldLock(x) {
 			x.id = 0
@@ -314,6 +349,7 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 // packetCompare derives bounds from a comparison of a packet pointer with the end of the packet, or
 // of a metadata pointer with its start.
 func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op num.Cond) {
+	// Where the metadata ends the packet begins, so that its start is the end for pointers into it.
 	left := d.typ == ptrPacket && s.typ == ptrPacketEnd || d.typ == ptrPacketMeta && s.initPacket(ptrPacket)
 	right := d.typ == ptrPacketEnd && s.typ == ptrPacket || d.initPacket(ptrPacket) && s.typ == ptrPacketMeta
 	p, n := d, in.Dst
@@ -324,6 +360,8 @@ func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op 
 		p, n, op = s, in.Src, op.Flip()
 	}
 	dp := *p
+	// After p > end fails, p is in the packet or at its end: the bytes before it may be accessed.
+	// After p >= end fails, the byte at p is in the packet, too.
 	switch op {
 	case num.Gt: // p > end
 		c.goodPacket(c.cur, &dp, false)
@@ -340,8 +378,10 @@ func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op 
 	}
 }
 
+// markEnd marks where a packet pointer is compared to the end (mark_pkt_end).
 func markEnd(s *state, n uint8, beyond bool) {
 	r := &s.regs()[n]
+	// Pointers to metadata have no mark.
 	if r.typ != ptrPacket {
 		return
 	}
@@ -360,6 +400,8 @@ func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	}
 	if c.has(since.OffsetInBounds) {
 		// The added offset counts as well: all pointers with this identity include it.
+		// A pointer that far away may be less than the end only because it has wrapped: that says
+		// nothing.
 		if p.SMin+n < 0 || p.UMax > maxPacketOff {
 			return
 		}
@@ -373,6 +415,8 @@ func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	if open {
 		n++
 	}
+	// All pointers with the id have the same unknown part, so the bytes before this one are in the
+	// packet for each of them.
 	s.eachReg(spillMask, func(r *reg) bool {
 		return r.typ == p.typ && r.id == p.id
 	}, func(r *reg) {
@@ -380,6 +424,9 @@ func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	})
 }
 
+// mayGoto explores both sides of may_goto: one goes on until the states converge, as nothing in the
+// program bounds the loop; the kernel adds a counter when the program is loaded
+// (check_cond_jmp_op).
 func (c *conditions) mayGoto(in *decode.Insn) {
 	c.mayGotoFields(in)
 	var prev *state
@@ -388,6 +435,8 @@ func (c *conditions) mayGoto(in *decode.Insn) {
 	}
 	q := c.pool.push(c.insn+1, c.insn)
 	q.mayGoto++
+	// Without widening, a counter in the program would differ in each round, and no state match
+	// (widen_imprecise_scalars).
 	if prev != nil {
 		c.checkpoints.widen(prev, q)
 	}
@@ -397,6 +446,7 @@ func (c *conditions) mayGoto(in *decode.Insn) {
 // jumpTableRange returns the first and the last element of a jump table that a register may point
 // to (indirect_jump_min_max_index).
 func (c *conditions) jumpTableRange(n int, r *reg) (lo, hi uint64) {
+	// Indices of elements are of 32 bits.
 	const most = math.MaxUint32 * 8
 	if c.has(since.OffsetInBounds) {
 		at := r.place()
@@ -431,9 +481,12 @@ func (c *conditions) gotox(in *decode.Insn) stepResult {
 	}
 	m := c.mapOf(r)
 	lo, hi := c.jumpTableRange(int(in.Dst), r)
+	// The element is loaded without a check at run time.
 	if hi >= uint64(m.MaxEntries) || hi >= uint64(len(m.Slots)) {
 		c.refuse(refusal.PointsOutsideJumpTable, in.Dst, lo, hi, m.MaxEntries)
 	}
+	// Equal targets are one path. Targets are explored in ascending order but for the last, which
+	// comes first (check_indirect_jump).
 	seen := map[uint32]bool{}
 	var targets []int
 	for _, t := range m.Slots[lo : hi+1] {

@@ -42,7 +42,9 @@ type constFlow struct {
 	decided map[int]bool // by instruction: whether the branch is taken
 }
 
-// computeConstRegs keeps registers where blocks begin; between, they follow from the instructions.
+// computeConstRegs keeps registers where blocks begin; between, they follow from the instructions
+// (bpf_compute_const_regs). The values go round loops until nothing changes: a register only ever
+// loses its value, so this ends.
 func (l *layout) computeConstRegs() *constFlow {
 	starts := l.blockStarts()
 	in := make([]*constRegs, len(l.insns))
@@ -52,6 +54,7 @@ func (l *layout) computeConstRegs() *constFlow {
 		*in[at] = *c
 	}
 	var none constRegs
+	// A function may be called with anything, so that nothing is known where it begins.
 	for r := range none {
 		none[r].kind = knownNothing
 	}
@@ -61,6 +64,7 @@ func (l *layout) computeConstRegs() *constFlow {
 	out := &constFlow{calls: map[int]*constRegs{}, decided: map[int]bool{}}
 	var buf [2]int
 	block := func(at int, last bool) (changed bool) {
+		// A block is a run of instructions, each reached only from the one before.
 		c := *in[at]
 		for {
 			if last {
@@ -84,6 +88,7 @@ func (l *layout) computeConstRegs() *constFlow {
 		}
 	}
 	for changed, last := true, false; changed || !last; {
+		// The last pass changes nothing and notes what holds on every path.
 		last = !changed
 		changed = false
 		for i := len(l.postorder) - 1; i >= 0; i-- {
@@ -117,6 +122,8 @@ func (l *layout) noteConst(out *constFlow, c *constRegs, at int) {
 	if !ok {
 		return
 	}
+	// 32-bit operands are compared after the sign extension of their lower halves, whether the
+	// comparison has a sign or not: the order of numbers without sign is the same.
 	if class(in) == clsJMP32 {
 		x, y = uint64(int64(int32(x))), uint64(int64(int32(y)))
 	}
@@ -161,7 +168,7 @@ func (c *constRegs) join(o *constRegs) bool {
 	return changed
 }
 
-// number returns the value if it fits the 32 bits that are stored.
+// number returns the value if it fits the 32 bits that the kernel stores (const_reg_vals).
 func (c *constRegs) number(r uint8) (uint64, bool) {
 	if r > 9 || c[r].kind != knownNumber || c[r].val > math.MaxUint32 {
 		return 0, false
@@ -169,6 +176,8 @@ func (c *constRegs) number(r uint8) (uint64, bool) {
 	return c[r].val, true
 }
 
+// constStep applies an instruction (const_reg_xfer). What it does not follow makes the register
+// unknown: the values decide branches for good, so that none may be wrong.
 func (l *layout) constStep(c *constRegs, at int) {
 	in := &l.insns[at]
 	dst := &c[min(in.Dst, 10)]
@@ -177,6 +186,7 @@ func (l *layout) constStep(c *constRegs, at int) {
 	case clsALU, clsALU64:
 		l.constALU(c, in, dst)
 	case clsLD:
+		// Packet loads are calls of kernel code: they clobber what calls do.
 		if mode(in) == modeABS || mode(in) == modeIND {
 			c.forgetCall()
 			return
@@ -185,12 +195,14 @@ func (l *layout) constStep(c *constRegs, at int) {
 			return
 		}
 		switch a := &l.aux[at]; in.Src {
+		// A callback that is known is analysed with what it gets.
 		case decode.PseudoFunc:
 			*dst = unknown
 			if s := l.subprogFrom(callTarget(at, in)); s >= 0 {
 				*dst = constReg{kind: knownFunc, val: uint64(s)}
 			}
 		case decode.PseudoMapValue, decode.PseudoMapIdxValue:
+			// Places in map values are followed for constant maps, whose contents are known.
 			*dst = constReg{kind: knownMapValue, mapp: a.mapp, val: uint64(a.off)}
 		case decode.PseudoMapFD, decode.PseudoMapIdx:
 			*dst = constReg{kind: knownMap, mapp: a.mapp}
@@ -212,12 +224,15 @@ func (l *layout) constStep(c *constRegs, at int) {
 	}
 }
 
+// forgetCall forgets what a call clobbers.
 func (c *constRegs) forgetCall() {
 	for r := range 6 {
 		c[r] = constReg{kind: knownNothing}
 	}
 }
 
+// constALU applies arithmetic (const_reg_xfer): moves, and sums and masks with constants, of which
+// flags and offsets in programs are made.
 func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	src := c[min(in.Src, 10)]
 	unknown := constReg{kind: knownNothing}
@@ -234,6 +249,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 		case dst.kind != knownNumber:
 			*dst = unknown
 		case in.Off == 8:
+			// A move that extends the sign of the low bits.
 			dst.val = uint64(int64(int8(dst.val)))
 		case in.Off == 16:
 			dst.val = uint64(int64(int16(dst.val)))
@@ -245,6 +261,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	case opAdd, opSub:
 		switch {
 		case !offset:
+			// Sums keep what they are added to: a number, or a place in a map's value.
 			*dst = unknown
 		case opOf(in) == opAdd:
 			dst.val += uint64(int64(in.Imm))
@@ -252,6 +269,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 			dst.val -= uint64(int64(in.Imm))
 		}
 	case opAnd:
+		// A number is 0 after it meets 0, whatever it was.
 		switch {
 		case dst.kind == knownNumber:
 			dst.val &= uint64(int64(in.Imm))
@@ -273,6 +291,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	default:
 		*dst = unknown
 	}
+	// The upper half is cleared, so that nothing but a number is left.
 	if class(in) == clsALU {
 		if dst.kind == knownNumber {
 			dst.val = uint64(uint32(dst.val))
@@ -282,7 +301,8 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	}
 }
 
-// constLoad returns the value of a load: a number if it reads a constant map.
+// constLoad returns the value of a load: a number if it reads a constant map. Only maps that
+// neither programs nor user space can write any more are constant (bpf_map_is_rdonly).
 func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	src := c[min(in.Src, 10)]
 	if src.kind != knownMapValue || src.mapp == 0 {
@@ -293,6 +313,7 @@ func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	if m.Frozen == nil || m.Type == uapi.MapTypeInsnArray || at < 0 || at+int64(size) > int64(min(len(m.Frozen), int(m.ValueSize))) {
 		return constReg{kind: knownNothing}
 	}
+	// What user space sets before the load is a constant for the kernel, but not yet known here.
 	if o, open := m.openAt(at, size); open && !o.decided() {
 		return constReg{kind: knownNothing}
 	} else if open {
@@ -326,7 +347,8 @@ func atomicResult(in *decode.Insn) int {
 }
 
 // pruneDeadBranches turns branches that constants decide into jumps, so that dead code does not
-// count as reading anything.
+// count as reading anything (bpf_prune_dead_branches). Options of programs are often such
+// constants, in .rodata.
 func (l *layout) pruneDeadBranches(known *constFlow) {
 	if len(known.decided) == 0 {
 		return
@@ -339,9 +361,11 @@ func (l *layout) pruneDeadBranches(known *constFlow) {
 		}
 		l.insns[at] = jump
 	}
+	// The branch that is never taken leads nowhere any more.
 	l.computePostorder()
 }
 
+// branchTaken decides a branch between two numbers (bpf_prune_dead_branches).
 func branchTaken(op uint8, x, y uint64) bool {
 	switch op {
 	case 0x10:

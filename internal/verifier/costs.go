@@ -99,7 +99,7 @@ type ApartKind uint8
 const (
 	ApartValue  ApartKind = iota // constants that differ
 	ApartRange                   // the new range is not within the old
-	ApartType                    // a pointer and a number, different pointers, a null check on one side
+	ApartType                    // a pointer and a number, other pointers, a null check on one side
 	ApartUnset                   // it has no value in the new state
 	ApartLinked                  // the same value, but other registers are linked to it
 	ApartHeld                    // references, locks and the like

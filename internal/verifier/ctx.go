@@ -33,14 +33,16 @@ func (x *contexts) packetAccess(m *callMeta, t accessType) bool {
 	if row.Packet == progtype.NoPacket || row.Packet == progtype.ReadsPacket && t == write {
 		return false
 	}
-	return m == nil || m.packet || row.Context.User == "bpf_sockopt" // its buffer is not a packet in memory that a helper could not access
+	// The buffer of sockopt programs is memory that every helper can access, and no packet.
+	return m == nil || m.packet || row.Context.User == "bpf_sockopt"
 }
 
 // varCtx reports whether the context is plain memory, so that accesses to it need not be rewritten.
 func (x *contexts) varCtx() bool { return x.prog.typ == uapi.ProgTypeSyscall }
 
 // fixedCtx reports whether a constant may be added to the context pointer, because no access to it
-// is rewritten.
+// is rewritten (check_ctx_reg, __check_ptr_off_reg). A rewritten access has its offset in the
+// instruction, and one through a moved pointer could not be found there.
 func (x *contexts) fixedCtx() bool {
 	switch progtype.Of(x.prog.typ).Context.Layout {
 	case progtype.StructLayout, progtype.SampleLayout:
@@ -49,7 +51,8 @@ func (x *contexts) fixedCtx() bool {
 	return x.has(since.FixedCtx)
 }
 
-// ctxAccess checks an access to the context.
+// ctxAccess checks an access to the context (check_ctx_access, and is_valid_access of the program
+// type).
 func (x *contexts) ctxAccess(off, size int, t accessType, sx bool) (ctxValue, bool) {
 	if off < 0 {
 		return ctxValue{}, false
@@ -62,17 +65,23 @@ func (x *contexts) ctxAccess(off, size int, t accessType, sx bool) (ctxValue, bo
 	case progtype.ArgsLayout:
 		return x.ctxArgs(off, size, t)
 	case progtype.RegsLayout:
+		// Programs see the registers of the traced code. Later releases let those on user space
+		// change them (kprobe_prog_is_valid_access).
 		writes := row.AccessOf(x.p.Attach).Writes
 		return ctxValue{typ: scalar}, (t == read || writes != 0 && x.rel.Has(writes)) && off%size == 0 && off+size <= x.ptRegs()
 	case progtype.SampleLayout:
 		return ctxValue{typ: scalar}, t == read && x.samplePart(off, size)
 	case progtype.NumberLayout:
+		// The tracepoint's first argument is the buffer that such a program may write; how much of
+		// it is checked when the program is attached (raw_tp_writable_prog_is_valid_access).
 		if x.prog.typ == uapi.ProgTypeRawTracepointWritable && off == 0 {
 			if size != 8 || t != read {
 				return ctxValue{}, false
 			}
 			return ctxValue{typ: ptrTPBuffer}, true
 		}
+		// Arguments of raw tracepoints are numbers as far as the verifier knows: pointers among
+		// them are read with bpf_probe_read (raw_tp_prog_is_valid_access).
 		return ctxValue{typ: scalar}, t == read && off%size == 0 && off < 8*12
 	}
 	_, err := row.CheckAccess(x.rel, x.p.Attach, off, size, t == write)
@@ -90,6 +99,7 @@ func (x *contexts) ptRegs() int {
 	return 21 * 8
 }
 
+// sizeOfStruct returns the size of a struct of the kernel.
 func (x *contexts) sizeOfStruct(name string) (int, bool) {
 	if x.k.BTF == nil {
 		return 0, false
@@ -116,6 +126,8 @@ func (x *contexts) samplePart(off, size int) bool {
 
 // ctxStruct checks an access to a context that is a struct of the user API.
 func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx bool) (ctxValue, bool) {
+	// Which fields there are, who may write them and in which widths, is a table of the program
+	// type.
 	f, err := row.CheckAccess(x.rel, x.p.Attach, off, size, t == write)
 	if err != nil || f == nil {
 		return ctxValue{}, false
@@ -123,6 +135,8 @@ func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx 
 	v := ctxValue{typ: scalar}
 	switch f.Yields {
 	case progtype.PacketData:
+		// Some fields are addresses in the kernel's struct, whatever their width in the user's: the
+		// load yields a pointer, with the rules of what it points to.
 		v.typ = ptrPacket
 	case progtype.PacketEnd:
 		v.typ = ptrPacketEnd
@@ -146,6 +160,8 @@ func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx 
 		}
 		v.spec, v.tid = x.kernelSpec(), uint32(id)
 	}
+	// Packet pointers are 32-bit fields in the user's struct and pointers in the kernel's: the load
+	// is rewritten, which has no form for a sign extension, and nothing can be stored there.
 	if v.typ != scalar && v.typ.isPacketAny() && (sx && x.has(since.PacketPointersWhole) || size == 4 && t == write) {
 		return ctxValue{}, false
 	}
@@ -158,6 +174,7 @@ func (x *contexts) sockAccess(t regType, off, size int) bool {
 	case ptrSocket, ptrSockCommon:
 		return sockField(off, size, t == ptrSockCommon)
 	case ptrTCPSock:
+		// struct bpf_tcp_sock: words, but for two counters (bpf_tcp_sock_is_valid_access).
 		if off < 0 || off >= 120 || off%size != 0 {
 			return false
 		}
@@ -167,6 +184,7 @@ func (x *contexts) sockAccess(t regType, off, size int) bool {
 		}
 		return size == 4
 	case ptrXDPSock:
+		// struct bpf_xdp_sock has one field, the queue (bpf_xdp_sock_is_valid_access).
 		return size == 4 && off%4 == 0 && off >= 0 && off < 4
 	}
 	return false
@@ -178,6 +196,8 @@ func sockField(off, size int, common bool) bool {
 	if off < 0 || off >= 80 || off%size != 0 || size > 4 {
 		return size == 8 && false
 	}
+	// Which fields may be read in parts is what the kernel's conversion can express
+	// (bpf_sock_is_valid_access with bpf_sock_convert_ctx_access).
 	limit := 4
 	part := false
 	switch {
@@ -222,9 +242,12 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 		x.say(r, args...)
 		return ctxValue{}, false
 	}
+	// Each argument has a place of eight bytes in the trampoline's array, and parts of one are not
+	// read.
 	if off%8 != 0 {
 		return bad(refusal.FuncOffsetNotMultiple8, name, off)
 	}
+	// The traced function's types may be wrong: each argument is a number.
 	if fp == nil {
 		if x.p.AttachProg == nil {
 			x.unknown("arguments of %s", x.p.AttachTo)
@@ -233,6 +256,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	}
 	arg := argIndex(s, fp, off)
 	params := fp.Params
+	// The first parameter of a tracepoint's prototype is the probe's own data.
 	if x.prog.attachTrace && len(params) > 0 {
 		params = params[1:]
 	}
@@ -243,9 +267,11 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	v := ctxValue{typ: scalar}
 	var pt *btf.Type
 	pname := ""
+	// The result comes after the arguments, for programs that run when the function returns.
 	if arg == n {
 		switch x.p.Attach {
 		case uapi.AttachLSMMac:
+			// Here it is what the programs before this one returned, which is in the hook's range.
 			if rg, ok := x.lsmRange(); ok {
 				v.ranged, v.ret = true, rg
 			}
@@ -253,6 +279,8 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 		case uapi.AttachLSMCgroup, uapi.AttachTraceFexit, uapi.AttachTraceFsession:
 			pt = s.MustType(fp.Ref)
 		case uapi.AttachModifyReturn:
+			// Such a program decides whether the function runs: there is no result yet but its own
+			// kind of value, an integer that fits a register.
 			pt = s.SkipMods(fp.Ref)
 			if pt.Kind != btf.KindInt || pt.Size > 8 {
 				return bad(refusal.RetTypeNotAllowedFmodRet, kindText(pt.Kind))
@@ -274,6 +302,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	if pt.Kind != btf.KindPtr {
 		return bad(refusal.FuncArgTypeOnlyPointerAccess, name, arg, pt.Name, kindText(pt.Kind))
 	}
+	// Half a pointer is no pointer.
 	if size != 8 {
 		return bad(refusal.FuncSizeMust8, name, size)
 	}
@@ -312,6 +341,7 @@ func (x *contexts) readsPointerTo(ptr, target *btf.Type) bool {
 
 // ctxPointer returns the register type for a pointer argument.
 func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname string, v ctxValue) (ctxValue, bool) {
+	// Iterators say themselves which arguments are buffers, and which may be NULL (ctx_arg_info).
 	if a, ok := x.prog.ctxArgs[off]; ok && a.typ.base() == ptrBuf && a.typ.mayBeNull() {
 		v.typ = a.typ
 		return v, true
@@ -334,25 +364,19 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 		return v, true
 	}
 	v.typ = ptrBTF
+	// The kernel holds these objects for as long as the call takes; arguments of other functions
+	// may be in any state, such as freed ones.
 	if x.argsTrusted() {
 		v.typ |= ptrTrusted
 	}
+	// The tracepoint's source says that the argument may be NULL.
 	if strings.HasSuffix(pname, "__nullable") && x.has(since.NullableTracepointArgs) {
 		v.typ |= maybeNull
 	}
-	scalarInstead := false
-	if x.p.Attach == uapi.AttachTraceRawTp && x.has(since.RawTpNullArgs) {
-		if m, ok := rawTpNull[x.prog.attachName]; ok {
-			if m>>(4*arg)&1 != 0 {
-				v.typ |= maybeNull
-			}
-			if m>>(4*arg)&2 != 0 {
-				scalarInstead = true
-			}
-		} else if s != x.k.BTF {
-			v.typ |= maybeNull
-		}
-	}
+	flags, scalarInstead := x.rawTpArg(s, arg)
+	v.typ |= flags
+	// The argument of a traced program is its context: the user's struct in its BTF, the kernel's
+	// struct in memory (btf_translate_to_vmlinux).
 	if x.p.AttachProg != nil {
 		id, ok := x.kernelCtxOf(x.p.AttachProg.actsAs(), s, target)
 		if !ok {
@@ -363,6 +387,7 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	}
 	v.spec = x.addSpec(s)
 	t := s.MustType(ptr.Ref)
+	// A pointer to user memory or to per-CPU data must not be followed as it is (btf_ctx_access).
 	for t.Kind.IsMod() {
 		if t.Kind == btf.KindTypeTag && !t.Flag {
 			switch t.Name {
@@ -388,6 +413,27 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	return v, true
 }
 
+// rawTpArg returns what is known of an argument of a raw tracepoint whose source does not say whether
+// it may be NULL: the kernel has a list of those that pass NULL, or an error as a pointer, which must
+// not be followed at all (raw_tp_null_args in btf_ctx_access).
+func (x *contexts) rawTpArg(s *btf.Spec, arg int) (flags regType, scalarInstead bool) {
+	if x.p.Attach != uapi.AttachTraceRawTp || !x.has(since.RawTpNullArgs) {
+		return 0, false
+	}
+	m, ok := rawTpNull[x.prog.attachName]
+	switch {
+	case ok:
+		if m>>(4*arg)&1 != 0 {
+			flags = maybeNull
+		}
+		return flags, m>>(4*arg)&2 != 0
+	case s != x.k.BTF:
+		// Of a module's tracepoints nothing is listed, so each pointer may be NULL.
+		return maybeNull, false
+	}
+	return 0, false
+}
+
 // argsTrusted reports whether arguments of the hook are valid objects (prog_args_trusted).
 func (x *contexts) argsTrusted() bool {
 	if !x.has(since.TrustedArgs) {
@@ -404,8 +450,8 @@ func (x *contexts) argsTrusted() bool {
 	return false
 }
 
-// trustedHook is false for LSM hooks that are called while an object is torn down
-// (bpf_lsm_is_trusted).
+// trustedHook is false for LSM hooks that are called while an object is torn down, when its fields
+// may be freed already (bpf_lsm_is_trusted).
 func (x *contexts) trustedHook() bool {
 	switch strings.TrimPrefix(x.p.AttachTo, "bpf_lsm_") {
 	case "bpf_prog_free_security", "bpf_prog_free", "bpf_map_free_security", "bpf_map_free", "bpf_token_free", "file_free_security",

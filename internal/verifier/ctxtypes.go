@@ -16,6 +16,8 @@ import (
 func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	t := s.MustType(ptr.Ref)
 	typ := u.prog.typ
+	// The context of kprobes is a typedef whose struct differs between architectures, so its name
+	// counts before it is resolved.
 	if typ == uapi.ProgTypeKprobe {
 		for t.Kind.IsMod() && t.Kind != btf.KindTypedef {
 			t = s.MustType(t.Ref)
@@ -35,6 +37,7 @@ func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	if typ == uapi.ProgTypeKprobe && t.Name == "bpf_user_pt_regs_t" {
 		return true
 	}
+	// The registers of the interrupted code are at the beginning of its context.
 	if typ == uapi.ProgTypePerfEvent && (t.Name == "bpf_perf_event_data" || t.Name == "bpf_user_pt_regs") {
 		return true
 	}
@@ -65,6 +68,7 @@ func (u *subject) kernelCtx() uint32 {
 		return uint32(id)
 	}
 	if u.k.BTF != nil {
+		// Some contexts are a typedef of a struct, or only a number.
 		if id, ok := u.k.BTF.FindID(btf.KindTypedef, name); ok {
 			return uint32(u.k.BTF.SkipMods(id).ID)
 		}

@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// dynptrArg checks a dynptr argument (process_dynptr_func).
+// dynptrArg checks a dynptr argument (process_dynptr_func). Where its two slots are is known, and
+// nothing else may write them: programs could forge pointers and sizes otherwise.
 func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	r := g.reg(n)
 	if r.typ != ptrStack && r.typ != constDynptr {
@@ -18,21 +19,26 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	if r.typ == constDynptr && !g.has(since.ConstDynptrChecked) {
 		return
 	}
+	// A dynptr that holds a reference would be lost if it were overwritten, so the place must be
+	// free.
 	if t&memUninit != 0 {
 		if !g.dynptrFree(r) {
 			g.refuse(refusal.DynptrUninitializedDynptr)
 		}
+		// The place is written as ordinary stack first, which ends what was there.
 		for i := 0; i < 16; i += 8 {
 			g.memory.access(g.insn, n, i, 8, write, -1, false, false)
 		}
 		g.stack.markDynptr(g.reg(n), t, clone)
 		return
 	}
+	// The dynptr of a callback belongs to the helper that calls it, which releases it.
 	if r.typ == constDynptr && g.has(since.ConstDynptr) {
 		if t&objRelease != 0 {
 			g.refuse(refusal.ConstPTRTODynptrCannotReleased)
 		}
 	} else if r.typ == constDynptr && t&memRdonly == 0 && g.has(since.ConstDynptrChecked) {
+		// A writable argument could change what the helper still uses, such as its size.
 		g.refuse(refusal.CannotPassPointerConstBpfDynptr)
 	}
 	if !g.dynptrValid(r) {
@@ -41,6 +47,7 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 		}
 		g.refuse(refusal.ExpectedInitializedDynptrArg, n-1+b2i(!g.has(since.DynptrFromZero)))
 	}
+	// A function for one kind of memory would interpret another kind's pointer.
 	if want := dynTypeOf(t); want != dynInvalid && g.dynptrType(r) != want {
 		if g.has(since.RegisterWords) {
 			g.refuse(refusal.ExpectedDynptrTypeR, dynNames[want], n)
@@ -50,9 +57,11 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	if r.typ == constDynptr {
 		return
 	}
+	// Older releases follow the reference only, and not the slots.
 	if !g.has(since.DynptrSlots) {
 		return
 	}
+	// Both slots count as read, or pruning would ignore them (mark_dynptr_read).
 	spi, _ := g.stack.dynptrSpi(r)
 	f := g.funcOf(r)
 	g.liveness.readSlot(f, spi)
@@ -70,6 +79,9 @@ func b2i(b bool) int {
 	return 0
 }
 
+// dynptrFree reports whether the slots may become a dynptr (is_dynptr_reg_valid_uninit). Slots
+// beyond what the stack has so far are free (-ERANGE), and overwriting a dynptr is decided when it
+// happens (destroy_if_dynptr_stack_slot).
 func (g *arguments) dynptrFree(r *reg) bool {
 	if r.typ == constDynptr {
 		return false
@@ -90,6 +102,8 @@ func (g *arguments) dynptrFree(r *reg) bool {
 	return true
 }
 
+// dynptrValid reports whether both slots are one initialised dynptr, and the pointer leads to its
+// start: two halves of different ones would not be one (is_dynptr_reg_valid_init).
 func (g *arguments) dynptrValid(r *reg) bool {
 	if r.typ == constDynptr {
 		return true
@@ -133,6 +147,7 @@ func (g *arguments) timerArg(n int, m *callMeta) {
 	if !r.Var.IsConst() {
 		g.refuse(refusal.NotConstantOffsetBpfTimerConstant, n)
 	}
+	// Without types the kernel does not know of a timer in the value, and would not cancel it.
 	if mp.BTF == nil {
 		g.refuse(refusal.MapBTFInOrderUseBpf, mp.Name)
 	}
@@ -140,6 +155,8 @@ func (g *arguments) timerArg(n int, m *callMeta) {
 	m.mapp, m.uid = mp, r.uid
 }
 
+// specialField checks that an argument points to the one field of its kind in a map's value
+// (check_map_field_pointer).
 func (g *arguments) specialField(n int, mp *mapInfo, k fieldKind, name string) {
 	r := g.reg(n)
 	f := mp.rec.first(k)
@@ -164,6 +181,7 @@ func (g *arguments) kptrArg(n int, m *callMeta) {
 		}
 		rec = &m.mapp.rec
 	}
+	// Which kptr is exchanged must be known, as its type decides what may be stored.
 	if !r.Var.IsConst() {
 		g.refuse(refusal.NotConstantOffsetKptrConstantOffset, n)
 	}
@@ -175,6 +193,7 @@ func (g *arguments) kptrArg(n int, m *callMeta) {
 	if f == nil {
 		g.refuse(refusal.OffNotPointKptr, off)
 	}
+	// An untrusted kptr owns nothing that could be exchanged.
 	if f.kind != fieldKptrRef && f.kind != fieldKptrPercpu {
 		g.refuse(refusal.OffKptrNotReferencedKptr, off)
 	}

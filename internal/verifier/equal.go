@@ -1,6 +1,8 @@
 package verifier
 
-// idMap maps identities of an old state to those of the current one.
+// idMap maps identities of an old state to those of the current one (struct bpf_idmap). Ids are
+// numbered along a path, so that equal states have different ones: only what has the same id as
+// what else counts.
 type idMap struct {
 	pairs [][2]uint32
 	next  uint32
@@ -10,7 +12,9 @@ func (m *idMap) reset(next uint32) { m.pairs, m.next = m.pairs[:0], next }
 
 const maxIDs = (11 + 512/8) * 8
 
-// same reports whether two identities correspond.
+// same reports whether two identities correspond (check_ids). Each corresponds to one other: two
+// registers that were linked must be so again, and two that were not must not have become one
+// object, which could then be released twice.
 func (m *idMap) same(old, cur uint32) bool {
 	if (old != 0) != (cur != 0) {
 		return false
@@ -33,9 +37,11 @@ func (m *idMap) same(old, cur uint32) bool {
 	return true
 }
 
-// sameScalar is like same, but a scalar without an identity counts as having one of its own.
+// sameScalar is like same, but a scalar without an identity counts as having one of its own
+// (check_scalar_ids): unlinked registers must not stand for linked ones.
 func (p *checkpoints) sameScalar(old, cur uint32) bool {
 	m := &p.idmap
+	// An old register without links was proved safe without relying on any.
 	if p.r.freeIDs {
 		if old == 0 {
 			return true
@@ -52,6 +58,7 @@ func (p *checkpoints) sameScalar(old, cur uint32) bool {
 	if !m.same(old, cur) {
 		return false
 	}
+	// A sum with a constant is linked to the base's id, which must correspond as well.
 	if p.r.freeIDs && old&addConst != 0 {
 		return m.same(old&^addConst, cur&^addConst)
 	}
@@ -61,11 +68,12 @@ func (p *checkpoints) sameScalar(old, cur uint32) bool {
 type exactness uint8
 
 const (
-	notExact exactness = iota
-	exact
-	rangeWithin
+	notExact    exactness = iota // what is not marked may differ
+	exact                        // nothing may differ
+	rangeWithin                  // marks are not complete: all ranges must be within the old ones
 )
 
+// exactRegs compares registers of which nothing may differ (regs_exact).
 func (p *checkpoints) exactRegs(a, b *reg) bool {
 	return a.value == b.value && p.idmap.same(a.id, b.id) && p.idmap.same(a.ref, b.ref)
 }
@@ -76,6 +84,7 @@ func (p *checkpoints) safe(o, c *reg, x exactness) bool {
 	if !p.r.pairs {
 		return p.safeOld(o, c)
 	}
+	// What no path from the old state read cannot matter.
 	if !p.r.static && x == notExact && o.live&liveRead == 0 {
 		return true
 	}
@@ -88,6 +97,7 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 	if !p.r.pairs {
 		return p.safeOldRead(o, c)
 	}
+	// For finding endless loops: a state that differs at all makes progress.
 	if x == exact {
 		return p.exactRegs(o, c)
 	}
@@ -96,6 +106,8 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 			return true
 		}
 	}
+	// Flags included: a null check in the old path might have changed other registers with the same
+	// id, which a pointer that is not null any more has lost (regsafe).
 	if o.typ != c.typ {
 		return false
 	}
@@ -105,6 +117,8 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 	case ptrMapKey, ptrMapValue, ptrMem, ptrBuf, ptrTPBuffer:
 		return p.pointerWithin(o, c) && p.idmap.same(o.id, c.id) && p.idmap.same(o.ref, c.ref)
 	case ptrPacketMeta, ptrPacket:
+		// At least as many bytes must be known to be in the packet. Negative ranges say where the
+		// pointer is compared to the end, which decides branches.
 		if o.rng < 0 || c.rng < 0 {
 			if o.rng != c.rng {
 				return false
@@ -114,8 +128,10 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 		}
 		return p.idmap.same(o.id, c.id) && p.offsetWithin(o, c)
 	case ptrStack:
+		// The same offset in another function's frame is other memory.
 		return p.exactRegs(o, c) && o.frame == c.frame
 	case ptrArena:
+		// All addresses in an arena may be accessed.
 		return true
 	case ptrInsn:
 		return p.pointerWithin(o, c)
@@ -123,10 +139,14 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 	return p.exactRegs(o, c)
 }
 
+// safeScalar compares numbers: those that decided nothing on the old path may be any, others must
+// be in the old range, because everything was proved for all of that.
 func (p *checkpoints) safeScalar(o, c *reg, x exactness) bool {
 	if !o.precise && x == notExact {
 		return true
 	}
+	// A link by a constant tells how the ranges of two registers follow from each other: another
+	// constant would derive another range (sync_linked_regs).
 	if p.r.linked {
 		if p.r.freeIDs {
 			if o.id != 0 && o.id&addConst != c.id&addConst {
@@ -158,7 +178,8 @@ func (p *checkpoints) pointerWithin(o, c *reg) bool {
 	return v == c.value && p.offsetWithin(o, c)
 }
 
-// offsetWithin compares offsets of pointers.
+// offsetWithin compares offsets of pointers: accesses were proved for all that the old one may
+// have.
 func (p *checkpoints) offsetWithin(o, c *reg) bool {
 	if o.off == c.off {
 		return o.Within(&c.Bounds) && o.Var.Contains(c.Var)
@@ -183,6 +204,8 @@ var unboundReg = func() *reg {
 	return &r
 }()
 
+// allMisc reports whether a load would yield any number (is_stack_misc_after). Programs with all
+// capabilities may read stack that nothing was written to (allow_uninit_stack).
 func (p *checkpoints) allMisc(s *slot, from int) bool {
 	for _, t := range s.t[from:] {
 		if t != slotMisc && !((t == slotInvalid || t == slotPoison) && p.r.uninit) {
@@ -193,7 +216,7 @@ func (p *checkpoints) allMisc(s *slot, from int) bool {
 }
 
 // scalarOf returns what a load of a slot, starting at byte from, would yield, or nil if that is not
-// a scalar.
+// a scalar (scalar_reg_for_stack).
 func (p *checkpoints) scalarOf(s *slot, from int) *reg {
 	if s.t[from] == slotSpill && s.reg.typ == scalar {
 		return &s.reg
@@ -204,6 +227,8 @@ func (p *checkpoints) scalarOf(s *slot, from int) *reg {
 	return nil
 }
 
+// clean: poison only tells that a slot was found dead, so that later reads show a fault of that
+// analysis; it is no other content.
 func clean(t uint8) uint8 {
 	if t == slotPoison {
 		return slotInvalid
@@ -211,7 +236,8 @@ func clean(t uint8) uint8 {
 	return t
 }
 
-// safeStack compares stacks (stacksafe).
+// safeStack compares stacks (stacksafe). Slots that only the current state has do not matter: the
+// old path did without them.
 func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 	n, m := len(o.stack)*8, len(c.stack)*8
 	for i := 0; i < n; i++ {
@@ -225,6 +251,7 @@ func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 				continue
 			}
 		}
+		// In loops the marks of what is read may be missing yet.
 		if x == exact || x == rangeWithin && !p.r.deadInLoops {
 			if cs == nil || clean(os.t[b]) != clean(cs.t[b]) {
 				return false
@@ -238,6 +265,7 @@ func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 		if clean(os.t[b]) == slotInvalid || p.r.uninit && os.t[b] == slotMisc {
 			continue
 		}
+		// The old path relied on a slot that the current state does not have.
 		if cs == nil {
 			return false
 		}
@@ -259,6 +287,7 @@ func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 				continue
 			}
 		}
+		// What is safe for any byte is safe for 0.
 		if os.t[b] == slotMisc && cs.t[b] == slotZero {
 			continue
 		}
@@ -275,6 +304,8 @@ func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 	return true
 }
 
+// safeSlot compares slots whose bytes are of the same kinds. How often an iterator advanced is left
+// out, or its loop would never converge (stacksafe).
 func (p *checkpoints) safeSlot(os, cs *slot, read bool, x exactness) bool {
 	o, c := &os.reg, &cs.reg
 	switch os.t[7] {
@@ -290,6 +321,7 @@ func (p *checkpoints) safeSlot(os, cs *slot, read bool, x exactness) bool {
 	return true
 }
 
+// safeRefs compares what is held: it must be released in the same way on both paths (refsafe).
 func (p *checkpoints) safeRefs(o, c []ref) bool {
 	if len(o) != len(c) {
 		return false
@@ -316,10 +348,13 @@ func (p *checkpoints) safeRefs(o, c []ref) bool {
 	return true
 }
 
+// safeFrame compares the frames of one function (func_states_equal).
 func (p *checkpoints) safeFrame(o, c *frame, insn int, x exactness) bool {
 	if !p.r.pairs {
 		p.idmap.reset(p.ids)
 	}
+	// The old state had fewer rounds of bpf_loop before it and so more behind it, which covers this
+	// one; the reverse does not.
 	if o.callbackDepth > c.callbackDepth {
 		return false
 	}
@@ -338,12 +373,14 @@ func (p *checkpoints) safeFrame(o, c *frame, insn int, x exactness) bool {
 	return p.r.stateRefs || p.safeRefs(o.refs, c.refs)
 }
 
-// statesEqual reports whether everything proved for the old state holds for the current one.
+// statesEqual reports whether everything proved for the old state holds for the current one
+// (states_equal).
 func (p *checkpoints) statesEqual(o, c *state, x exactness) bool {
 	if o.curFrame != c.curFrame {
 		return false
 	}
 	p.idmap.reset(p.ids)
+	// What may be called depends on these.
 	if o.sleepable != c.sleepable || o.rcu != c.rcu || o.preempt != c.preempt {
 		return false
 	}
@@ -355,6 +392,7 @@ func (p *checkpoints) statesEqual(o, c *state, x exactness) bool {
 		return false
 	}
 	for i := 0; i <= o.curFrame; i++ {
+		// The function would return to another place.
 		if o.frames[i].callsite != c.frames[i].callsite {
 			return false
 		}
@@ -365,7 +403,7 @@ func (p *checkpoints) statesEqual(o, c *state, x exactness) bool {
 	return true
 }
 
-// maybeLooping is a quick check before states are compared exactly.
+// maybeLooping is a quick check before states are compared exactly (states_maybe_looping).
 func maybeLooping(o, c *state) bool {
 	if o.curFrame != c.curFrame {
 		return false
@@ -380,7 +418,8 @@ func maybeLooping(o, c *state) bool {
 	return true
 }
 
-// depthsDiffer reports whether an iterator that is active in both states has advanced.
+// depthsDiffer reports whether an iterator that is active in both states has advanced: its next
+// element may be the last, so that an equal state is no endless loop (iter_active_depths_differ).
 func depthsDiffer(o, c *state) bool {
 	for fr := o.curFrame; fr >= 0; fr-- {
 		for i := range o.frames[fr].stack {
@@ -393,6 +432,7 @@ func depthsDiffer(o, c *state) bool {
 	return false
 }
 
+// sameCallsites reports whether both are in the same chain of calls (same_callsites).
 func sameCallsites(a, b *state) bool {
 	if a.curFrame != b.curFrame {
 		return false

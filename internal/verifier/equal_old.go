@@ -21,6 +21,8 @@ func (p *checkpoints) safeOld(o, c *reg) bool {
 	return o.live&liveRead == 0 || p.safeOldRead(o, c)
 }
 
+// safeOldRead compares memory images first, as these releases do, so that even ids must be the same
+// for a pointer of a kind that is not listed.
 func (p *checkpoints) safeOldRead(o, c *reg) bool {
 	equal := o.value == c.value && o.id == c.id && o.ref == c.ref
 	switch {
@@ -35,6 +37,7 @@ func (p *checkpoints) safeOldRead(o, c *reg) bool {
 	case scalar:
 		return !o.precise || o.Within(&c.Bounds) && o.Var.Contains(c.Var)
 	case ptrMapKey, ptrMapValue:
+		// A null check changes all copies, so the ids must have the same relations.
 		if o.typ.mayBeNull() {
 			return sameBeforeBounds(o, c) && p.idmap.mapOnce(o.id, c.id)
 		}

@@ -25,6 +25,7 @@ func (l *layout) exceptionCallback() int {
 	name, found := "", false
 	for _, t := range l.declTags(l.addSpec(l.p.BTF), l.p.Funcs[0].Type, -1) {
 		rest, ok := strings.CutPrefix(t, exceptionTag)
+		// One callback handles all exceptions of the program.
 		if ok && found {
 			l.refuse(refusal.MultipleExceptionCallbackTagsMainSubprog)
 		}
@@ -39,6 +40,8 @@ func (l *layout) exceptionCallback() int {
 	if !ok {
 		l.refuse(refusal.ExceptionCallbackCouldNotFoundIn, name)
 	}
+	// The kernel calls it, and no path of the program leads to it: it is verified as a program of
+	// its own.
 	if l.p.BTF.MustType(id).Linkage != btf.LinkageGlobal {
 		l.refuse(refusal.ExceptionCallbackMustGlobalLinkage, name)
 	}

@@ -25,6 +25,7 @@ func (fs *frames) badRange(r *reg, rg retRange, where, name string) {
 	}
 	var b strings.Builder
 	unknown := true
+	// Only what is known is printed.
 	if r.SMin > math.MinInt64 {
 		fmt.Fprintf(&b, " smin=%d", r.SMin)
 		unknown = false
@@ -49,9 +50,11 @@ func hexText(v uint64) string { return fmt.Sprintf("%#x", v) }
 // (check_return_code).
 func (fs *frames) checkReturn(n int, name string) {
 	f := fs.cur.frames[0]
-	throws := n == 1 && fs.has(since.GlobalThrowRange) // an exception ends the program, wherever it is thrown
+	// An exception ends the program, wherever it is thrown.
+	throws := n == 1 && fs.has(since.GlobalThrowRange)
 	sub := f.sub != 0 && !throws
 	typ := fs.prog.typ
+	// Nothing reads R0 then, so that it need not have a value.
 	if (!sub || f.inException) && !(throws && f.inAsync) {
 		switch typ {
 		case uapi.ProgTypeLSM:
@@ -70,8 +73,11 @@ func (fs *frames) checkReturn(n int, name string) {
 	if sub && !f.inException && !f.inAsync && fs.has(since.VoidGlobals) && fs.returnsVoid(f.sub) {
 		return
 	}
+	// Where there is a result, whoever called the program reads it: it must have a value, which
+	// must not be the kernel's address.
 	fs.values.checkSrc(uint8(n))
 	r := fs.reg(n)
+	// The kernel interprets what timers and work return.
 	if f.inAsync {
 		rg := retRange{0, 0}
 		if fs.has(since.AsyncReturnRange) {
@@ -80,6 +86,7 @@ func (fs *frames) checkReturn(n int, name string) {
 		fs.enforce(r, n, rg, "At async callback return", name, false)
 		return
 	}
+	// The callers of a global function were verified with any number in R0.
 	if sub && !f.inException {
 		if r.typ != scalar {
 			fs.refuse(refusal.SubprogramExitRegisterRNotScalar, n, fs.typeName(r.typ))
@@ -91,6 +98,7 @@ func (fs *frames) checkReturn(n int, name string) {
 	}
 	row := progtype.Of(typ)
 	attach := fs.p.Attach
+	// What an extension may return depends on the function that it replaces.
 	if typ == uapi.ProgTypeExt {
 		return
 	}
@@ -98,10 +106,12 @@ func (fs *frames) checkReturn(n int, name string) {
 	if !bounded {
 		return
 	}
+	// The kernel keeps ranges in 32 bits (struct bpf_retval_range).
 	lo, hi := max(rg.Low, math.MinInt32), min(rg.High, math.MaxInt32)
 	fs.enforce(r, n, retRange{int32(lo), int32(hi)}, "At program exit", name, rg.Word)
 }
 
+// returnsVoid reports whether a function has no result.
 func (fs *frames) returnsVoid(sub int) bool {
 	if !fs.funcInfo() {
 		return false
@@ -111,7 +121,7 @@ func (fs *frames) returnsVoid(sub int) bool {
 }
 
 // opsReturn: a struct_ops member that returns a pointer may return a reference that the program
-// holds. It returns true if r0 is one.
+// holds, which then belongs to the kernel. It returns true if r0 is one.
 func (fs *frames) opsReturn(n int) bool {
 	t := fs.prog.attachProto
 	if t == nil || fs.hookReturn() != progtype.ReturnsPointer || !fs.has(since.OpsReturnKptr) {
@@ -126,10 +136,13 @@ func (fs *frames) opsReturn(n int) bool {
 	return false
 }
 
+// enforce checks the range of a result (check_return_code). That the value is within the range is
+// taken for granted by the hook's code, which may use it as an index or an error.
 func (fs *frames) enforce(r *reg, n int, rg retRange, where, name string, word bool) {
 	if r.typ != scalar {
 		fs.refuse(refusal.RegisterRNotKnownValue, where, n, fs.typeName(r.typ))
 	}
+	// A state with another number here would pass by pruning.
 	if fs.has(since.ReturnPrecise) {
 		fs.precision.precise(n)
 	}
@@ -137,6 +150,7 @@ func (fs *frames) enforce(r *reg, n int, rg retRange, where, name string, word b
 	if word {
 		ok = rg.min <= r.Low.SMin && r.Low.SMax <= rg.max
 	}
+	// Bits cannot describe all ranges: 1 to 2 admits 3 and 0, too.
 	if !fs.has(since.ReturnsByRange) {
 		ok = rangeTnum(rg).Contains(r.Var)
 	}

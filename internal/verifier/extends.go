@@ -9,8 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// attachToProg checks extensions and programs that trace other programs (kernel/bpf/verifier.c
-// bpf_check_attach_target).
+// attachToProg checks extensions and programs that trace other programs (bpf_check_attach_target).
 func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 	p, tgt := h.p, h.p.AttachProg
 	i := &h.prog
@@ -22,10 +21,12 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 			break
 		}
 	}
+	// The id must be that of one of the program's functions.
 	if sub < 0 {
 		h.refuse(refusal.SubprogNotExist, t.Name)
 	}
 	at := tgt.Funcs[sub].Insn
+	// An exception callback is entered with the stack of what threw, not by a call.
 	if at > 0 && at == tgt.ExceptionCallback {
 		what := "Tracing"
 		if extension {
@@ -34,9 +35,13 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 		h.refuse(refusal.ProgramsCannotAttachExceptionCallback, what)
 	}
 	relies := tgt.relies(at, t.Linkage)
+	// Calls of a static function were verified with the code in place; only a global one is
+	// verified by its prototype, and that is what can be replaced. Tracers see numbers instead of
+	// arguments there.
 	if extension && !relies {
 		h.refuse(refusal.CannotReplaceStaticFunctions)
 	}
+	// Callers were verified to keep packet pointers over the call.
 	if extension && h.has(since.GlobalEffects) && h.changes(p, 0) && !h.changes(tgt, at) {
 		h.refuse(refusal.ExtensionProgramChangesPacketDataWhile)
 	}
@@ -54,7 +59,8 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 		h.refuse(refusal.NotSleepable, t.Name)
 	case p.Attach == uapi.AttachModifyReturn:
 		h.refuse(refusal.CannotModifyReturnCodesBPFPrograms)
-	case p.Attach == uapi.AttachTraceIter: // no iterator has the name of a program's function (bpf_iter_prog_supported)
+	case p.Attach == uapi.AttachTraceIter:
+		// No iterator has the name of a program's function (bpf_iter_prog_supported).
 		h.refuse(refusal.IteratorOfProgram)
 	}
 	if !relies {
@@ -70,18 +76,21 @@ func (h *attachment) inherit(tgt *Program) {
 	h.p, h.prog.caller.Attach = &p, tgt.Attach
 }
 
-// recursion refuses attachments that could form a circle of calls.
+// recursion refuses attachments that could form a circle of calls, in which programs would run each
+// other without end.
 func (h *attachment) recursion(tgt *Program) {
 	p := h.p
 	traces := tgt.Type == uapi.ProgTypeTracing
 	switch {
 	case p.Type == uapi.ProgTypeTracing && h.has(since.NestedTracing):
+		// One level is enough to trace a tracing program, and can form no circle.
 		if traces && tgt.AttachProg != nil && tgt.AttachProg.Type == uapi.ProgTypeTracing {
 			h.refuse(refusal.CannotNestTracingProgramAttachMore)
 		}
 	case p.Type == tgt.Type:
 		h.refuse(refusal.CannotRecursivelyAttach)
 	}
+	// An extension in a traced program's place could be traced by that program.
 	if p.Type != uapi.ProgTypeExt || !traces {
 		return
 	}
@@ -141,6 +150,7 @@ func (p *Program) end(start int) int {
 // btf_check_func_type_match).
 func (h *attachment) sameType(t *btf.Type) {
 	p, spec := h.p, h.p.AttachProg.BTF
+	// Without types nothing says that the function can be called as its callers do.
 	if p.BTF == nil || len(p.Funcs) == 0 {
 		h.refuse(refusal.ProgramExtensionRequiresBTF)
 	}
@@ -170,6 +180,7 @@ func (h *attachment) sameParam(i int, own, its string, s1, s2 *btf.Spec, t1, t2 
 	if !sameInfo(t1, t2) {
 		h.refuse(refusal.ArgInWhile, i, own, kindWord(t1), its, kindWord(t2))
 	}
+	// Arguments are passed as the callers' code was compiled for.
 	if t1.Kind != btf.KindPtr && t1.Size != t2.Size {
 		h.refuse(refusal.ArgInSizeWhile, i, own, t1.Size, its, t2.Size)
 	}
@@ -184,6 +195,7 @@ func (h *attachment) sameParam(i int, own, its string, s1, s2 *btf.Spec, t1, t2 
 		t    *btf.Type
 		name string
 	}{{t1, own}, {t2, its}} {
+		// Only the context has the same type in both programs, as the kernel knows it.
 		if !x.t.Kind.IsComposite() {
 			h.refuse(refusal.ArgInNotPointerContext, i, x.name)
 		}

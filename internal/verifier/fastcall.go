@@ -10,6 +10,7 @@ import (
 // markFastcalls finds spills and fills around calls that preserve registers: the kernel removes
 // them, and their slots do not count (mark_fastcall_patterns).
 func (l *layout) markFastcalls() {
+	// Compilers put such spills at the far end of the stack, where nothing else is.
 	for n := 0; n < l.nsubs(); n++ {
 		lowest := 0
 		lo, hi := l.subs[n].start, l.subs[n+1].start
@@ -40,8 +41,13 @@ func (l *layout) dropFastcallStack() {
 	}
 }
 
+// markFastcall looks for spills before and fills behind a call, of the same registers in the same
+// slots (mark_fastcall_pattern_for_call). Compilers put them there for kernels that do not know
+// that the call preserves the registers.
 func (l *layout) markFastcall(sub, i, lowest int) {
 	in := &l.insns[i]
+	// By the calling convention a call clobbers R0 to R5; these calls keep what is no argument or
+	// result.
 	clobbered := uint32(0x3f)
 	inlined := false
 	switch {
@@ -54,6 +60,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 		if p.Ret.Kind != proto.Void {
 			clobbered |= 1
 		}
+		// Only an inlined call leaves the registers alone.
 		inlined = p.Attr&proto.FastCall != 0 && inlinesHelper(h.ID)
 	case isKfuncCall(in):
 		k := l.kfuncAt(i)
@@ -72,6 +79,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 	expected := ^clobbered & 0x3f
 	n, off := 1, lowest
 	for ; n <= 6; n, off = n+1, off+8 {
+		// A jump between spill and fill would fill what was not spilled.
 		if i-n < 0 || i+n >= len(l.insns) || l.aux[i-n+1].target || l.aux[i+n].target {
 			break
 		}
@@ -80,12 +88,15 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 			expected>>st.Src&1 == 0 || int(st.Off) != off || int(ld.Off) != off {
 			break
 		}
+		// Each register is spilled once.
 		expected &^= 1 << st.Src
 		l.aux[i-n].fastcall, l.aux[i+n].fastcall = true, true
 	}
 	if n == 1 {
 		return
 	}
+	// A call that is not inlined clobbers the registers after all: its spills stay (and those of
+	// the function count).
 	if inlined {
 		l.aux[i].fastSpills = uint8(n - 1)
 	} else {

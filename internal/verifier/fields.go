@@ -40,6 +40,8 @@ var fieldNames = map[fieldKind]string{
 
 func (k fieldKind) String() string { return fieldNames[k] }
 
+// structField is what tells the kernel's struct from another one of its name (btf_get_field_type,
+// btf_find_struct).
 type structField struct {
 	kind        fieldKind
 	size, align uint32
@@ -114,6 +116,7 @@ type mapInfo struct {
 func (u *subject) mapOf(r *reg) *mapInfo { return u.maps[r.mapp-1] }
 
 // addMap registers a map.
+// The numbers of maps are those in registers.
 func (u *subject) addMap(m *Map) *mapInfo {
 	for _, x := range u.maps {
 		if x.Map == m {
@@ -129,12 +132,14 @@ func (u *subject) addMap(m *Map) *mapInfo {
 			x.rec = u.parseRecord(x.spec, m.ValueType, m.Vars)
 		}
 	}
+	// What a lookup finds is known by the map that was given as an example (map->inner_map_meta).
 	if m.Inner != nil && (m.Type == uapi.MapTypeArrayOfMaps || m.Type == uapi.MapTypeHashOfMaps) {
 		x.inner = u.addMap(m.Inner)
 	}
 	return x
 }
 
+// addSpec registers types. Their number is what registers keep.
 func (u *subject) addSpec(s *btf.Spec) uint8 {
 	for i, x := range u.specs {
 		if x == s {
@@ -147,6 +152,7 @@ func (u *subject) addSpec(s *btf.Spec) uint8 {
 
 // recordOf returns the special fields of the type that a register points to.
 func (u *subject) recordOf(r *reg) *record {
+	// Special fields may only be used through a pointer that was checked for NULL.
 	if r.typ.base() == ptrMapValue && !r.typ.mayBeNull() {
 		return &u.mapOf(r).rec
 	}
@@ -198,6 +204,8 @@ func (u *subject) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
 			}
 		}
 	}
+	// With one field wrong btf_parse_fields fails, and the map or type has no special fields: its
+	// bytes are ordinary memory, and the functions that need a field refuse it.
 	if p.bad || !p.consistent() || len(p.out) > maxFields && p.e.has(since.NestedFields) {
 		return record{}
 	}
@@ -219,7 +227,8 @@ const maxFields = 11
 
 const uniqueFields = fieldSpinLock | fieldResSpinLock | fieldTimer | fieldWorkqueue | fieldTaskWork | fieldRefcount
 
-// consistent checks that lists and trees have a lock in the same type.
+// consistent checks that lists and trees have a lock in the same type, which protects them
+// (btf_parse_fields). An object in both a list and a tree has two owners, which need a count.
 func (p *fieldParser) consistent() bool {
 	all := fieldKind(0)
 	for i := range p.out {
@@ -234,6 +243,8 @@ func (p *fieldParser) consistent() bool {
 	return all&fieldRefcount != 0 || all&fieldListNode == 0 || all&fieldRBNode == 0
 }
 
+// structFields looks at the members of a struct (btf_find_struct_field), and from 6.11 on at
+// theirs.
 func (p *fieldParser) structFields(t *btf.Type, off uint32, level int) {
 	if level >= 32 {
 		return
@@ -251,6 +262,7 @@ func (p *fieldParser) structFields(t *btf.Type, off uint32, level int) {
 // one examines a member or a variable. Modifiers are only significant for kptrs.
 func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32, level int) {
 	t := p.s.MustType(id)
+	// Arrays, of any number of dimensions, have the field in each element (btf_repeat_fields).
 	n := uint32(1)
 	for t.Kind == btf.KindArray {
 		n *= t.Array.Nelems
@@ -259,11 +271,13 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			continue
 		}
 	}
+	// Before 6.11 fields in arrays are not looked for.
 	if n == 0 || t.ID != id && !p.e.has(since.NestedFields) && p.s.MustType(id).Kind == btf.KindArray {
 		return
 	}
 	if t.Kind == btf.KindStruct {
 		if f, ok := structFields[t.Name]; ok && p.e.has(f.since) && t.Size == f.size {
+			// Functions find these without an offset, so that there can be only one.
 			p.bad = p.bad || p.seen&f.kind&uniqueFields != 0
 			p.seen |= f.kind
 			if off%f.align != 0 || n > 1 && f.kind&(fieldListHead|fieldRBRoot) == 0 {
@@ -279,6 +293,7 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			// a data section.
 			return
 		}
+		// More fields than the kernel counts make it ignore all, however many there are.
 		if n > 64 {
 			n = 64
 		}
@@ -301,7 +316,10 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 	}
 }
 
+// kptr recognises a pointer with a type tag that the kernel manages: it drops the object when the
+// map's value goes away (btf_find_kptr).
 func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
+	// Only this qualifier is expected before the pointer, and the tag directly behind it.
 	if t.Kind == btf.KindVolatile {
 		t = p.s.MustType(t.Ref)
 	}
@@ -333,6 +351,8 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 		p.bad = true
 		return field{}, false
 	}
+	// A kptr points to a type of the kernel or a module if one has that name, else to one of the
+	// program, for objects that the program allocates.
 	target := p.s.SkipMods(t.Ref)
 	f.spec, f.tid = p.spec, target.ID
 	if k := p.e.k.BTF; k != nil && f.kind != fieldUptr {
@@ -350,9 +370,11 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 	return f, true
 }
 
-// add appends a field; roots must name the type they contain.
+// add appends a field; roots must name the type they contain, by which the kernel frees what is
+// left in them (btf_parse_graph_root).
 func (p *fieldParser) add(f field, owner *btf.Type, idx int) {
 	if f.kind&(fieldListHead|fieldRBRoot) != 0 {
+		// The type must be one of the program, with the node that the tag names.
 		name, node, ok := p.contains(owner, idx)
 		id, found := p.s.FindID(btf.KindStruct, name)
 		if !ok || !found {
@@ -380,6 +402,8 @@ func (p *fieldParser) add(f field, owner *btf.Type, idx int) {
 // contains parses the tag "contains:TYPE:NODE" of a member or variable.
 func (p *fieldParser) contains(owner *btf.Type, idx int) (name, node string, ok bool) {
 	for _, tag := range p.e.declTags(p.spec, owner.ID, idx) {
+		// The tag names the type of the elements and the member that links them, as C has no types
+		// for that.
 		if rest, is := strings.CutPrefix(tag, "contains:"); is {
 			name, node, ok = strings.Cut(rest, ":")
 			return name, node, ok && node != ""
@@ -404,6 +428,7 @@ func (u *subject) declTags(spec uint8, id btf.ID, idx int) []string {
 		u.prog.tagged[spec] = true
 		s := u.specs[spec-1]
 		for i := s.FirstID(); int(i) < s.NumTypes(); i++ {
+			// Tags refer to what they are about, and not the reverse.
 			if s.Kind(i) == btf.KindDeclTag {
 				t := s.MustType(i)
 				k := tagKey{spec, t.Ref, int(t.ComponentIdx)}

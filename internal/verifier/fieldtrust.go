@@ -2,7 +2,9 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/internal/uapi/since"
 
-// fieldTrust returns how far a pointer loaded from a kernel object can be trusted.
+// fieldTrust returns how far a pointer loaded from a kernel object can be trusted
+// (check_ptr_to_btf_access). Trusted pointers may be passed to kfuncs, which do not check them;
+// others can be followed only, by loads that are probed.
 func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 	flag := w.flags
 	name := k.specName(r.spec, r.tid)
@@ -12,6 +14,7 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 		}
 		return flag &^ memRCU
 	}
+	// Nothing is certain of what an invalid object points to.
 	if r.typ&ptrUntrusted != 0 {
 		if !k.has(since.SafePointers) {
 			return flag&^(ptrTrusted|memRCU) | ptrUntrusted
@@ -21,6 +24,7 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 	if !k.has(since.SafePointers) {
 		return k.fieldTrustOld(r, w, flag)
 	}
+	// Pointers of before trust was tracked stay usable by the helpers that took them.
 	if !k.trusted(r) && !r.isRCU() {
 		return flag &^ (trustedFlags | memRCU)
 	}
@@ -30,21 +34,27 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 	case k.fieldIn(safeTrustedOrNull, name, w):
 		return flag | ptrTrusted | maybeNull
 	case !k.resources.inRCU() || r.typ.mayBeNull():
+		// Without the read-side section the object may be freed at any time. A plain pointer would
+		// be passed to helpers for compatibility, so this one is marked.
 		return ptrUntrusted
 	case k.fieldIn(safeRCU, name, w):
 		return flag | memRCU
 	case flag&memRCU != 0 || k.fieldIn(safeRCUOrNull, name, w):
+		// The field may be cleared before its object is freed.
 		flag |= memRCU | maybeNull
 		if k.fieldIn(safeRCUOrNull, name, w) && flag&ptrUntrusted != 0 {
 			flag &^= ptrUntrusted
 		}
 		return flag
+	// What such a pointer leads to is not accessed as it is.
 	case flag&(memPercpu|memUser) != 0:
 		return flag
 	}
 	return flag &^ (trustedFlags | memRCU)
 }
 
+// fieldTrustOld is fieldTrust of releases that only know fields with the tag rcu: their pointers
+// are trusted in a read-side section.
 func (k *kernelMem) fieldTrustOld(r *reg, w *walked, flag regType) regType {
 	if flag&memRCU != 0 {
 		if k.resources.inRCU() && k.trusted(r) && k.cur.rcu > 0 {

@@ -17,6 +17,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 	s := k.specs[r.spec-1]
 	allow := func(fields ...string) bool {
 		for _, f := range fields {
+			// A field that this kernel does not have cannot be written.
 			x, err := s.ResolvePath(btf.ID(r.tid), f)
 			if err != nil {
 				continue
@@ -36,8 +37,13 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 		k.refuse(refusal.NoWriteSupportOff, strings.TrimSuffix(name, "___init"), off)
 		return false
 	}
+	// Each row is the function of one program type: bpf_tcp_ca_btf_struct_access,
+	// bpf_scx_btf_struct_access, hid_bpf_ops_btf_struct_access, nf_conntrack_btf_struct_access and
+	// others. The kernel expects these fields to change at any time; others keep its data
+	// consistent.
 	switch {
 	case k.prog.opsStruct == "tcp_congestion_ops":
+		// Their algorithm's own state, and what it decides: window, threshold, pacing.
 		switch name {
 		case "sock", "tcp_sock", "inet_connection_sock":
 			if !k.tcpField(r, off, size) {
@@ -46,6 +52,7 @@ func (k *kernelMem) writableField(r *reg, off, size int) bool {
 			return true
 		}
 	case proto.IsSchedOps(k.prog.opsStruct) && name == "task_struct":
+		// What a scheduler decides about a task.
 		return allow("scx.slice", "scx.dsq_vtime", "scx.disallow")
 	case k.prog.opsStruct == qdiscOps:
 		k.qdiscWrite(r, off, size)
@@ -76,7 +83,8 @@ var tcpFields = []struct {
 	{"tcp_sock", "app_limited", since.AppLimitedWrites}, {"tcp_sock", "snd_cwnd_stamp", since.CwndStampWrites},
 }
 
-// tcpField: in a congestion control algorithm a pointer to a sock is a pointer to a tcp_sock.
+// tcpField: in a congestion control algorithm a pointer to a sock is a pointer to a tcp_sock
+// (bpf_tcp_ca_btf_struct_access).
 func (k *kernelMem) tcpField(r *reg, off, size int) bool {
 	for _, x := range tcpFields {
 		if !k.has(x.from) {

@@ -3,8 +3,9 @@ package verifier
 import "github.com/bpfrun/bpfrun/internal/uapi/since"
 
 // computePostorder orders the instructions of each function so that successors mostly come before
-// predecessors.
+// predecessors (compute_postorder). Analyses against the flow need few rounds in that order.
 func (l *layout) computePostorder() {
+	// A depth-first walk with a stack of its own, as programs may be long.
 	state := make([]uint8, len(l.insns))
 	var buf [2]int
 	l.postorder = make([]int, 0, len(l.insns))
@@ -32,9 +33,12 @@ func (l *layout) computePostorder() {
 }
 
 // computeSCC numbers the loops: strongly connected components of more than one instruction, or with
-// an edge to itself, or of a call with a callback. It returns the highest number plus one.
+// an edge to itself, or of a call with a callback (compute_scc, Tarjan's algorithm). It returns the
+// highest number plus one. States within a loop have all their marks only once the loop is
+// explored.
 func (l *layout) computeSCC() int {
 	n := len(l.insns)
+	// A component that is complete is off the stack: nothing may take its number for a lower one.
 	const off = int(^uint(0) >> 1)
 	pre, low := make([]int, n), make([]int, n)
 	var stack, dfs []int
@@ -65,10 +69,12 @@ func (l *layout) computeSCC() int {
 				}
 				low[w] = min(low[w], low[s])
 			}
+			// It belongs to a loop that began earlier on the path.
 			if low[w] < pre[w] {
 				dfs = dfs[:len(dfs)-1]
 				continue
 			}
+			// Everything above w on the stack is in a loop with it.
 			assign := stack[len(stack)-1] != w || l.aux[w].callback && l.has(since.CallbackLoops)
 			for _, s := range succ {
 				assign = assign || s == w
@@ -93,7 +99,8 @@ func (l *layout) computeSCC() int {
 	return int(id)
 }
 
-// computeLiveRegs computes the registers that may be read from each instruction on.
+// computeLiveRegs computes the registers that may be read from each instruction on
+// (compute_live_registers). States need not agree in the others.
 func (l *layout) computeLiveRegs() {
 	n := len(l.insns)
 	use, def, out := make([]uint16, n), make([]uint16, n), make([]uint16, n)
@@ -111,6 +118,7 @@ func (l *layout) computeLiveRegs() {
 			for _, s := range l.succ(buf[:0], i) {
 				o |= l.aux[s].live
 			}
+			// The equations of live variables, until nothing changes.
 			in := o&^def[i] | use[i]
 			if in != l.aux[i].live || o != out[i] {
 				l.aux[i].live, out[i] = in, o
@@ -120,7 +128,8 @@ func (l *layout) computeLiveRegs() {
 	}
 }
 
-// usesDefs returns the registers an instruction reads and writes.
+// usesDefs returns the registers an instruction reads and writes (compute_insn_live_regs). Whatever
+// is not recognised reads all and writes none, which is safe.
 func (l *layout) usesDefs(i int) (use, def uint16) {
 	in := &l.insns[i]
 	src, dst := uint16(1)<<in.Src, uint16(1)<<in.Dst
@@ -145,6 +154,7 @@ func (l *layout) usesDefs(i int) (use, def uint16) {
 		case modeATOMIC:
 			switch {
 			case in.Imm == cmpxchg:
+				// It compares with R0, and leaves the old value there.
 				return 1 | dst | src, 1
 			case in.Imm == loadAcq:
 				return src, dst
@@ -175,8 +185,10 @@ func (l *layout) usesDefs(i int) (use, def uint16) {
 		case opJCOND:
 			return 0, 0
 		case opExit:
+			// R0 is the result.
 			return 1, 0
 		case opCall:
+			// Calls clobber R1 to R5 and set R0; how many of them they read, prototypes tell.
 			use, def = 0x3e, 0x3f
 			if n, ok := l.paramsOf(i); ok {
 				use = uint16(1)<<(min(n, 5)+1) - 2

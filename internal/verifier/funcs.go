@@ -17,15 +17,17 @@ const (
 
 const (
 	argScalar argKind = iota
-	argCtx
-	argMem
-	argDynptr
-	argBTF
-	argArena
+	argCtx            // the program's context
+	argMem            // memory of the size of a type
+	argDynptr         // an initialised dynptr
+	argBTF            // an object of the kernel
+	argArena          // an address in the arena
 )
 
-// enterFunc adds a frame to s.
+// enterFunc adds a frame to s (setup_func_entry). Before 6.14 each frame has the references that
+// its callers hold, so that a callee can release them (copy_reference_state).
 func (fs *frames) enterFunc(s *state, sub, callsite int, setup func(caller, callee *frame)) {
+	// A state has room for that many frames, and recursion would never end.
 	if s.curFrame+1 >= maxFrames {
 		fs.refuse(refusal.CallStackFramesTooDeep, s.curFrame+2)
 	}
@@ -61,6 +63,8 @@ func (fs *frames) callFunc(in *decode.Insn) stepResult {
 	sp.entered = true
 	sp.unreliable = sp.unreliable || !fs.reliableCall(sub, caller.regs[:])
 	fs.enterFunc(s, sub, fs.insn, copyArgs)
+	// R0 to R5 are the callee's to change; R6 to R9 it must keep, which the kernel's code for calls
+	// does.
 	fs.values.clobber(&caller.regs)
 	fs.insn = sp.start
 	if fs.liveness.live != nil {
@@ -70,14 +74,18 @@ func (fs *frames) callFunc(in *decode.Insn) stepResult {
 	return stepJumped
 }
 
-// callGlobal checks a call of a function that is verified on its own.
+// callGlobal checks a call of a function that is verified on its own (check_func_call): once, with
+// any arguments of its types. Its callers therefore see nothing of what it does but its prototype.
 func (fs *frames) callGlobal(sub int) stepResult {
 	s := fs.cur
 	sp := &fs.subs[sub]
+	// Arguments are compared first, though the error is reported last.
 	errno := fs.tryArgs(sub)
+	// Nobody knows how long the function runs, or what it locks.
 	if fs.resources.holdsLock() && fs.has(since.NoGlobalsUnderLock) {
 		fs.refuse(refusal.GlobalFunctionCallsNotAllowedWhile)
 	}
+	// It was verified as if sleeping were allowed, so it may only be called where it is.
 	if fs.has(since.GlobalEffects) && fs.has(since.SleepyGlobals) {
 		if sp.mightSleep && !fs.resources.inSleepable() && (fs.cur.rcu > 0 || fs.cur.preempt > 0 || fs.cur.irqID != 0 || !fs.resources.sleepable() || fs.cur.locks > 0) {
 			if fs.has(since.SleepableStates) {
@@ -97,9 +105,11 @@ func (fs *frames) callGlobal(sub int) stepResult {
 		fs.refuseAs(errno, refusal.InvalidArgs, sub, sp.name)
 	}
 	fs.verbose("Func#%d ('%s') is global and assumed valid.", sub, sp.name)
+	// The packet may be elsewhere when it returns, and of another length.
 	if sp.changesPacket {
 		fs.resources.forgetPackets()
 	}
+	// Functions that nothing calls need not be verified (do_check_subprogs).
 	sp.called = true
 	fs.values.clobber(fs.regs())
 	if !fs.has(since.VoidGlobals) || !fs.returnsVoid(sub) {
@@ -136,6 +146,7 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 		r := fs.reg(n)
 		switch a.kind {
 		case argScalar:
+			// The function may compute with the number, which would show a pointer.
 			if r.typ != scalar {
 				fs.say(refusal.NotScalar, n)
 				return uapi.EINVAL
@@ -151,15 +162,19 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 			if !fs.tryMem(n, a.mem) {
 				return uapi.EINVAL
 			}
+			// The function was verified with plain memory, which does not go away when the packet
+			// changes.
 			if fs.has(since.PacketArgs) && (r.typ.isPacketAny() || r.typ.isDynSlicePkt()) && fs.subs[sub].changesPacket {
 				fs.say(refusal.PacketPointerButFuncMayChange, fs.argName(i), sub)
 				return uapi.EINVAL
 			}
+			// The function does not check for NULL.
 			if a.typ&maybeNull == 0 && (r.typ.mayBeNull() || r.isNull() && fs.has(since.NonNullConstants)) {
 				fs.say(refusal.ExpectedNonNULL, fs.argName(i))
 				return uapi.EINVAL
 			}
 		case argArena:
+			// Any address may be one in the arena.
 			if r.typ != ptrArena && r.typ != scalar {
 				fs.say(refusal.NotPointerArenaScalar, n)
 				return uapi.EINVAL
@@ -179,6 +194,7 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 	return 0
 }
 
+// argName names an argument as the release does.
 func (fs *frames) argName(i int) string {
 	if fs.has(since.RegisterWords) {
 		return "R" + itoa(i+1)
@@ -201,6 +217,8 @@ func (fs *frames) tryMem(n int, size uint32) (ok bool) {
 	return true
 }
 
+// matchBTFArg checks an object of the kernel that is passed to a global function: it must be one
+// that the function may trust as its prototype says.
 func (fs *frames) matchBTFArg(r *reg, n int, a funcArg) uapi.Errno {
 	t := r.typ
 	if a.typ&maybeNull != 0 {
@@ -219,19 +237,19 @@ func (fs *frames) matchBTFArg(r *reg, n int, a funcArg) uapi.Errno {
 }
 
 const (
-	cbMapElem cbKind = iota
-	cbLoop
-	cbTimer
-	cbVMA
-	cbUserRing
-	cbTreeLess
-	cbTaskWork
+	cbMapElem  cbKind = iota // bpf_for_each_map_elem
+	cbLoop                   // bpf_loop
+	cbTimer                  // timers and work queues
+	cbVMA                    // bpf_find_vma
+	cbUserRing               // bpf_user_ringbuf_drain
+	cbTreeLess               // comparison of tree nodes
+	cbTaskWork               // bpf_task_work_schedule_*
 )
 
 const (
 	loopUnseen = iota
-	loopFits
-	loopNever
+	loopFits   // all calls so far could be inlined
+	loopNever  // one could not
 )
 
 // leaveFunc returns from a function, or from a callback (prepare_func_exit).
@@ -240,9 +258,11 @@ func (fs *frames) leaveFunc() {
 	callee := s.frame()
 	caller := s.frames[s.curFrame-1]
 	r0 := &callee.regs[0]
+	// The frame that it points to is about to go.
 	if r0.typ == ptrStack {
 		fs.refuse(refusal.CannotReturnStackPointerCaller)
 	}
+	// A callback's result goes to the helper, which takes it for one of these numbers.
 	if callee.inCallback {
 		if r0.typ != scalar {
 			fs.refuse(refusal.R0NotScalarValue)
@@ -261,9 +281,12 @@ func (fs *frames) leaveFunc() {
 	} else {
 		live, parent := r0.live, r0.parent
 		caller.regs[0] = *r0
+		// Whether R0 was read before is about the caller's register, and stays.
 		caller.regs[0].live, caller.regs[0].parent = live, parent
 		caller.refs = append(caller.refs[:0], callee.refs...)
 	}
+	// After a callback the call is processed once more, as it may call back again; when enough
+	// rounds are explored, the path goes on behind it.
 	site := callee.callsite
 	fs.insn = site + 1
 	again := callee.inCallback && fs.has(since.CallbackChains)
@@ -275,13 +298,16 @@ func (fs *frames) leaveFunc() {
 	s.frames[s.curFrame] = nil
 	s.curFrame--
 	if again {
+		// Numbers that differ from the last round and decided nothing are forgotten, or no round
+		// would be like the one before (widen_imprecise_scalars).
 		if prev := fs.checkpoints.findEntry(s, fs.insn); prev != nil {
 			fs.checkpoints.widen(prev, s)
 		}
 	}
 }
 
-// exit leaves a function, or the program.
+// exit leaves a function, or the program (process_bpf_exit). An exception leaves all functions at
+// once, so that nothing may be held anywhere.
 func (fs *frames) exit(throw bool) stepResult {
 	s := fs.cur
 	fs.resources.resourceLeak(throw || s.curFrame == 0, !throw, exitPrefix(throw))

@@ -12,6 +12,7 @@ import (
 func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	id := uapi.FuncID(in.Imm)
 	h, p := c.helperOf(id)
+	// These helpers use functions of the kernel that are exported to GPL code only.
 	if p.Attr&proto.GPLOnly != 0 && !c.prog.gpl {
 		c.refuse(refusal.CannotCallGPLRestrictedFunctionNon)
 	}
@@ -24,6 +25,8 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	}
 	c.recordMap(m)
 	c.recordKey(m)
+	// Memory that the helper fills need not be initialised before the call, and is after it: for
+	// the stack this marks each byte as written (check_helper_call).
 	for i := 0; i < m.accessSize; i++ {
 		c.memory.access(c.insn, m.regno, i, 1, write, -1, false, false)
 	}
@@ -31,6 +34,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	changes := h.Has(proto.ChangesPacket, c.rel) && id != uapi.FuncTailCall || id == uapi.FuncTailCall && c.has(since.TailCallInvalidates)
 	changes = c.helperSpecial(id, m, changes)
 	regs := c.regs()
+	// Before the registers are clobbered.
 	percpuObj := (id == uapi.FuncPerCpuPtr || id == uapi.FuncThisCpuPtr) && regs[1].isRCU()
 	c.values.clobber(regs)
 	c.helperResult(h, p, m, percpuObj)
@@ -38,7 +42,10 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	if id == uapi.FuncGetFuncIp {
 		c.checkFuncIP(h)
 	}
+	// The tail call may fail, and then goes on behind it; if it succeeds, another program returns
+	// to the caller of this function, with any number in R0.
 	if id == uapi.FuncTailCall && c.has(since.TailCallReturns) {
+		// In the program itself nothing is left that could go on after the other program.
 		if c.cur.curFrame == 0 {
 			return stepNext
 		}
@@ -58,7 +65,8 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	return c.frames.enterCallback()
 }
 
-// checkMaySleep checks that sleeping is allowed at a call.
+// checkMaySleep checks that sleeping is allowed at a call (check_helper_call): under spin locks,
+// RCU or with preemption or interrupts off, it would stop the CPU or end the section early.
 func (c *helpers) checkMaySleep(kind, name string, id int32) {
 	s := c.cur
 	if c.has(since.SleepableStates) {
@@ -92,11 +100,13 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 	case uapi.FuncTailCall:
 		c.tailCall()
 	case uapi.FuncGetLocalStorage:
+		// The only flags are 0, and the verifier need not know of others to come.
 		if !regs[2].isNull() {
 			c.refuse(refusal.GetLocalStorageNotSupportNon)
 		}
 		c.precision.precise(2)
 	case uapi.FuncForEachMapElem:
+		// Callbacks run within the call, but for those of timers.
 		c.frames.callback(m.sub, cbMapElem)
 	case uapi.FuncTimerSetCallback:
 		c.frames.callback(m.sub, cbTimer)
@@ -109,16 +119,20 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 	case uapi.FuncLoop:
 		c.frames.loopCall(m)
 	case uapi.FuncDynptrFromMem:
+		// Other memory may go away while the dynptr points to it.
 		if regs[1].typ != ptrMapValue {
 			c.refuse(refusal.UnsupportedRegTypeBpfDynptrFrom, c.typeName(regs[1].typ))
 		}
 	case uapi.FuncSetRetval:
+		// What is set here is what the hook returns, in its own range.
 		c.checkSetRetval(regs)
 	case uapi.FuncDynptrData:
+		// The slice becomes invalid with the dynptr and with what that holds.
 		r := &regs[1]
 		m.dyn, m.ref = c.arguments.dynptrID(r), c.arguments.dynptrRef(r)
 	case uapi.FuncDynptrWrite:
 		t := c.arguments.dynptrType(&regs[1])
+		// A write to a packet's data may first make it linear, which moves it.
 		if t == dynTypeSkb || t == dynTypeSkbMeta {
 			return true
 		}
@@ -126,7 +140,9 @@ func (c *helpers) helperSpecial(id uapi.FuncID, m *callMeta, changes bool) bool 
 	return changes
 }
 
+// tailCall: nothing runs after a tail call that could release what is held (check_resource_leak).
 func (c *helpers) tailCall() {
+	// Older releases have a check, and a message, for each kind.
 	if c.has(since.LeaksTogether) {
 		c.resources.resourceLeak(true, true, "tail_call")
 		return
@@ -146,7 +162,8 @@ func (c *helpers) tailCall() {
 	}
 }
 
-// recordMap records the map that a call uses.
+// recordMap records the map that a call uses (record_func_map). If it is the same on all paths, the
+// kernel calls the map's operation directly.
 func (c *helpers) recordMap(m *callMeta) {
 	switch m.id {
 	case uapi.FuncTailCall, uapi.FuncMapLookupElem, uapi.FuncMapUpdateElem, uapi.FuncMapDeleteElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem,
@@ -157,6 +174,7 @@ func (c *helpers) recordMap(m *callMeta) {
 	if m.mapp == nil {
 		c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 	}
+	// The flag protects the map from programs; user space can still write.
 	if m.mapp.Flags&flagRdonlyProg != 0 {
 		switch m.id {
 		case uapi.FuncMapDeleteElem, uapi.FuncMapUpdateElem, uapi.FuncMapPushElem, uapi.FuncMapPopElem:
@@ -164,12 +182,15 @@ func (c *helpers) recordMap(m *callMeta) {
 		}
 	}
 	a := c.curAux()
+	// Callbacks get pointers into the map, so it must be the same on all paths.
 	if m.id == uapi.FuncForEachMapElem && a.lookup != 0 && a.lookup != m.mapp.index && !c.has(since.EachMap) {
 		c.refuse(refusal.TailCallAbusingMapPtr)
 	}
 	a.lookup = m.mapp.index
 }
 
+// recordKey: a tail call with the same constant index on all paths becomes a jump
+// (record_func_key), so the index must be compared exactly.
 func (c *helpers) recordKey(m *callMeta) {
 	if m.id != uapi.FuncTailCall {
 		return
@@ -177,11 +198,14 @@ func (c *helpers) recordKey(m *callMeta) {
 	if m.mapp.Type != uapi.MapTypeProgArray {
 		c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 	}
+	// Any other index leaves the call as it is (BPF_MAP_KEY_POISON).
 	if r := c.reg(3); r.isConst() && r.Var.Value < uint64(m.mapp.MaxEntries) {
 		c.precision.precise(3)
 	}
 }
 
+// checkFuncIP: only these attachments keep the address of the function that they trace
+// (check_get_func_ip).
 func (c *helpers) checkFuncIP(h *proto.Helper) {
 	switch c.prog.typ {
 	case uapi.ProgTypeTracing:
@@ -203,6 +227,7 @@ func (c *helpers) checkFuncIP(h *proto.Helper) {
 // checkSetRetval checks the value that a hook shall return: for LSM hooks since 7.0, and for all,
 // as 32 bits, since 7.2. Programs of getsockopt set any.
 func (c *helpers) checkSetRetval(regs *[11]reg) {
+	// The kernel takes the value for a negated error, of which there are 4095.
 	if c.has(since.RetvalForAll) {
 		c.checkRetval32(&regs[1])
 		return
@@ -226,6 +251,7 @@ func (c *helpers) checkSetRetval(regs *[11]reg) {
 	}
 }
 
+// checkRetval32 checks the value as the 32-bit number that it is for the kernel (from 7.2 on).
 func (c *helpers) checkRetval32(r *reg) {
 	if r.typ != scalar {
 		c.refuse(refusal.R1NotScalar)

@@ -28,10 +28,14 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	a := p.Args[i]
 	n := i + 1
 	g.values.checkSrc(uint8(n))
+	// It must be initialised and nothing else; only programs without capabilities must not pass
+	// pointers, which would show addresses.
 	if a.Kind == proto.Anything {
 		return
 	}
 	r := g.reg(n)
+	// Helpers that may be given packet memory say so (pkt_access): others could change the packet
+	// while they use it.
 	if r.typ.isPacket() && !g.contexts.packetAccess(m, read) {
 		g.refuse(refusal.HelperAccessPacketNotAllowed)
 	}
@@ -42,6 +46,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 			a.Flags &^= proto.Uninit | proto.Write // the value to look for
 		}
 	}
+	// NULL is of no type. That the number is 0 decided it.
 	if r.isNull() && a.Flags&proto.MaybeNull != 0 {
 		if g.has(since.NullPrecise) {
 			g.precision.precise(n)
@@ -54,6 +59,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.checkReleaseArg(n, r, kind)
 		m.release = n
 	}
+	// A release function takes one reference: with two it would not be clear which.
 	if r.ref != 0 && kind != proto.Kptr {
 		if m.ref != 0 && !g.has(since.SeveralReferences) {
 			if g.has(since.ReferenceWords) {
@@ -63,6 +69,14 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		}
 		m.ref = r.ref
 	}
+	g.argByKind(i, p, a, kind, m)
+}
+
+// argByKind checks what an argument of a kind leads to, or means for the call (check_func_arg).
+func (g *arguments) argByKind(i int, p *proto.Proto, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+	n := i + 1
+	r := g.reg(n)
+	// Whether the helper writes decides about read-only maps, and about spilled registers.
 	acc := read
 	if a.Flags&proto.Write != 0 {
 		acc = write
@@ -70,11 +84,14 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	switch kind {
 	case proto.ConstMap:
 		mp := g.mapOf(r)
+		// The timer is initialised with this map and calls back with its elements: two inner maps
+		// of the same kind are different ones, which the uid of the lookup tells.
 		if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) {
 			g.refuse(refusal.TimerPointerInR1MapUid, m.uid, r.uid)
 		}
 		m.mapp, m.uid = mp, r.uid
 	case proto.MapKey:
+		// Prototypes have the map before its keys and values, whose sizes it determines.
 		g.needMap(m, "key")
 		g.memory.helperMem(n, int(m.mapp.KeySize), read, false, nil)
 		g.noteKey(n, m)
@@ -86,11 +103,13 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		m.raw = a.Flags&proto.Uninit != 0
 		g.memory.helperMem(n, int(m.mapp.ValueSize), acc, false, m)
 	case proto.PercpuBTFID:
+		// The result is the same variable on one CPU, so that its type goes with it.
 		if r.tid == 0 {
 			g.refuse(refusal.HelperInvalidBtfIdInR, n)
 		}
 		m.retSpec, m.retID = r.spec, r.tid
 	case proto.SpinLock:
+		// The tree's lock is held while the tree compares.
 		if g.resources.inTreeCallback() {
 			g.refuse(refusal.CannotSpinLockUnlockInRbtree)
 		}
@@ -102,14 +121,14 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	case proto.Timer:
 		g.timerArg(n, m)
 	case proto.Func:
-		m.sub = int(r.sub)
+		m.sub = int(r.sub) // queued by what is particular to the helper
 	case proto.Mem:
-		m.raw = a.Flags&proto.Uninit != 0
+		m.raw = a.Flags&proto.Uninit != 0 // checked with its length, the next argument
 	case proto.FixedMem:
 		m.raw = a.Flags&proto.Uninit != 0
 		if !(r.isNull() && a.Flags&proto.MaybeNull != 0) {
 			g.memory.helperMem(n, int(a.Size), acc, false, m)
-			if a.Flags&proto.Aligned != 0 {
+			if a.Flags&proto.Aligned != 0 { // accessed as one number, on any machine
 				g.memory.checkAlign(r, 0, int(a.Size), true)
 			}
 		}
@@ -122,6 +141,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	case proto.Dynptr:
 		g.dynptrArg(n, argFlags(a.Flags), 0)
 	case proto.AllocSize:
+		// The size of what is reserved bounds later accesses to it.
 		if !r.Var.IsConst() {
 			g.refuse(refusal.NotKnownConstant, n)
 		}
@@ -134,17 +154,20 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	}
 }
 
+// needMap refuses a key or value without a map before it: prototypes have it first.
 func (g *arguments) needMap(m *callMeta, what string) {
 	if m.mapp == nil {
 		g.refuse(refusal.InvalidMapPtrAccessMap, what)
 	}
 }
 
-// mapValueKind: values of sockmaps are sockets.
+// mapValueKind: values of sockmaps are sockets (resolve_map_arg_type), which programs cannot copy
+// as bytes.
 func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 	if m.mapp == nil {
 		g.refuse(refusal.InvalidMapPtrAccessMapType)
 	}
+	// A lookup returns a referenced socket, and an update takes one.
 	if t := m.mapp.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
 		if a.Flags&^proto.ReadOnly == 0 {
 			return proto.BTFSockCommon
@@ -154,6 +177,8 @@ func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 	return proto.MapValue
 }
 
+// memKinds are the registers that point to memory of known size (mem_types in check_reg_type); the
+// later ones were not accepted from the start.
 var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRingbuf, ptrBuf, ptrBTF | ptrTrusted, ptrCtx}
 
 // memKinds returns the registers that a memory argument accepts.
@@ -173,6 +198,8 @@ func (g *arguments) memKinds(kind proto.ArgKind) []regType {
 	return list
 }
 
+// argKinds are the registers that other arguments accept (compatible_reg_types). Trusted and RCU
+// pointers are listed beside plain ones: a flag that is not listed is refused.
 var argKinds = map[proto.ArgKind][]regType{
 	proto.ConstSize: {scalar}, proto.ConstSizeOrZero: {scalar}, proto.AllocSize: {scalar}, proto.Scalar: {scalar},
 	proto.ConstMap: {constMap}, proto.Ctx: {ptrCtx},
@@ -191,15 +218,19 @@ var argKinds = map[proto.ArgKind][]regType{
 func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	r := g.reg(n)
 	t := r.typ
+	// What the helper only reads may be read-only, what it takes NULL for may be NULL; the reverse
+	// does not hold, so only these flags are ignored (check_reg_type).
 	if a.Flags&proto.ReadOnly != 0 || kind == proto.ConstString {
 		t &^= memRdonly
 	}
 	if a.Flags&proto.MaybeNull != 0 {
 		t &^= maybeNull
 	}
+	// A slice of a dynptr is memory like any other, for as long as it is valid.
 	if kind == proto.Mem || kind == proto.FixedMem {
 		t &^= dynMask
 	}
+	// Objects of the program and of the kernel are exchanged alike; the field's type decides.
 	xchg := m.id == uapi.FuncKptrXchg && n == 2
 	if xchg && t.isAlloc() {
 		t &^= memAlloc | memPercpu
@@ -235,11 +266,13 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 		}
 		g.refuse(refusal.TypeExpected2, n, g.typeName(r.typ), text)
 	}
+	// For kernel objects the type alone says little: the struct is compared.
 	if r.typ.base() != ptrBTF {
 		return
 	}
 	switch kind {
 	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
+		// A helper that writes would overwrite any field of a kernel object.
 		if a.Flags&proto.ReadOnly == 0 && kind != proto.MapKey {
 			g.refuse(refusal.MayWriteIntoMemoryPointedR, m.id, n, g.typeName(r.typ))
 		}
@@ -250,6 +283,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 
 // checkArgBTF checks the kernel struct that an argument points to.
 func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+	// Helpers take objects of the program for the lock in them, or to exchange them.
 	if r.typ.isAllocObj() {
 		if m.id == uapi.FuncKptrXchg && n == 2 && !g.memory.kptrMatch(m.kptr, r, n) {
 			panic(refused{uapi.EACCES})
@@ -259,6 +293,7 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 	if r.typ&memPercpu != 0 {
 		return
 	}
+	// A release of NULL would release nothing, and the reference would stay.
 	if r.typ.mayBeNull() && (a.Flags&proto.MaybeNull == 0 || a.Flags&proto.Release != 0) {
 		g.refuse(refusal.PossiblyNULLPointerPassedHelperArg, n)
 	}
@@ -275,6 +310,8 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 	if want == "" {
 		g.unknown("the type of argument %d of %s", n, m.id)
 	}
+	// A reference is released by the function for its own type: a pointer to its first member would
+	// reach the function for another. Sockets have one function for all types.
 	strict := a.Flags&proto.Release != 0 && m.id != uapi.FuncSkRelease
 	id, ok := g.kernelType(want)
 	if !ok {
@@ -286,15 +323,19 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 }
 
 // argOffset checks that a pointer has no offset where the function expects the object's own address
-// (check_func_arg_reg_off).
+// (check_func_arg_reg_off): what is released is found by the address that was acquired.
 func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	if a.Flags&proto.Release != 0 {
+		// The offset is where on the stack the dynptr is.
 		if kind == proto.Dynptr && r.typ == ptrStack {
 			return
 		}
+		// Older releases check no offset of memory.
 		if !g.has(since.MemOffsets) && r.typ.base() == ptrMem {
 			return
 		}
+		// The kernel computes from the address where the object begins, and would corrupt what is
+		// before.
 		if r.off != 0 {
 			g.refuse(refusal.MustZeroOffsetWhenPassedRelease, n)
 		}
@@ -304,11 +345,13 @@ func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	g.memory.argOffset(r, n, kind == proto.Ctx)
 }
 
+// checkReleaseArg: only what the program acquired is its own to release; NULL is nothing.
 func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
 	if kind == proto.Dynptr {
 		if r.typ != ptrStack {
 			g.refuse(refusal.CannotReleaseUnownedConstBpfDynptr)
 		}
+		// The reference is that of the dynptr, kept in its slot.
 		spi, err := g.stack.dynptrSpi(r)
 		if err != 0 || g.funcOf(r).stack[spi].reg.ref == 0 {
 			g.refuse(refusal.ArgUnacquiredReference, n)
@@ -320,7 +363,8 @@ func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
 	}
 }
 
-// releaseArg releases the argument's reference.
+// releaseArg releases the argument's reference, and with it all registers that hold it or were
+// derived from it: the object may be gone (release_reference).
 func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	if m.release == 0 {
 		return
@@ -329,12 +373,16 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	ok := false
 	switch {
 	case p.Args[m.release-1].Kind == proto.Dynptr:
+		// All clones of the dynptr and their slices end with it.
 		g.stack.unmarkDynptr(r)
 		ok = true
 	case m.id == uapi.FuncKptrXchg && m.ref != 0 && g.has(since.XchgKeepsRCU):
 		id := m.ref
 		rcu := g.resources.inRCU()
 		if ok = g.resources.dropRef(g.cur, id); ok {
+			// The map holds the object now. In an RCU read-side section it stays until the end of
+			// that, so the program may still use it, without owning it
+			// (ref_convert_alloc_rcu_protected).
 			g.cur.eachReg(spillMask, func(x *reg) bool { return x.ref == id }, func(x *reg) {
 				if rcu && x.typ&memAlloc != 0 && x.typ&memPercpu != 0 {
 					x.ref = 0
@@ -346,6 +394,7 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 		}
 	case m.ref != 0:
 		ok = g.resources.release(m.ref)
+		// Dynptrs of a packet end with the packet.
 		g.stack.endDerived(m.ref)
 	case r.isNull():
 		ok = true
@@ -355,15 +404,19 @@ func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	}
 }
 
+// constString: a format is parsed by the verifier, so its bytes must be known and stay as they are,
+// and it must end within the map's value (check_reg_const_str).
 func (g *arguments) constString(n int) {
 	r := g.reg(n)
 	m := g.mapOf(r)
+	// Neither programs nor user space may change the text after it was checked (bpf_map_is_rdonly).
 	if m.Frozen == nil || m.Flags&flagRdonlyProg == 0 {
 		g.refuse(refusal.DoesNotPointReadonlyMap, n)
 	}
 	if !r.Var.IsConst() {
 		g.refuse(refusal.NotConstantAddress, n)
 	}
+	// The text is read when the program is loaded, by its address.
 	if !hasDirectValue(m.Type) {
 		g.refuse(refusal.NoDirectValueAccessSupportMap)
 	}
@@ -382,13 +435,16 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	if !g.has(since.KnownKeyLookup) {
 		return
 	}
+	// Elements of other maps come and go.
 	if t := m.mapp.Type; t != uapi.MapTypeArray && t != uapi.MapTypePercpuArray {
 		return
 	}
-	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.has(since.InnerMapLookups) { // another inner map may have fewer elements
+	// Another inner map may have fewer elements.
+	if m.mapp.Flags&uapi.MapInnerMap != 0 && g.has(since.InnerMapLookups) {
 		return
 	}
 	r := g.reg(n)
+	// Only what is on the stack is known.
 	if r.typ != ptrStack || !r.Var.IsConst() {
 		return
 	}
@@ -403,6 +459,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	s := f.stack[spi]
 	at := slotOff % 8
 	zeros, spills := 0, 0
+	// Bytes of the key that are 0, or a spilled number that covers it exactly, are known.
 	for i := at; i >= 0 && at-i < size; i-- {
 		if s.t[i] != slotZero {
 			break
@@ -433,6 +490,7 @@ func (g *arguments) noteKey(n int, m *callMeta) {
 	g.precision.bt.stacks[r.frame] |= 1 << spi
 	g.precision.bt.frame = g.cur.curFrame
 	g.precision.markChain(g.cur, g.insn, nil)
+	// 0 stands for a key that is not known.
 	if key < uint64(m.mapp.MaxEntries) {
 		m.constKey = key + 1
 	}

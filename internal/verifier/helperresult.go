@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// helperResult sets r0 to what a helper returns.
+// helperResult sets r0 to what a helper returns (check_helper_call).
 func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, percpuObj bool) {
 	r0 := c.reg(0)
 	flag := argFlags(p.Ret.Flags)
@@ -16,16 +16,20 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 	case proto.Integer:
 		r0.unknown()
 	case proto.Void:
+		// What a function without a result leaves in R0 is not for the program.
 		r0.typ = notInit
 	case proto.RetMapValue:
 		if m.mapp == nil {
 			c.refuse(refusal.KernelSubsystemMisconfiguredVerifier)
 		}
+		// The program need not check for what cannot happen.
 		if flag&maybeNull != 0 && c.knownElement(m) {
 			flag &^= maybeNull
 		}
 		r0.pointer(ptrMapValue | flag)
 		r0.mapp, r0.uid = m.mapp.index, m.uid
+		// The lock must be released through the element that it was taken through: each lookup has
+		// an id of its own. If the element may be missing, it gets one below.
 		if flag&maybeNull == 0 && (m.mapp.rec.has(fieldSpinLock) || m.mapp.rec.has(fieldResSpinLock)) {
 			r0.id = c.newID()
 		}
@@ -36,6 +40,7 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 	case proto.RetTCPSock:
 		r0.pointer(ptrTCPSock | flag)
 	case proto.RetRingbufMem:
+		// How much may be written is what was reserved.
 		r0.pointer(ptrMem | memRingbuf | flag)
 		r0.mem = uint32(m.memSize)
 	case proto.RetDynptrMem:
@@ -46,6 +51,7 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 	case proto.RetBTFID:
 		c.btfResult(r0, p, m, flag)
 	}
+	// Copies share the id, so that a null check of one is one of all (mark_ptr_or_null_regs).
 	if r0.typ.mayBeNull() {
 		r0.id = c.newID()
 	}
@@ -55,8 +61,11 @@ func (c *helpers) helperResult(h *proto.Helper, p *proto.Proto, m *callMeta, per
 	}
 	switch {
 	case h.Effects&proto.Casts != 0, id == uapi.FuncDynptrData:
+		// Another type of the same object: releasing either ends both.
 		r0.ref = m.ref
 	case c.acquires(h, m):
+		// The id of the pointer is that of the reference: if it is NULL, there is nothing to
+		// release.
 		r := c.resources.acquire()
 		r0.id, r0.ref = r, r
 	}
@@ -71,6 +80,8 @@ func (c *helpers) knownElement(m *callMeta) bool {
 	return m.constKey-1 < uint64(m.mapp.MaxEntries)
 }
 
+// acquires reports whether the result must be released (is_acquire_function). Elements of sockmaps
+// are sockets, which a lookup references.
 func (c *helpers) acquires(h *proto.Helper, m *callMeta) bool {
 	if h.Effects&proto.Acquires != 0 {
 		return true
@@ -78,9 +89,11 @@ func (c *helpers) acquires(h *proto.Helper, m *callMeta) bool {
 	return h.Effects&proto.AcquiresSocket != 0 && m.mapp != nil && (m.mapp.Type == uapi.MapTypeSockmap || m.mapp.Type == uapi.MapTypeSockhash)
 }
 
+// percpuResult: a variable of each CPU, as a struct of the kernel or as that much memory.
 func (c *helpers) percpuResult(r0 *reg, m *callMeta, flag regType, obj bool) {
 	s := c.specs[m.retSpec-1]
 	t := s.SkipMods(btf.ID(m.retID))
+	// A number, a pointer or an array is memory of its size.
 	if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
 		n, err := s.Sizeof(t.ID)
 		if err != nil {
@@ -98,10 +111,14 @@ func (c *helpers) percpuResult(r0 *reg, m *callMeta, flag regType, obj bool) {
 	r0.spec, r0.tid = m.retSpec, m.retID
 }
 
+// btfResult: an object of the kernel, whose type the prototype names or the argument decides.
 func (c *helpers) btfResult(r0 *reg, p *proto.Proto, m *callMeta, flag regType) {
 	r0.pointer(ptrBTF | flag)
+	// What comes out of the field is of the field's type; objects of the program's own types were
+	// allocated by it.
 	if m.id == uapi.FuncKptrXchg {
 		r0.spec, r0.tid = m.kptr.spec, uint32(m.kptr.tid)
+		// An object of the program's types is the program's to change and to free.
 		if !c.isKernelSpec(r0.spec) {
 			r0.typ |= memAlloc
 			if m.kptr.kind == fieldKptrPercpu {
@@ -123,15 +140,18 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		return
 	}
 	r := c.reg(0)
+	// It was missing in the list of helpers whose results are bounded by the buffer.
 	if id == uapi.FuncGetTaskStack && !c.has(since.TaskStackResult) {
 		return
 	}
 	switch id {
 	case uapi.FuncGetStack, uapi.FuncGetTaskStack, uapi.FuncProbeReadStr, uapi.FuncProbeReadKernelStr, uapi.FuncProbeReadUserStr:
+		// On success they return how much they wrote, at most the length of the buffer.
 		r.SMax, r.Low.SMax = int64(m.maxSize), int32(m.maxSize)
 		r.SMin, r.Low.SMin = -maxErrno, -maxErrno
 		r.Sync(c.rules)
 	case uapi.FuncGetSmpProcessorId:
+		// Compilers and programs use it as an index, whose bound need not be checked then.
 		if !c.has(since.CPUNumberRange) {
 			return
 		}

@@ -8,6 +8,8 @@ import (
 
 // checkFields checks that unused fields of an instruction are 0. From 7.1 on all instructions are
 // checked in advance (check_insn_fields); earlier releases check an instruction when they reach it.
+// What is refused today may get a meaning tomorrow, and old programs must not mean something else
+// then.
 func (u *subject) checkFields(in *decode.Insn) {
 	switch class(in) {
 	case clsALU, clsALU64:
@@ -35,6 +37,8 @@ func (u *subject) checkRegisters(in *decode.Insn) {
 	}
 }
 
+// aluFields checks arithmetic (check_alu_op). Later instruction sets took fields that were
+// reserved: off of a division says whether it has a sign, off of a move how many bits it extends.
 func (u *subject) aluFields(in *decode.Insn) {
 	alu64 := class(in) == clsALU64
 	switch op := opOf(in); {
@@ -58,6 +62,8 @@ func (u *subject) aluFields(in *decode.Insn) {
 	}
 }
 
+// movFields checks moves: of a constant, of a register as a whole or of its low bits with their
+// sign, and between address spaces.
 func (u *subject) movFields(in *decode.Insn, alu64 bool) {
 	ok := true
 	switch {
@@ -75,6 +81,8 @@ func (u *subject) movFields(in *decode.Insn, alu64 bool) {
 	}
 }
 
+// memFields checks loads and stores (do_check). The operation of an atomic instruction is in its
+// imm.
 func (u *subject) memFields(in *decode.Insn) {
 	switch m := mode(in); {
 	case class(in) == clsLDX:
@@ -85,12 +93,15 @@ func (u *subject) memFields(in *decode.Insn) {
 		if m != modeMEM || in.Src != 0 {
 			u.refuse(refusal.BPFSTUsesReservedFields)
 		}
-	case m == modeATOMIC && (in.Imm == 0 || u.has(since.AtomicsFull)): // the operation is checked when the instruction is reached
+	case m == modeATOMIC && (in.Imm == 0 || u.has(since.AtomicsFull)):
+		// The operation is checked when the instruction is reached.
 	case m != modeMEM || in.Imm != 0:
 		u.refuse(refusal.BPFSTXUsesReservedFields)
 	}
 }
 
+// jumpFields checks calls, jumps without a condition and exits (do_check). The long jump has its
+// offset in imm, and the indirect one its register in dst.
 func (u *subject) jumpFields(in *decode.Insn) {
 	w32 := class(in) == clsJMP32
 	switch opOf(in) {
@@ -115,12 +126,14 @@ func (u *subject) jumpFields(in *decode.Insn) {
 	}
 }
 
+// condFields: of the second operand, a register or a constant, the other must be 0.
 func (u *subject) condFields(in *decode.Insn) {
 	if isX(in) && in.Imm != 0 || !isX(in) && in.Src != 0 {
 		u.refuse(refusal.BPFJMPJmp32UsesReservedFields)
 	}
 }
 
+// mayGotoFields checks a may_goto, which has nothing but a target.
 func (u *subject) mayGotoFields(in *decode.Insn) {
 	if in.Code == clsJMP|opJCOND && in.Src == 0 && in.Dst == 0 && in.Imm == 0 && (in.Off != 0 || u.has(since.MayGotoZero)) {
 		return

@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// iterArg checks the iterator argument of a kernel function (process_iter_arg).
+// iterArg checks the iterator argument of a kernel function (process_iter_arg). An iterator is an
+// object on the stack that only these functions may change: it holds pointers of the kernel.
 func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	k := m.k
 	r := c.reg(n)
@@ -20,7 +21,9 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 		c.refuse(refusal.ExpectedValidIterPointerArg, n-1)
 	}
 	name := strings.TrimPrefix(t.Name, "bpf_iter_")
+	// An iterator's struct is as long as the kernel's state of it.
 	slots := int(t.Size) / 8
+	// An iterator that is overwritten could never be destroyed (is_iter_reg_valid_uninit).
 	if k.flags.has(kfIterNew) {
 		spi, errno := c.stack.objectSpi(r, "iter", slots)
 		bad := errno != 0 && errno != uapi.ERANGE
@@ -34,6 +37,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 		if bad {
 			c.refuse(refusal.ExpectedUninitializedIterArg, name, n-1)
 		}
+		// The place is written as ordinary stack first, which ends what was there.
 		for i := 0; i < slots*8; i += 8 {
 			c.memory.access(c.insn, n, i, 8, write, -1, false, false)
 		}
@@ -45,9 +49,12 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	ok := errno == 0
 	for i := 0; ok && i < slots; i++ {
 		s := f.stack[spi-i]
+		// The RCU read-side section in which the iterator began has ended, or there was none.
 		if s.reg.typ&ptrUntrusted != 0 {
 			c.refuse(refusal.ExpectedRCUCSWhenUsing, k.name)
 		}
+		// The reference is in the first slot: two halves of different iterators are none
+		// (is_iter_reg_valid_init).
 		ok = (i == 0) == (s.reg.ref != 0) && s.reg.spec == k.spec && s.reg.tid == uint32(t.ID)
 		for _, b := range s.t {
 			ok = ok && b == slotIter
@@ -56,12 +63,14 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	if !ok {
 		c.refuse(refusal.ExpectedInitializedIterArg, name, n-1)
 	}
+	// All slots count as read, or pruning would ignore them (mark_iter_read).
 	for i := 0; i < slots; i++ {
 		c.liveness.readSlot(f, spi-i)
 		c.log.touchSlot(spi - i)
 	}
 	m.iterSpi, m.iterFrame = spi, int(r.frame)
 	m.ref = f.stack[spi].reg.ref
+	// The slots are free afterwards (unmark_stack_slots_iter).
 	if k.flags.has(kfIterDestroy) {
 		for i := 0; i < slots; i++ {
 			s := f.own(spi - i)
@@ -75,6 +84,8 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	}
 }
 
+// newIter makes an iterator of slots (mark_stack_slots_iter). It is a reference, so that it must be
+// destroyed on all paths.
 func (c *kfuncs) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
 	spi, errno := c.stack.objectSpi(r, "iter", slots)
 	if errno != 0 {
@@ -84,7 +95,9 @@ func (c *kfuncs) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
 	ref := c.resources.acquire()
 	for i := 0; i < slots; i++ {
 		s := f.own(spi - i)
+		// The slot has the form of a pointer with offset 0, of which only the flags count.
 		s.reg.pointer(ptrStack)
+		// What the iterator returns is protected by the section in which it began.
 		if m.k.flags.has(kfRCUProtected) {
 			if c.resources.inRCU() {
 				s.reg.typ |= memRCU
@@ -110,11 +123,13 @@ func (c *kfuncs) iterReg(m *callMeta) *reg {
 }
 
 // iterNextCall explores both outcomes of a call for the next element: there is one, or the iterator
-// has reached its end (process_iter_next_call).
+// has reached its end (process_iter_next_call). Every iterator ends at some time and stays so, by
+// contract of these functions: the loop is safe once its states converge.
 func (c *kfuncs) iterNextCall(m *callMeta) {
 	cur := c.cur
 	if c.iterReg(m).istate == iterActive {
 		var prev *state
+		// Each call keeps a state, so the last one is of this call unless the path is new.
 		if cur.parent == nil || cur.parent.insn != c.insn || !sameCallsites(cur.parent, cur) {
 			if c.has(since.ConvergingIterators) {
 				c.bug("bad parent state for iter next call")
@@ -125,7 +140,11 @@ func (c *kfuncs) iterNextCall(m *callMeta) {
 		q := c.pool.push(c.insn+1, c.insn)
 		qi := &q.frames[m.iterFrame].own(m.iterSpi).reg
 		qi.istate = iterActive
+		// The next round is no endless loop, even if nothing else changes
+		// (iter_active_depths_differ).
 		qi.depth++
+		// A counter in the loop would differ in each round; if it decides nothing, it is forgotten
+		// (widen_imprecise_scalars).
 		if prev != nil && c.has(since.ConvergingIterators) {
 			c.checkpoints.widen(prev, q)
 		}

@@ -41,6 +41,8 @@ var iterCtx = map[string][]iterCtxArg{
 // iterArgs sets the contents of an iterator's context.
 func (h *attachment) iterArgs(s *btf.Spec) {
 	name := strings.TrimPrefix(h.prog.attachName, "bpf_iter_")
+	// At the end of the walk the iterator is called once more, without an element: its arguments
+	// are NULL then, which the program must check.
 	list, ok := iterCtx[name]
 	if !ok {
 		h.unknown("iterator %s", name)
@@ -48,6 +50,7 @@ func (h *attachment) iterArgs(s *btf.Spec) {
 	h.prog.ctxArgs = map[int]ctxValue{}
 	for _, a := range list {
 		v := ctxValue{typ: a.typ}
+		// Pointers without trust can be followed, but not passed to kfuncs.
 		if !h.has(since.IterArgsTrusted) {
 			v.typ &^= ptrTrusted
 		}

@@ -33,11 +33,11 @@ func (f kfFlags) has(x kfFlags) bool { return f&x != 0 }
 // kfunc is a kernel function that the program calls.
 type kfunc struct {
 	name          string
-	row           *proto.Kfunc
-	flags         kfFlags
-	allowed       bool
-	missing       bool
-	none          bool // the BTF tags kfuncs, but not this function
+	row           *proto.Kfunc // what is known about it, nil if nothing is
+	flags         kfFlags      // KF_* of its registration
+	allowed       bool         // it is registered for programs of this type
+	missing       bool         // the kernel does not have it
+	none          bool         // the BTF tags kfuncs, but not this function
 	spec          uint8
 	id            btf.ID
 	proto         *btf.Type // FUNC_PROTO
@@ -46,6 +46,7 @@ type kfunc struct {
 
 func (k *kfunc) allowedLocked(r Release) bool { return k.row != nil && k.row.InLock(r) }
 
+// async reports whether the function takes a callback that runs later.
 func (k *kfunc) async() bool {
 	return k.is(proto.SetsWorkCallback | proto.SchedulesTaskWork)
 }
@@ -64,6 +65,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	}
 	switch {
 	case k.none || k.row == nil && proto.OnlyTraced(k.name):
+		// A function of the kernel that is no kfunc.
 		c.refuse(refusal.CallingKernelFunctionNotAllowed, k.name)
 	case k.row == nil:
 		c.unknown("kernel function %s", k.name)
@@ -75,16 +77,9 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	}
 	c.curAux().iterNext = k.flags.has(kfIterNext)
 	if k.is(proto.TakesResLock) {
-		b := c.pool.push(c.insn+1, c.insn)
-		regs := b.regs()
-		for i := 0; i <= 5; i++ {
-			regs[i].notInit()
-		}
-		r := &regs[0]
-		r.unknown()
-		r.Low.SMin, r.SMin, r.Low.SMax, r.SMax = -maxErrno, -maxErrno, -1, -1
-		r.Sync(c.rules)
+		c.queueLockFailure()
 	}
+	// Compilers put this call where a program's behaviour is undefined.
 	if k.is(proto.Traps) {
 		c.refuse(refusal.UnexpectedBpfTrapDueUninitializedVariable)
 	}
@@ -97,6 +92,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if k.is(proto.AddsToTree) {
 		c.frames.callback(m.sub, cbTreeLess)
 	}
+	// The result is the address of eight bytes that entry and return share.
 	if k.is(proto.SessionCookie) {
 		m.retSize, m.retRdonly = 8, false
 	}
@@ -112,9 +108,13 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if m.release != 0 {
 		c.kfuncRelease(m)
 	}
+	// The list or tree owns the node now. The program may use it while it holds the lock, as nobody
+	// can remove it (ref_convert_owning_non_owning).
 	if k.is(proto.PushesNode) {
 		c.resources.disown(regs[2].ref)
 	}
+	// Without an exception callback the program ends with what was thrown, which must be a result
+	// that it may return.
 	if k.is(proto.Throws) && c.exceptionSub == 0 {
 		c.defaultThrow = true
 		c.frames.checkReturn(1, "R1")
@@ -127,11 +127,6 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if k.changesPacket {
 		c.resources.forgetPackets()
 	}
-	for i := range k.proto.Params {
-		if i < 5 {
-			regs[i+1].live |= 0
-		}
-	}
 	regs[0].wrote()
 	if k.flags.has(kfIterNext) {
 		c.iterNextCall(m)
@@ -142,16 +137,32 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	return c.frames.enterCallback()
 }
 
-// kfuncSections counts entered RCU and preemption sections.
+// queueLockFailure queues the path on which a resilient lock is not taken, for example in a
+// deadlock: R0 has the error there (check_kfunc_call).
+func (c *kfuncs) queueLockFailure() {
+	b := c.pool.push(c.insn+1, c.insn)
+	regs := b.regs()
+	for i := 0; i <= 5; i++ {
+		regs[i].notInit()
+	}
+	r := &regs[0]
+	r.unknown()
+	r.Low.SMin, r.SMin, r.Low.SMax, r.SMax = -maxErrno, -maxErrno, -1, -1
+	r.Sync(c.rules)
+}
+
+// kfuncSections counts entered RCU and preemption sections (check_kfunc_call).
 func (c *kfuncs) kfuncSections(k *kfunc) {
 	s := c.cur
 	lock, unlock := k.is(proto.EntersRCU), k.is(proto.LeavesRCU)
 	off, on := k.is(proto.DisablesPreemption), k.is(proto.EnablesPreemption)
+	// The callback runs under the tree's lock, and must leave things as it finds them.
 	if c.resources.inTreeCallback() && (lock || unlock) && (s.rcu > 0 || c.has(since.TreeCallbackRCU)) {
 		c.refuse(refusal.CallingBpfRcuReadLockUnlock)
 	}
 	switch {
 	case lock:
+		// Older releases have a flag, no count.
 		if s.rcu > 0 && !c.has(since.NestedRCU) {
 			c.refuse(refusal.NestedRcuReadLockKernelFunction, k.name)
 		}
@@ -162,6 +173,8 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 		}
 		s.rcu--
 		if s.rcu == 0 {
+			// What was protected by the section may be freed from here on: it can be read by
+			// probing only.
 			s.eachReg(1<<slotSpill|1<<slotIter, func(r *reg) bool { return r.typ&memRCU != 0 }, func(r *reg) {
 				r.typ = r.typ&^(memRCU|maybeNull) | ptrUntrusted
 			})
@@ -180,6 +193,7 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 		}
 		return
 	}
+	// Sleeping would end the grace period too early, or schedule where the kernel must not.
 	switch {
 	case s.rcu > 0:
 		c.refuse(refusal.KernelFuncSleepableWithinRcuRead, k.name)
@@ -190,6 +204,7 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 	}
 }
 
+// kfuncRelease releases the argument that the function takes over (check_kfunc_call).
 func (c *kfuncs) kfuncRelease(m *callMeta) {
 	r := c.reg(m.release)
 	if m.k.is(proto.DiscardsFileDynptr) {

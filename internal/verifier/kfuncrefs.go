@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// addKfunc finds the kernel function that instruction i calls.
+// addKfunc finds the kernel function that instruction i calls (add_kfunc_call).
 func (l *layout) addKfunc(i int) {
 	in := &l.insns[i]
 	if !l.has(since.Kfuncs) {
@@ -28,6 +28,7 @@ func (l *layout) addKfunc(i int) {
 		l.aux[i].kfunc = &kfunc{name: ref.Name, missing: true}
 		return
 	}
+	// Kfuncs are functions of the kernel's inside, like those that are exported to GPL code only.
 	if !l.prog.gpl {
 		l.refuse(refusal.CannotCallKernelFunctionNonGPL)
 	}
@@ -45,6 +46,7 @@ func (l *layout) addKfunc(i int) {
 	l.aux[i].kfunc = k
 }
 
+// makeKfunc finds a function by its BTF id, with what the kernel registered for it.
 func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	s := l.moduleSpec(ref.Module)
 	if s == nil {
@@ -58,10 +60,12 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	k.name = fn.Name
 	k.proto = s.MustType(fn.Ref)
 	row, ok := l.declared(ref.Module).Lookup(fn.Name)
+	// The driver implements these functions, so the program must be bound to a device of it.
 	if row.Is(proto.DeviceMetadata) && l.p.Flags&flagDevBound == 0 {
 		l.refuse(refusal.MetadataKfuncsRequireDeviceBoundProgram)
 	}
 	if !ok {
+		// Kernels since 6.9 tag their kfuncs in BTF: a function without the tag cannot be called.
 		tagged := s.Kfuncs()
 		k.none = len(tagged) > 0 && !slices.Contains(tagged, ref.TypeID)
 		return k
@@ -77,7 +81,7 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 }
 
 // dropInTracing: programs that may run in an NMI cannot drop objects with fields that are unsafe to
-// free there.
+// free there: freeing them takes locks, which what was interrupted may hold.
 func (c *kfuncs) dropInTracing(m *callMeta) {
 	if !c.has(since.UnsafeDrop) || !m.k.is(proto.DropsObject|proto.DropsPercpu) {
 		return

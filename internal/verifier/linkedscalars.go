@@ -6,15 +6,19 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/num"
 )
 
-// maxLinked is the number of registers and slots that are narrowed together.
+// maxLinked is the number of registers and slots that are narrowed together: an entry of the
+// history has no room for more (LINKED_REGS_MAX).
 const maxLinked = 6
 
-// collectLinked finds registers and slots with an identity; beyond six they are forgotten.
+// collectLinked finds registers and slots with an identity (collect_linked_regs). Beyond six they
+// are unlinked: what is narrowed must be in the history, or backtracking would miss it.
 func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
+	// A register and its sums with constants are linked alike.
 	id &^= addConst
 	is := func(r *reg) bool { return r.typ == scalar && r.id&^addConst == id }
 	for fr := c.cur.curFrame; fr >= 0; fr-- {
 		f := c.cur.frames[fr]
+		// Registers that nothing reads would take the places of others.
 		live := uint16(0xffff)
 		if c.r.linkedLive {
 			live = c.aux[c.cur.at(fr)].live
@@ -41,7 +45,8 @@ func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
 	return set
 }
 
-// syncEqual narrows everything equal to the compared registers in the same way.
+// syncEqual narrows everything equal to the compared registers in the same way (find_equal_scalars,
+// sync_linked_regs since 6.12).
 func (c *conditions) syncEqual(in *decode.Insn, other *state, d, s, od, os *reg, linked []linkedReg) {
 	sync := func(st *state, known *reg) {
 		if c.r.linked {
@@ -77,6 +82,8 @@ func (c *conditions) syncEqual(in *decode.Insn, other *state, d, s, od, os *reg,
 	}
 }
 
+// syncLinked narrows each register of the set: to the same range, or to that range moved by the
+// difference of the constants that were added to each (sync_linked_regs).
 func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 	for _, l := range linked {
 		var r *reg
@@ -93,6 +100,7 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 			r.copyFrom(known)
 			continue
 		}
+		// A 32-bit sum wraps where a 64-bit one does not: no difference relates the two.
 		if c.r.linkedNeg && (r.id&addConst32 != 0 && known.id&addConst64 != 0 || r.id&addConst64 != 0 && known.id&addConst32 != 0) {
 			continue
 		}
@@ -100,6 +108,7 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 		delta := num.Exactly(uint64(int64(r.off) - int64(known.off)))
 		w32 := (r.id|known.id)&addConst32 != 0
 		r.copyFrom(known)
+		// The register stays linked as it was.
 		r.off, r.id = off, id
 		r.Bounds.Add(&delta, c.rules)
 		if w32 {

@@ -45,6 +45,8 @@ type liveQuery struct {
 
 func newStackLiveness() *stackLiveness { return &stackLiveness{instances: map[chainKey]*instance{}} }
 
+// lookup returns the function at a depth of a state's chain of calls (lookup_instance). One
+// function may write its caller's stack in one chain and not in another.
 func (l *stackLiveness) lookup(e *position, s *state, depth int) *instance {
 	var k chainKey
 	var starts [maxFrames]int
@@ -59,6 +61,7 @@ func (l *stackLiveness) lookup(e *position, s *state, depth int) *instance {
 	return l.instance(e, k, starts)
 }
 
+// instance returns the entry of a chain of calls, a new one if need be.
 func (l *stackLiveness) instance(e *position, k chainKey, starts [maxFrames]int) *instance {
 	if in := l.instances[k]; in != nil {
 		return in
@@ -109,6 +112,8 @@ func (l *stackLiveness) ensure(e *position) *instance {
 
 func (l *stackLiveness) forget() { l.cur = nil }
 
+// markRead records a read (mark_stack_read). What is live already need not go through the function
+// again.
 func (l *stackLiveness) markRead(e *position, in *instance, frame, insn int, mask uint64) {
 	m := in.need(e, frame, insn)
 	if n := m.read | mask; n != m.read && n|m.live != m.live {
@@ -124,6 +129,8 @@ func (l *stackLiveness) begin(e *position, insn int) {
 	l.writes = [maxFrames]uint64{}
 }
 
+// commit records what the instruction wrote (commit_stack_write_marks): of several visits only what
+// each of them wrote is certain to be overwritten.
 func (l *stackLiveness) commit(e *position, in *instance) {
 	if in == nil {
 		return
@@ -151,8 +158,12 @@ func (l *stackLiveness) commit(e *position, in *instance) {
 	in.seen[idx] = true
 }
 
+// updateInsn applies the equations of live variables to one instruction (update_insn): live is what
+// the next ones need but for what is written here, and what is read here. mustAfter is what every
+// path from here on writes, for callers.
 func (l *stackLiveness) updateInsn(e *position, in *instance, f, insn int, buf []int) bool {
 	succ := e.succ(buf, insn)
+	// Nothing follows an exit.
 	if len(succ) == 0 {
 		return false
 	}
@@ -177,7 +188,9 @@ func (l *stackLiveness) updateInsn(e *position, in *instance, f, insn int, buf [
 	return changed
 }
 
+// updateInstance applies the equations until nothing changes (update_instance).
 func (l *stackLiveness) updateInstance(e *position, in *instance) {
+	// Sets of what is written only shrink from here on, and must be computed anew.
 	if in.dropped {
 		for f := 0; f <= int(in.key.depth); f++ {
 			for i := range in.masks[f] {
@@ -207,7 +220,8 @@ func (l *stackLiveness) updateInstance(e *position, in *instance) {
 	}
 }
 
-// toCaller transfers what a function reads and writes to the call.
+// toCaller transfers what a function reads and writes to the call (propagate_to_outer_instance),
+// where it is like what one instruction does.
 func (l *stackLiveness) toCaller(e *position, in *instance) {
 	k, starts := in.key, in.starts
 	d := k.depth
@@ -227,9 +241,11 @@ func (l *stackLiveness) toCaller(e *position, in *instance) {
 	l.commit(e, out)
 }
 
-// update processes what was collected for the chain of the current state.
+// update processes what was collected for the chain of the current state (bpf_update_live_stack).
+// It happens at the end of paths and functions, so that states are cleared by complete marks.
 func (l *stackLiveness) update(e *position) {
 	l.forget()
+	// Inner functions first, as they add to what their callers do.
 	for f := e.cur.curFrame; f >= 0; f-- {
 		in := l.lookup(e, e.cur, f)
 		if in.updated {
@@ -251,7 +267,9 @@ func (in *instance) liveBefore(insn, frame, slot int) bool {
 	return m != nil && m.live>>slot&1 != 0
 }
 
-// alive reports whether a slot of a frame may be read from the state on that was passed to query.
+// alive reports whether a slot of a frame may be read from the state on that was passed to query
+// (bpf_stack_slot_alive): by the current function, or by one of its callers after the call. A call
+// with a callback is processed again.
 func (l *stackLiveness) alive(e *position, frame, slot int) bool {
 	q := &l.q
 	c := q.inst[q.depth]
@@ -295,7 +313,8 @@ func (l *liveness) wroteSlot(f *frame, spi int) {
 	f.uses[spi] |= liveWritten
 }
 
-// markRead marks a read in the checkpoints back to where the register was written.
+// markRead marks a read in the checkpoints back to where the register was written (mark_reg_read):
+// a state that differs there may go another way, one that differs elsewhere cannot.
 func (l *liveness) markRead(r *reg) {
 	for r.live&liveWritten == 0 && r.parent != nil && r.parent.live&liveRead == 0 {
 		r = r.parent
@@ -320,13 +339,16 @@ func (l *liveness) readReg(r *reg) {
 
 func (r *reg) wrote() { r.live |= liveWritten }
 
-// propagateLiveness makes the current state read what the kept state reads.
+// propagateLiveness makes the current state read what the kept state reads (propagate_liveness):
+// its path ends here, and goes on as that of the kept state did.
 func (l *liveness) propagateLiveness(old, cur *state) { l.propagateLivenessChanged(old, cur, nil) }
 
+// propagateLivenessChanged also tells whether a mark was new, as loops are processed until none is.
 func (l *liveness) propagateLivenessChanged(old, cur *state, changed *bool) {
 	for fr := 0; fr <= old.curFrame; fr++ {
 		o, c := old.frames[fr], cur.frames[fr]
 		first := 0
+		// R0 to R5 of a caller are clobbered by the call.
 		if fr < old.curFrame {
 			first = 6
 		}

@@ -41,9 +41,11 @@ func (e *explorer) loadImm(in *decode.Insn) {
 		if !e.funcInfo() {
 			e.refuse(refusal.MissingBtfFuncInfo)
 		}
+		// A global function is verified without its callers, and so without what a callback gets.
 		if e.subs[sub].linkage != funcStatic {
 			e.refuse(refusal.CallbackFunctionNotStatic)
 		}
+		// It has no caller, and so no frame to return to.
 		if sub == 0 {
 			e.refuse(refusal.CallbackFunctionCannotMainProgram)
 		}
@@ -54,6 +56,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 		d.mapp = a.mapp
 	case 2, 6:
 		m := e.maps[a.mapp-1]
+		// The address is that of user space, a number until it is cast.
 		if m.Type == uapi.MapTypeArena {
 			d.unknown()
 			return
@@ -67,10 +70,13 @@ func (e *explorer) loadImm(in *decode.Insn) {
 	}
 }
 
-// loadPacket checks the legacy loads from the packet (check_ld_abs).
+// loadPacket checks the legacy loads from the packet (check_ld_abs). They are calls in disguise:
+// they take the context in R6, return in R0, clobber R1 to R5, and end the program if the packet is
+// too short.
 func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	switch e.prog.typ {
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
+		// Only their contexts are packets in the form that the load expects (may_access_skb).
 	default:
 		e.refuse(refusal.BPFLDABSINDInstructionsNot)
 	}
@@ -82,6 +88,7 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	}
 	e.packetFields(in)
 	e.values.checkSrc(6)
+	// Nothing could release what is held then.
 	if e.has(since.StateRefs) {
 		e.resources.resourceLeak(true, true, "BPF_LD_[ABS|IND]")
 	} else {
@@ -98,6 +105,7 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 			e.refuse(refusal.BPFLDABSINDCannotUsed3)
 		}
 	}
+	// The instruction names no register for the context: by convention it is R6.
 	r6 := e.reg(6)
 	if r6.typ != ptrCtx {
 		e.refuse(refusal.TimeBPFLDABSINDR6)

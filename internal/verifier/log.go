@@ -38,9 +38,9 @@ func newLogger(o Options) *logger {
 
 func (l *logger) pos() int { return len(l.buf) }
 
-// rewind drops what was logged since n, at level 1. Where n is at the end of an instruction, the
-// kernel's log goes on behind the line's end, which the first space before a state may have replaced:
-// what comes next is on the same line then.
+// rewind drops what was logged since n, at level 1 (bpf_vlog_reset in pop_stack). Where n is at the
+// end of an instruction, the kernel's log goes on behind the line's end, which the first space
+// before a state may have replaced: what comes next is on the same line then.
 func (l *logger) rewind(n int) {
 	if l.level != 1 || n > len(l.buf) {
 		return
@@ -101,8 +101,9 @@ func (l *logger) note(format string, args ...any) {
 
 func (l *logger) touch(r int) { l.touched |= 1 << r }
 
-// touchSlot notes that a stack slot was written. The kernel keeps one set for all frames, so that the
-// slots of the same numbers are printed of the frame that is current then.
+// touchSlot notes that a stack slot was written (mark_stack_slot_scratched). The kernel keeps one
+// set for all frames, so that the slots of the same numbers are printed of the frame that is
+// current then.
 func (l *logger) touchSlot(spi int) {
 	if spi >= 0 && spi < 64 {
 		l.slots |= 1 << spi

@@ -25,6 +25,8 @@ func changedText(e *position, s *state, regs uint32, slots uint64, all bool) str
 	return frameText(e, s, s.curFrame, regs, slots, true)
 }
 
+// frameText describes a frame (print_verifier_state): the registers and slots of the sets, as those
+// that changed, and what is held.
 func frameText(e *position, s *state, fr int, regs uint32, slots uint64, marks bool) string {
 	f := s.frames[fr]
 	var b strings.Builder
@@ -69,6 +71,7 @@ func marksText(e *position, live uint8, wanted bool) string {
 	return text
 }
 
+// refsText lists the references that are held, which are the same for all frames.
 func refsText(e *position, b *strings.Builder, s *state) {
 	var ids []string
 	refs := *e.refList(s)
@@ -95,6 +98,8 @@ func kindText(k btf.Kind) string {
 
 const slotLetters = "?rm0diffp"
 
+// slotText describes a slot: by a letter for each byte, or by what is spilled there. Objects are
+// described once, at their first slot.
 func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marks string) {
 	used := false
 	var t [8]byte
@@ -214,6 +219,8 @@ func regParts(e *position, r *reg) []string {
 // mapName returns a map's name as the kernel keeps it: 15 characters.
 func mapName(name string) string { return name[:min(len(name), 15)] }
 
+// signedText and unsignedText print small numbers in decimal, large ones in hex (verbose_snum,
+// verbose_unum).
 func signedText(v int64) string {
 	if v >= -1<<15 && v < 1<<15 {
 		return fmt.Sprint(v)

@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// sccInfo holds the visits of a loop: one for each chain of calls that leads to it.
+// sccInfo holds the visits of a loop: one for each chain of calls that leads to it. In each the
+// loop starts with other states, and is explored anew (struct bpf_scc_info).
 type sccInfo struct{ visits []*sccVisit }
 
-// sccVisit is one visit of a loop.
+// sccVisit is one visit of a loop (struct bpf_scc_visit): the state with which it was entered, and
+// the states that ended because they were like an earlier one of the loop.
 type sccVisit struct {
 	chain     callchain
 	entry     *state
@@ -33,7 +35,8 @@ func (c *callchain) String() string {
 	return fmt.Sprintf("(%s%d)", b.String(), c.scc)
 }
 
-// chainOf returns the chain of calls to the outermost loop that contains a state.
+// chainOf returns the chain of calls to the outermost loop that contains a state
+// (compute_scc_callchain).
 func (p *checkpoints) chainOf(s *state) (c callchain, ok bool) {
 	for i := 0; i <= s.curFrame; i++ {
 		at := s.at(i)
@@ -49,6 +52,7 @@ func (p *checkpoints) chainOf(s *state) (c callchain, ok bool) {
 	return c, false
 }
 
+// visitOf returns the visit of a chain (scc_visit_lookup).
 func (p *checkpoints) visitOf(c *callchain) *sccVisit {
 	for _, v := range p.sccs[c.scc].visits {
 		if v.chain == *c {
@@ -58,6 +62,7 @@ func (p *checkpoints) visitOf(c *callchain) *sccVisit {
 	return nil
 }
 
+// enterSCC notes the first state of a loop (maybe_enter_scc).
 func (p *checkpoints) enterSCC(s *state) {
 	c, ok := p.chainOf(s)
 	if !ok {
@@ -74,6 +79,8 @@ func (p *checkpoints) enterSCC(s *state) {
 	}
 }
 
+// exitSCC completes the marks of a loop's states, once all paths from its first state are explored
+// (maybe_exit_scc).
 func (p *checkpoints) exitSCC(s *state) {
 	c, ok := p.chainOf(s)
 	if !ok {
@@ -93,6 +100,8 @@ func (p *checkpoints) exitSCC(s *state) {
 	p.propagateBackedges(v)
 }
 
+// addBackedge keeps a state that goes on as an earlier one of the loop (add_scc_backedge). What
+// that one needs is not complete yet: paths from it are still explored.
 func (p *checkpoints) addBackedge(s, back *state) {
 	c, ok := p.chainOf(s)
 	v := (*sccVisit)(nil)
@@ -108,7 +117,8 @@ func (p *checkpoints) addBackedge(s, back *state) {
 	p.countPeak()
 }
 
-// incompleteMarks reports whether the loop that contains a state has not been fully explored.
+// incompleteMarks reports whether the loop that contains a state has not been fully explored
+// (incomplete_read_marks). Until then other states must be within its ranges, marked or not.
 func (p *checkpoints) incompleteMarks(s *state) bool {
 	c, ok := p.chainOf(s)
 	if !ok {
@@ -118,10 +128,12 @@ func (p *checkpoints) incompleteMarks(s *state) bool {
 	return v != nil && len(v.backedges) > 0
 }
 
+// maxBackedgeTurns bounds the work (MAX_BACKEDGE_ITERS): after that everything is precise, which is
+// safe.
 const maxBackedgeTurns = 64
 
 // propagateBackedges propagates precision marks along the back edges of a loop until nothing
-// changes.
+// changes (propagate_backedges): a mark found on the second round may need others on the first.
 func (p *checkpoints) propagateBackedges(v *sccVisit) {
 	changed := true
 	for n := 0; changed; n++ {
@@ -147,7 +159,7 @@ func (p *checkpoints) propagateBackedges(v *sccVisit) {
 	v.backedges = nil
 }
 
-// maybeFree frees an evicted state when nothing refers to it.
+// maybeFree frees an evicted state when nothing refers to it (maybe_free_verifier_state).
 func (p *checkpoints) maybeFree(s *state) {
 	if !s.inFree || s.branches != 0 || p.incompleteMarks(s) {
 		return
@@ -157,7 +169,8 @@ func (p *checkpoints) maybeFree(s *state) {
 	p.pool.freeState(s)
 }
 
-// finish marks a path as fully explored, and its checkpoints too if none of their paths is pending.
+// finish marks a path as fully explored, and its checkpoints too if none of their paths is pending
+// (update_branch_counts). A state without pending paths is proved safe and may end others.
 func (p *checkpoints) finish(s *state) {
 	var sl *state
 	for s != nil {
@@ -180,7 +193,8 @@ func (p *checkpoints) finish(s *state) {
 	}
 }
 
-// loopEntry returns the topmost entry of the loop that contains a state; releases before 6.17.
+// loopEntry returns the topmost entry of the loop that contains a state; releases before 6.17,
+// which find loops by the states that are met again (get_loop_entry).
 func (p *checkpoints) loopEntry(s *state) *state {
 	top := s.loopEntry
 	for top != nil && top.loopEntry != nil && top != top.loopEntry {
@@ -194,6 +208,8 @@ func (p *checkpoints) loopEntry(s *state) *state {
 	return top
 }
 
+// updateLoopEntry notes that cur is in the loop that hdr begins, if that one is an ancestor which
+// is still explored (update_loop_entry).
 func (p *checkpoints) updateLoopEntry(cur, hdr *state) {
 	if !p.r.converge {
 		return

@@ -11,6 +11,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
+// hasDirectValue reports whether the address of a map's values is known when the program is loaded
+// (map_direct_value_addr).
 func hasDirectValue(t uapi.MapType) bool {
 	return t == uapi.MapTypeArray || t == uapi.MapTypeArena || t == uapi.MapTypeInsnArray
 }
@@ -56,8 +58,6 @@ var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
 	uapi.FuncCgrpStorageDelete:      {uapi.MapTypeCgrpStorage},
 }
 
-// checkMapFunc checks that a helper accepts a map's type.
-
 // alsoTakes lists which of the helpers for maps of every type a type takes that has helpers of its
 // own, or takes few.
 var alsoTakes = map[uapi.MapType][]uapi.FuncID{
@@ -84,13 +84,16 @@ var closedTypes = sync.OnceValue(func() map[uapi.MapType]bool {
 	}
 	for id, types := range mapsOfFunc {
 		for _, t := range types {
-			closed[t] = closed[t] || id != uapi.FuncMapLookupPercpuElem // whose maps are like others
+			// The maps of that one take all other helpers, too.
+			closed[t] = closed[t] || id != uapi.FuncMapLookupPercpuElem
 		}
 	}
 	return closed
 })
 
-// takes reports whether maps of a type may be passed to a helper.
+// takes reports whether maps of a type may be passed to a helper (check_map_func_compatibility).
+// Maps of one type store something other than values, or keep it where other operations would not
+// find it.
 func takes(t uapi.MapType, id uapi.FuncID) bool {
 	if types, ok := mapsOfFunc[id]; ok {
 		return slices.Contains(types, t)
@@ -98,6 +101,7 @@ func takes(t uapi.MapType, id uapi.FuncID) bool {
 	return !closedTypes()[t] || slices.Contains(alsoTakes[t], id)
 }
 
+// checkMapFunc checks that a helper accepts the map that it was passed.
 func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	if m.mapp == nil {
 		return
@@ -113,6 +117,8 @@ func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	}
 }
 
+// updatesSockmap: sockmaps are changed under locks of sockets, which the hooks of other programs
+// may hold already (may_update_sockmap).
 func (c *helpers) updatesSockmap(id uapi.FuncID) bool {
 	if id != uapi.FuncMapUpdateElem && id != uapi.FuncMapDeleteElem {
 		return false
@@ -133,7 +139,8 @@ func (c *helpers) updatesSockmap(id uapi.FuncID) bool {
 	return false
 }
 
-// checkFormat checks the constant format of bpf_snprintf (bpf_bprintf_prepare).
+// checkFormat checks the constant format of bpf_snprintf (check_bpf_snprintf_call): with the format
+// known, so is how many arguments it reads and of which kinds.
 func (c *helpers) checkFormat(regs *[11]reg) {
 	if regs[5].Var.Value%8 != 0 {
 		c.refuse(refusal.FormatDataSize)

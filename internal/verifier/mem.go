@@ -11,12 +11,15 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// checkAlign checks alignment where the machine or the kernel's bookkeeping requires it.
+// checkAlign checks alignment where the machine or the kernel's bookkeeping requires it
+// (check_ptr_alignment).
 func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 	desc := ""
 	switch r.typ {
 	case ptrPacket, ptrPacketMeta:
 		if (strict || a.p.Flags&uapi.ProgStrictAlignment != 0) && size != 1 {
+			// Drivers put two bytes before the Ethernet header, so that the IP header is aligned
+			// (NET_IP_ALIGN; the verifier takes 2 for every architecture).
 			t := r.Var.Add(constOf(int64(2 + int(r.off) + off)))
 			if !t.Aligned(uint64(size)) {
 				if a.has(since.AlignmentWords) {
@@ -35,6 +38,8 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 	case ptrCtx:
 		desc = "context "
 	case ptrStack:
+		// What is spilled is kept by slots of eight bytes, which an unaligned access would
+		// straddle.
 		desc, strict = "stack ", true
 	case ptrSocket:
 		desc = "sock "
@@ -47,6 +52,8 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 	case ptrArena:
 		return
 	}
+	// Machines of the architectures here access any address. Programs may ask for the rule of
+	// others.
 	if strict = strict || a.p.Flags&uapi.ProgStrictAlignment != 0; !strict || size == 1 {
 		return
 	}
@@ -80,6 +87,7 @@ func (a *memory) regionError(n int, off int64, size int, limit uint32) {
 	}
 }
 
+// inRegion reports whether an access is within an object (__check_mem_access).
 func inRegion(off int64, size int, limit uint32, zeroOK bool) bool {
 	return off >= 0 && (size > 0 || size == 0 && zeroOK) && uint64(off)+uint64(size) <= uint64(limit)
 }
@@ -89,6 +97,8 @@ func inRegion(off int64, size int, limit uint32, zeroOK bool) bool {
 func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
 	r := a.offsets(a.reg(n), &off)
 	sum := r.SMin + int64(off)
+	// The least offset decides about the start of the object, the largest about its end. A negative
+	// number is refused with advice, as most come from a missing bound.
 	if r.SMin < 0 && (r.SMin == math.MinInt64 || sum != int64(int32(sum)) || sum < 0) {
 		a.refuse(refusal.MinValueNegativeEitherUseUnsigned, n)
 	}
@@ -96,6 +106,7 @@ func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
 		a.regionError(n, sum, size, limit)
 		a.refuse(refusal.MinValueOutsideAllowedMemoryRange, n)
 	}
+	// Beyond that sums of offsets might overflow.
 	if r.UMax >= maxVarOff {
 		a.refuse(refusal.UnboundedMemoryAccessMakeSureBounds, n)
 	}
@@ -115,7 +126,8 @@ func (a *memory) offsets(r *reg, off *int) num.Bounds {
 	return r.place()
 }
 
-// checkOffset checks that a pointer has no offset (check_ptr_off_reg).
+// checkOffset checks that a pointer has no offset (__check_ptr_off_reg): what gets it takes it for
+// the object's address.
 func (a *memory) checkOffset(r *reg, n int, fixedOK bool) {
 	switch {
 	case r.off < 0:
@@ -134,9 +146,11 @@ const (
 	flagWronlyProg = 1 << 8
 )
 
-// checkMapFlags checks that the program may access the map's values in this way.
+// checkMapFlags checks that the program may access the map's values in this way
+// (check_map_access_type).
 func (a *memory) checkMapFlags(n, off, size int, t accessType) {
 	m := a.mapOf(a.reg(n))
+	// The map's creator restricted programs, and not user space.
 	if t == write && m.Flags&flagRdonlyProg != 0 {
 		a.refuse(refusal.WriteIntoMapForbiddenValueSize, m.ValueSize, off, size)
 	}
@@ -145,11 +159,13 @@ func (a *memory) checkMapFlags(n, off, size int, t accessType) {
 	}
 }
 
-// checkMapAccess checks that an access to a map's value does not overlap special fields.
+// checkMapAccess checks that an access to a map's value does not overlap special fields
+// (check_map_access): a store there could forge a pointer or unlock a lock.
 func (a *memory) checkMapAccess(n, off, size int, zeroOK bool, src accessSource) {
 	r := a.reg(n)
 	m := a.mapOf(r)
 	limit := m.ValueSize
+	// Its elements are addresses of the loaded program, which only gotox may use.
 	if m.Type == uapi.MapTypeInsnArray {
 		if src != accessDirect {
 			a.refuse(refusal.InvalidAccessInsnArrayMap)
@@ -162,9 +178,12 @@ func (a *memory) checkMapAccess(n, off, size int, zeroOK bool, src accessSource)
 	for i := range m.rec.fields {
 		f := &m.rec.fields[i]
 		p := int64(f.off)
+		// An access that touches the field at any of its possible places.
 		if b.SMin+int64(rest) >= p+int64(f.size) || p >= int64(b.UMax)+int64(rest)+int64(size) {
 			continue
 		}
+		// A kptr is loaded and stored as one pointer, so that the verifier knows its type; helpers
+		// would copy it as bytes.
 		switch f.kind {
 		case fieldKptrUnref, fieldKptrRef, fieldKptrPercpu, fieldUptr:
 			what := "kptr"
@@ -193,7 +212,8 @@ func (a *memory) fieldName(f *field, old string) string {
 	return old
 }
 
-// checkPacket checks that an access lies within the range compared with the end of the packet.
+// checkPacket checks that an access lies within the range compared with the end of the packet
+// (check_packet_access). How long packets are is known at run time only.
 func (a *memory) checkPacket(n, off, size int, zeroOK bool) {
 	r := a.reg(n)
 	if a.has(since.OffsetInBounds) {
@@ -217,7 +237,8 @@ func (a *memory) checkPacket(n, off, size int, zeroOK bool) {
 }
 
 // access checks a load or store of size bytes at off from register n; value is the register that is
-// loaded or stored, or -1 (check_mem_access).
+// loaded or stored, or -1 (check_mem_access). A load through a type without rules of its own yields
+// any number of that size.
 func (a *memory) access(insn, n, off, size int, t accessType, value int, strict, sx bool) {
 	r := a.reg(n)
 	a.checkAlign(r, off, size, strict)
@@ -230,6 +251,7 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 	switch b := r.typ.base(); {
 	case r.typ == ptrMapKey:
 		if t == write {
+			// The map finds the element by its key.
 			a.refuse(refusal.WriteChangeKeyRNotAllowed, n)
 		}
 		a.checkRegion(n, off, size, a.mapOf(r).KeySize, false)
@@ -260,6 +282,8 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 			v.unknown()
 		}
 	case r.typ.isSock():
+		// These are structs of the user API: each load is rewritten to the kernel's field, and
+		// there is none for a store.
 		if t == write {
 			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
@@ -273,6 +297,8 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 			v.unknown()
 		}
 	case r.typ == ptrTPBuffer:
+		// The size is the tracepoint's, which is compared when the program is attached
+		// (max_tp_access).
 		a.checkBuffer("tracepoint", r, n, off, size)
 		if load {
 			v.unknown()
@@ -282,6 +308,8 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 	case r.typ == constMap:
 		a.kernelMem.accessMapPtr(n, off, size, t, value)
 	case b == ptrBuf && !r.typ.mayBeNull():
+		// As with tracepoints, the size is checked at attach time, by the greatest offset
+		// (max_rdonly_access, max_rdwr_access).
 		what := "rdwr"
 		if r.typ.isRdonlyMem() {
 			what = "rdonly"
@@ -294,6 +322,7 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 			v.unknown()
 		}
 	case r.typ == ptrArena:
+		// Every address is one in the arena, and a page that is missing yields 0.
 		if load {
 			v.unknown()
 		}
@@ -302,6 +331,7 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 	default:
 		a.refuse(refusal.InvalidMemAccess, n, a.typeName(r.typ))
 	}
+	// The rest of the register is cleared, or filled with the sign (coerce_reg_to_size).
 	if load && size < 8 && v.typ == scalar {
 		if sx {
 			v.SignExtend(size)
@@ -311,6 +341,8 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 	}
 }
 
+// checkBuffer checks an access whose size somebody compares later (__check_buffer_access): for that
+// the offset must be known now.
 func (a *memory) checkBuffer(what string, r *reg, n, off, size int) {
 	if off < 0 {
 		a.refuse(refusal.InvalidBufferAccessOffSize, n, what, off, size)
@@ -320,6 +352,8 @@ func (a *memory) checkBuffer(what string, r *reg, n, off, size int) {
 	}
 }
 
+// accessMapValue checks an access to a value of a map (check_mem_access). Kptrs in it have rules of
+// their own, and the contents of a constant map are known.
 func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int) {
 	r := a.reg(n)
 	a.checkMapFlags(n, off, size, t)
@@ -335,6 +369,7 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int)
 		return
 	}
 	v := a.reg(value)
+	// The load yields where gotox may go, and keeps which element it was.
 	if m.Type == uapi.MapTypeInsnArray {
 		m16 := r.mapp
 		old := *r
@@ -347,6 +382,8 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int)
 		v.off = int32(off) // that of the instruction included
 		return
 	}
+	// Nobody can change the map any more, so its value is known, and branches on it are decided
+	// (bpf_map_direct_read).
 	if r.Var.IsConst() && m.Frozen != nil {
 		at := int64(off) + int64(r.Var.Value)
 		if at < 0 || at+int64(size) > int64(len(m.Frozen)) {
@@ -363,8 +400,11 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int)
 	v.unknown()
 }
 
+// accessMem checks an access to memory whose size the register knows, such as a record of a ring
+// buffer, a slice of a dynptr or an argument (check_mem_region_access).
 func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 	r := a.reg(n)
+	// Loads are probed at run time, wherever they lead.
 	if r.typ&ptrUntrusted != 0 {
 		if t == write {
 			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
@@ -386,10 +426,12 @@ func (a *memory) accessMem(n, off, size int, t accessType, value int) {
 	}
 }
 
+// accessCtx checks an access to the context, and gives a loaded register what the field is.
 func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx bool) {
 	r := a.reg(n)
-	// From 7.0 on accesses to the context of a syscall program may be at any offset, aligned or
-	// not.
+	// The context of a syscall program is a buffer of the caller's, of which no access is
+	// rewritten. From 7.0 on accesses may be at any offset, aligned or not; how much there is, is
+	// compared when it runs.
 	if a.contexts.varCtx() && a.has(since.SyscallVarCtx) {
 		a.checkRegion(n, off, size, math.MaxUint16, false)
 		if t == read && value >= 0 {
@@ -402,6 +444,7 @@ func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx b
 	if !ok {
 		a.refuse(refusal.InvalidBpfContextAccessOffSize, off, size)
 	}
+	// A run with less context than that is refused (max_ctx_offset).
 	a.ctxSize = max(a.ctxSize, off+size)
 	if t != read || value < 0 {
 		return
@@ -409,6 +452,7 @@ func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx b
 	v := a.reg(value)
 	if got.typ == scalar {
 		v.unknown()
+		// The result of programs before this one is within the hook's range.
 		if got.ranged {
 			v.Low.SMin, v.Low.SMax = max(v.Low.SMin, got.ret.min), min(v.Low.SMax, got.ret.max)
 			v.SMin, v.SMax = max(v.SMin, int64(got.ret.min)), min(v.SMax, int64(got.ret.max))
@@ -429,11 +473,13 @@ func (a *memory) accessCtx(insn, n, off, size int, t accessType, value int, sx b
 	}
 }
 
-// load checks a load instruction.
+// load checks a load instruction (check_load_mem).
 func (a *memory) load(in *decode.Insn, dst, src uint8, sx bool) {
 	a.values.checkSrc(src)
 	a.values.checkDst(dst, false)
+	// The load may overwrite the register.
 	t := a.reg(int(src)).typ
+	// The probing load that the JIT makes of it had no form with a sign.
 	if sx && t == ptrArena && !a.has(since.SignedArenaLoads) {
 		a.refuse(refusal.SignExtendingLoadsArenaNotSupported)
 	}
@@ -442,6 +488,7 @@ func (a *memory) load(in *decode.Insn, dst, src uint8, sx bool) {
 	a.values.sane(a.reg(int(dst)))
 }
 
+// store checks a store of a register (check_store_reg).
 func (a *memory) store(in *decode.Insn) {
 	a.values.checkSrc(in.Src)
 	a.values.checkSrc(in.Dst)
@@ -451,9 +498,10 @@ func (a *memory) store(in *decode.Insn) {
 }
 
 // samePointer checks that an instruction which the kernel rewrites always works on the same kind of
-// pointer.
+// pointer (save_aux_ptr_type): convert_ctx_accesses rewrites each instruction once, for all paths.
 func (a *memory) samePointer(t regType, trustMayDiffer bool) {
 	p := &a.curAux().ptrType
+	// The first path to get here decides.
 	if *p == notInit {
 		*p = t
 		return
@@ -461,6 +509,7 @@ func (a *memory) samePointer(t regType, trustMayDiffer bool) {
 	if t == *p || mismatchOK(t) && mismatchOK(*p) {
 		return
 	}
+	// Loads that may fault become probing loads, which are right for valid pointers, too.
 	if trustMayDiffer && t.base() == ptrBTF && (*p).base() == ptrBTF {
 		*p = ptrBTF | ptrUntrusted
 		return
@@ -476,9 +525,12 @@ func isUntrusted(t regType) bool {
 	return t.base() == ptrBTF || t.base() == ptrMem && t&ptrUntrusted != 0
 }
 
+// mismatchOK reports types whose accesses are not rewritten (reg_type_mismatch_ok).
 func mismatchOK(t regType) bool {
 	switch t.base() {
 	case ptrCtx, ptrSocket, ptrSockCommon, ptrTCPSock, ptrXDPSock, ptrBTF, ptrArena:
+		// These accesses are rewritten or become probing loads; those of other memory stay as they
+		// are.
 		return false
 	case ptrMem:
 		return t&ptrUntrusted == 0

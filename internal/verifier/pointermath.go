@@ -9,7 +9,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// saneOffset checks that adding to a pointer cannot overflow.
+// saneOffset checks that adding to a pointer cannot overflow (check_reg_sane_offset): the sum of
+// two such offsets still fits 32 bits, in which accesses are compared.
 func (a *values) saneOffset(r *reg, t regType) {
 	v := int64(r.Var.Value)
 	if a.rules.Arcs && r.typ != scalar {
@@ -46,11 +47,14 @@ func (a *values) sanePlace(r *reg, t regType) {
 func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	d := a.reg(int(in.Dst))
 	known := off.Var.IsConst()
+	// A contradiction comes from a branch that is never taken.
 	if known && (off.SMin != off.SMax || off.UMin != off.UMax) || off.SMin > off.SMax || off.UMin > off.UMax {
 		d.unknown()
 		return
 	}
 	op := opOf(in)
+	// A 32-bit result is no pointer. Their difference may matter as a number; of a sum nothing can
+	// be said that is worth the leak of an address.
 	if class(in) != clsALU64 {
 		if op == opSub {
 			d.unknown()
@@ -59,9 +63,11 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 		a.refuse(refusal.NarrowPointerArithmeticProhibited, in.Dst)
 	}
 	t := p.typ
+	// NULL plus something is no longer NULL, so that the check to come would be passed.
 	if t.mayBeNull() {
 		a.refuse(refusal.PointerArithmeticProhibitedNullCheckFirst, in.Dst, a.typeName(t))
 	}
+	// It can be read only, with probing, so that no offset is kept.
 	if t.base() == ptrMem && t&ptrUntrusted != 0 && d == p && a.has(since.UntrustedMath) {
 		return
 	}
@@ -78,6 +84,8 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	d.Forget32()
 	switch op {
 	case opAdd:
+		// A constant moves the pointer and nothing else: it keeps its id, and what is known to be
+		// in the packet counts from the same start.
 		if sum := int64(ptr.off) + off.SMin; known && sum == int64(int32(sum)) {
 			d.Bounds = ptr.Bounds
 			d.Forget32()
@@ -86,33 +94,16 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 			break
 		}
 		a.addOffset(d, &ptr, off)
+		// How far the new pointer may be from the packet's start is another unknown, and must be
+		// compared with the end by itself.
 		if t.isPacket() {
 			d.id = a.newID()
 			d.rng = 0
 		}
 	case opSub:
-		if !isDst {
-			a.refuse(refusal.TriedSubtractPointerScalar, in.Dst)
-		}
-		if t == ptrStack {
-			a.refuse(refusal.SubtractionStackPointerProhibited, in.Dst)
-		}
-		if dif := int64(ptr.off) - off.SMin; known && dif == int64(int32(dif)) {
-			d.Bounds = ptr.Bounds
-			d.Forget32()
-			d.off = int32(dif)
-			a.endMoves(d)
-			break
-		}
-		a.subOffset(d, &ptr, off)
-		if t.isPacket() {
-			d.id = a.newID()
-			if off.SMin < 0 {
-				d.rng = 0
-			}
-			a.endMoves(d)
-		}
+		a.subtract(in, d, &ptr, off, isDst)
 	case opAnd, opOr, opXor:
+		// Aligning a pointer could move it out of its object, whose start need not be aligned.
 		a.refuse(refusal.BitwiseOperatorPointerProhibited, in.Dst, aluSign[op>>4])
 	default:
 		a.refuse(refusal.PointerArithmeticOperatorProhibited, in.Dst, aluSign[op>>4])
@@ -121,14 +112,43 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	d.Sync(a.rules)
 }
 
-// endMoves forgets that a packet pointer is at the packet's end or beyond.
+// subtract subtracts a number from a pointer. Number minus pointer is nothing; and the stack grows
+// downward, so that compilers add to it only.
+func (a *values) subtract(in *decode.Insn, d, ptr, off *reg, isDst bool) {
+	if !isDst {
+		a.refuse(refusal.TriedSubtractPointerScalar, in.Dst)
+	}
+	if ptr.typ == ptrStack {
+		a.refuse(refusal.SubtractionStackPointerProhibited, in.Dst)
+	}
+	if dif := int64(ptr.off) - off.SMin; off.Var.IsConst() && dif == int64(int32(dif)) {
+		d.Bounds = ptr.Bounds
+		d.Forget32()
+		d.off = int32(dif)
+		a.endMoves(d)
+		return
+	}
+	a.subOffset(d, ptr, off)
+	if ptr.typ.isPacket() {
+		d.id = a.newID()
+		// What was in the packet behind the old place need not be behind the new one.
+		if off.SMin < 0 {
+			d.rng = 0
+		}
+		a.endMoves(d)
+	}
+}
+
+// endMoves forgets that a packet pointer is at the packet's end or beyond: it was said of the place
+// that it left.
 func (a *values) endMoves(d *reg) {
 	if d.typ.isPacket() && d.rng < 0 && a.has(since.PacketEndMoves) {
 		d.rng = 0
 	}
 }
 
-// movable checks that arithmetic is allowed on a pointer.
+// movable checks that arithmetic is allowed on a pointer (adjust_ptr_min_max_vals): some are only
+// handed back to the kernel, which takes them for an object's address. Compilers may add 0 to any.
 func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
 	switch p.typ.base() {
 	case ptrCtx, ptrMapValue, ptrMapKey, ptrStack, ptrPacketMeta, ptrPacket, ptrTPBuffer, ptrBTF, ptrMem, ptrBuf, ptrFunc, constDynptr, ptrPercpuBTF:

@@ -7,8 +7,11 @@ import "github.com/bpfrun/bpfrun/internal/uapi/since"
 
 // preciseOld marks a register, or a spilled one, as precise (__mark_chain_precision of 5.10 to
 // 6.4).
+// Later ones of these releases leave the current state alone, so that fewer marks get into
+// checkpoints that are made from it.
 func (t *precision) preciseOld(r, spi int) { t.markOld(t.cur.curFrame, r, spi) }
 
+// markOld marks a register, or a slot, and follows it back from checkpoint to checkpoint.
 func (t *precision) markOld(fr, r, spi int) {
 	s := t.cur
 	first, last := s.first, t.insn
@@ -48,85 +51,109 @@ func (t *precision) markOld(fr, r, spi int) {
 	}
 	skip := true
 	for {
-		h := s.hist
+		// The path begins here: what is left are arguments (see startOld).
 		if t.r.unpreciseCheckpoints && last < 0 {
 			t.startOld(s, regs, stack)
 			return
 		}
-		for i := last; ; {
-			if skip {
-				skip = false
-			} else if t.backOld(i, &regs, &stack) == backGiveUp {
-				t.allPreciseOld()
-				return
-			}
-			if regs == 0 && stack == 0 {
-				return
-			}
-			// A state may return to its first instruction before it ends.
-			if i == first && (h == nil || h.prev == nil && int(h.idx) == i) {
-				break
-			}
-			p := i - 1
-			if h != nil && int(h.idx) == i {
-				p = int(h.prevIdx)
-				h = h.prev
-			}
-			i = p
-			if i < 0 || i >= len(t.insns) {
-				t.bug("backtracking idx %d", i)
-			}
+		if t.historyOld(s.hist, first, last, skip, &regs, &stack) == backGiveUp {
+			t.allPreciseOld()
+			return
 		}
+		if regs == 0 && stack == 0 {
+			return
+		}
+		skip = false
+		// What the state itself did not set, it found in its parent.
 		s = s.parent
 		if s == nil {
 			return
 		}
+		// The frame did not exist yet: nothing from before it can matter.
 		if fr > s.curFrame {
 			return
 		}
-		f = s.frames[fr]
-		isNew = false
-		for i := 0; i < 10; i++ {
-			if regs>>i&1 == 0 {
-				continue
-			}
-			x := &f.regs[i]
-			if x.typ != scalar {
-				regs &^= 1 << i
-				continue
-			}
-			if !x.precise {
-				isNew = true
-			} else if t.r.unpreciseCheckpoints {
-				regs &^= 1 << i
-			}
-			x.precise = true
+		isNew, ok := t.markFrameOld(s.frames[fr], &regs, &stack)
+		if !ok {
+			t.allPreciseOld()
+			return
 		}
-		for i := 0; i < 64; i++ {
-			if stack>>i&1 == 0 {
-				continue
-			}
-			if i >= len(f.stack) {
-				t.allPreciseOld()
-				return
-			}
-			sl := f.stack[i]
-			if sl.t[0] != slotSpill && sl.t[7] != slotSpill || sl.reg.typ != scalar {
-				stack &^= 1 << i
-				continue
-			}
-			if !sl.reg.precise {
-				isNew = true
-			} else if t.r.unpreciseCheckpoints {
-				stack &^= 1 << i
-			}
-			f.own(i).reg.precise = true
-		}
+		// Nothing new means that a walk has been here before.
 		if regs == 0 && stack == 0 || !t.r.unpreciseCheckpoints && !isNew {
 			return
 		}
 		last, first = s.last, s.first
 	}
+}
+
+// historyOld goes back over the instructions of one state, until nothing is left in the set.
+func (t *precision) historyOld(h *hist, first, last int, skip bool, regs *uint32, stack *uint64) backResult {
+	for i := last; ; {
+		if skip {
+			skip = false
+		} else if t.backOld(i, regs, stack) == backGiveUp {
+			return backGiveUp
+		}
+		if *regs == 0 && *stack == 0 {
+			return backOK
+		}
+		// A state may return to its first instruction before it ends.
+		if i == first && (h == nil || h.prev == nil && int(h.idx) == i) {
+			return backOK
+		}
+		p := i - 1
+		if h != nil && int(h.idx) == i {
+			p = int(h.prevIdx)
+			h = h.prev
+		}
+		i = p
+		if i < 0 || i >= len(t.insns) {
+			t.bug("backtracking idx %d", i)
+		}
+	}
+}
+
+// markFrameOld marks the set in a frame of a checkpoint, and says whether any mark is new; not ok
+// if a slot of the set is beyond the frame's stack.
+func (t *precision) markFrameOld(f *frame, regs *uint32, stack *uint64) (isNew, ok bool) {
+	for i := 0; i < 10; i++ {
+		if *regs>>i&1 == 0 {
+			continue
+		}
+		x := &f.regs[i]
+		// A pointer is compared exactly, whether it is marked or not.
+		if x.typ != scalar {
+			*regs &^= 1 << i
+			continue
+		}
+		if !x.precise {
+			isNew = true
+		} else if t.r.unpreciseCheckpoints {
+			*regs &^= 1 << i
+		}
+		x.precise = true
+	}
+	for i := 0; i < 64; i++ {
+		if *stack>>i&1 == 0 {
+			continue
+		}
+		// The slot was reached through another register, which these releases do not follow.
+		if i >= len(f.stack) {
+			return isNew, false
+		}
+		sl := f.stack[i]
+		if sl.t[0] != slotSpill && sl.t[7] != slotSpill || sl.reg.typ != scalar {
+			*stack &^= 1 << i
+			continue
+		}
+		if !sl.reg.precise {
+			isNew = true
+		} else if t.r.unpreciseCheckpoints {
+			*stack &^= 1 << i
+		}
+		f.own(i).reg.precise = true
+	}
+	return isNew, true
 }
 
 // startOld handles registers that are arguments of a function verified on its own.
@@ -140,6 +167,7 @@ func (t *precision) startOld(s *state, regs uint32, stack uint64) {
 	}
 }
 
+// allPreciseOld marks all numbers, where a walk cannot go on (mark_all_scalars_precise).
 func (t *precision) allPreciseOld() {
 	for s := t.cur; s != nil; s = s.parent {
 		if t.r.unpreciseCheckpoints && s == t.cur {
@@ -167,7 +195,8 @@ func (t *precision) tracksParts() bool {
 	return t.has(since.SmallSpillTracking) || t.r.unpreciseCheckpoints
 }
 
-// backOld updates the set from the state after an instruction to the state before it.
+// backOld updates the set from the state after an instruction to the state before it
+// (backtrack_insn). These releases follow no calls.
 func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 	in := &t.insns[i]
 	dst, src := uint32(1)<<in.Dst, uint32(1)<<in.Src
@@ -193,6 +222,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 			return backOK
 		}
 		*regs &^= dst
+		// Other memory ends the walk, and so does a spill that these releases do not track.
 		if in.Src != 10 || !t.tracksParts() && sizeOf(in) != 8 {
 			return backOK
 		}
@@ -202,6 +232,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 		}
 		*stack |= 1 << spi
 	case clsSTX, clsST:
+		// An address that is to be exact came from a difference of pointers.
 		if *regs&dst != 0 {
 			return backGiveUp
 		}
@@ -225,6 +256,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 			if in.Src == 1 {
 				return backGiveUp
 			}
+			// A callback may have run here, which is not followed.
 			if t.isSyncCallback(in, i) {
 				return backGiveUp
 			}
@@ -233,6 +265,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 				t.bug("backtracking call unexpected regs %x", *regs)
 			}
 		case opOf(in) == opExit:
+			// These releases do not go back into functions, and mark everything instead.
 			return backGiveUp
 		case isX(in) && opOf(in) != opJA:
 			if *regs&(dst|src) == 0 {
@@ -253,8 +286,9 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 }
 
 // propagatePrecisionOld applies the precision marks of a kept state to the path to the current
-// state.
+// state (propagate_precision): what the rest of that path relied on, this path must provide.
 func (t *precision) propagatePrecisionOld(old *state) {
+	// Marks on what nothing reads any more are only cost.
 	unread := !t.has(since.UnreadPrecision) && !t.r.unpreciseCheckpoints
 	frames := []int{old.curFrame}
 	if t.r.unpreciseCheckpoints {

@@ -14,16 +14,16 @@ import (
 
 // progInfo is derived from how the program is attached.
 type progInfo struct {
-	typ         uapi.ProgType // for an extension, the type of the program it extends
-	gpl         bool
-	caller      proto.Caller
-	attachName  string
-	attachProto *btf.Type
-	attachSpec  *btf.Spec
-	attachTrace bool
-	ctxArgs     map[int]ctxValue
-	opsStruct   string
-	opsMember   string
+	typ         uapi.ProgType    // for an extension, the type of the program it extends
+	gpl         bool             // its license allows helpers and kernel structs for GPL code only
+	caller      proto.Caller     // what decides which helpers and kfuncs there are
+	attachName  string           // function, tracepoint or member that it attaches to
+	attachProto *btf.Type        // the types of its arguments and result; nil: numbers
+	attachSpec  *btf.Spec        // where these types are
+	attachTrace bool             // a tracepoint, whose first parameter is not an argument
+	ctxArgs     map[int]ctxValue // arguments of which more is known than their types, by offset
+	opsStruct   string           // struct_ops: the struct
+	opsMember   string           // and the member that it implements
 
 	kfuncs  map[string]*kfunc
 	records map[typeKey]*record
@@ -40,6 +40,7 @@ func gplLicense(l string) bool {
 	return false
 }
 
+// setupProg notes what the program's type, license and target decide.
 func (h *attachment) setupProg() {
 	p := h.p
 	i := &h.prog
@@ -62,12 +63,14 @@ func (h *attachment) setupProg() {
 func (h *attachment) checkAttach() {
 	p := h.p
 	row := progtype.Of(p.Type)
+	// Such programs make system calls, which sleep.
 	if p.Type == uapi.ProgTypeSyscall {
 		if !p.Sleepable {
 			h.refuse(refusal.SyscallProgramsOnlySleepable)
 		}
 		return
 	}
+	// Hooks run in atomic context unless the kernel takes care of it.
 	if p.Sleepable && !row.MaySleep(h.rel, p.Attach) {
 		switch {
 		case h.has(since.SleepableWords):
@@ -86,8 +89,11 @@ func (h *attachment) checkAttach() {
 	}
 }
 
+// attachOps finds the member of the kernel's struct that a program implements
+// (check_struct_ops_btf_id): its prototype has the types of the arguments and of the result.
 func (h *attachment) attachOps() {
 	so := h.p.StructOps
+	// Such programs stand in for functions of the kernel's inside.
 	if !h.prog.gpl {
 		h.refuse(refusal.StructOpsProgramsMustGPLCompatible)
 	}
@@ -99,6 +105,7 @@ func (h *attachment) attachOps() {
 		h.unknown("BTF of %s", so.Module)
 	}
 	t := s.SkipMods(so.Type)
+	// The member must be one that is called: a pointer to a function.
 	if so.Index >= len(t.Members) {
 		h.refuse(refusal.AttachInvalidMemberIdxStruct, so.Index, so.Struct)
 	}
@@ -114,7 +121,9 @@ func (h *attachment) attachOps() {
 	h.opsArgs(s, so)
 }
 
-// unsupportedOp: members that programs may not implement, or not as sleepable programs.
+// unsupportedOp: members that programs may not implement, or not as sleepable programs
+// (check_member of the struct's subsystem): what the kernel calls with locks or from interrupts
+// must not sleep.
 func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 	switch {
 	case st == "tcp_congestion_ops" && member == "get_info":
@@ -135,14 +144,16 @@ func (h *attachment) unsupportedOp(st, member string) uapi.Errno {
 }
 
 // opsArgs reads the stub of a member; the suffixes of its parameters mark arguments that may be
-// null or that are references.
+// null or that are references (prepare_arg_info): the struct's own prototype cannot say so, as its
+// parameters have no names.
 func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 	h.prog.ctxArgs = map[int]ctxValue{}
 	if !h.has(since.OpsArgSuffixes) {
 		return
 	}
 	id, ok := s.FindID(btf.KindFunc, so.Struct+"__"+so.Member)
-	if op, sched := proto.SchedOp(so.Struct, so.Member); sched && !ok { // most stubs of sched_ext_ops_cid are those of sched_ext_ops
+	// Most stubs of sched_ext_ops_cid are those of sched_ext_ops.
+	if op, sched := proto.SchedOp(so.Struct, so.Member); sched && !ok {
 		id, ok = s.FindID(btf.KindFunc, "sched_ext_ops__"+op)
 	}
 	if !ok {
@@ -164,6 +175,7 @@ func (h *attachment) opsArgs(s *btf.Spec, so *StructOpsMember) {
 				v.typ = ptrBTF | ptrTrusted | maybeNull
 			case strings.HasSuffix(p.Name, "__ref") && h.has(since.OpsRefArgs):
 				v.typ = ptrBTF | ptrTrusted
+				// The program must release it, or hand it on, on every path.
 				v.ref = refLater
 			}
 			if v.typ != 0 && target.Kind == btf.KindStruct {

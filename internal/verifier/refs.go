@@ -7,10 +7,12 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// acquire acquires a reference and returns its identity.
+// acquire acquires a reference and returns its identity (acquire_reference). It names the object in
+// all registers that point to it.
 func (h *resources) acquire() uint32 {
 	l := h.refList(h.cur)
 	r := ref{kind: refPtr, id: h.newID(), insn: h.insn}
+	// A callback may run many times: what it acquires it must release in the same round.
 	if f := h.frame(); f.inCallback {
 		r.callback = f.no
 	}
@@ -18,7 +20,8 @@ func (h *resources) acquire() uint32 {
 	return r.id
 }
 
-// dropRef removes a reference; it returns false if the state does not hold it.
+// dropRef removes a reference; it returns false if the state does not hold it
+// (release_reference_nomark).
 func (h *resources) dropRef(s *state, id uint32) bool {
 	l := h.refList(s)
 	for i := range *l {
@@ -27,6 +30,7 @@ func (h *resources) dropRef(s *state, id uint32) bool {
 			continue
 		}
 		if !h.r.stateRefs {
+			// The callback's second call would release it again.
 			if f := s.frame(); f.inCallback && r.callback != f.no && h.has(since.CallbackRefs) {
 				return false
 			}
@@ -37,8 +41,10 @@ func (h *resources) dropRef(s *state, id uint32) bool {
 	return false
 }
 
+// removeRef takes an entry out of the list. Older releases put the last one in its place.
 func (h *resources) removeRef(l *[]ref, i int) {
 	n := len(*l) - 1
+	// States are compared reference by reference, in this order.
 	if h.has(since.RefsOrdered) {
 		copy((*l)[i:], (*l)[i+1:])
 	} else {
@@ -47,7 +53,8 @@ func (h *resources) removeRef(l *[]ref, i int) {
 	*l = (*l)[:n]
 }
 
-// release releases a reference: registers that hold it become unknown.
+// release releases a reference: registers that hold it become unknown (release_reference), since
+// the object may be gone. As numbers they leak an address only to programs that may see it.
 func (h *resources) release(id uint32) bool {
 	if !h.dropRef(h.cur, id) {
 		return false
@@ -65,25 +72,30 @@ func (h *resources) invalidate(r *reg) {
 	r.unknown()
 }
 
-// forgetPackets invalidates pointers into the packet.
+// forgetPackets invalidates pointers into the packet (clear_all_pkt_pointers): its memory may have
+// been replaced.
 func (h *resources) forgetPackets() {
 	h.cur.eachReg(spillMask, func(r *reg) bool { return r.typ.isPacketAny() || r.typ.isDynSlicePkt() }, (*reg).unknown)
 }
 
-// forgetNonOwning invalidates non-owning references, because the lock was released.
+// forgetNonOwning invalidates non-owning references, because the lock was released
+// (invalidate_non_owning_refs): whoever owns the object may free it now.
 func (h *resources) forgetNonOwning() {
 	h.cur.eachReg(spillMask, func(r *reg) bool { return r.typ.isNonOwning() }, h.invalidate)
 }
 
-// leak refuses if a reference is held.
+// leak refuses if a reference is held (check_reference_leak). A function of the program may return
+// with one: its caller holds it then.
 func (h *resources) leak(throw bool) bool {
 	s := h.cur
 	f := s.frame()
+	// Callbacks are the exception: the helper that called them releases nothing.
 	if !throw && f.no > 0 && (!f.inCallback || h.r.stateRefs) {
 		return false
 	}
 	lost := false
 	for _, r := range *h.refList(s) {
+		// Locks and interrupt flags are counted by themselves.
 		if r.kind != refPtr {
 			continue
 		}
@@ -93,13 +105,15 @@ func (h *resources) leak(throw bool) bool {
 		if !throw && h.prog.typ == uapi.ProgTypeStructOps && h.has(since.OpsReturnKptr) && h.reg(0).ref == r.id {
 			continue // checkReturn looks at what a struct_ops program returns
 		}
+		// All are listed, and then the program is refused.
 		h.say(refusal.UnreleasedReferenceIdAllocInsn, r.id, r.insn)
 		lost = true
 	}
 	return lost
 }
 
-// resourceLeak checks that locks, references and sections have been released (check_resource_leak).
+// resourceLeak checks that locks, references and sections have been released (check_resource_leak):
+// the kernel would deadlock, or never free the object, and nobody else knows of it.
 func (h *resources) resourceLeak(locks, refs bool, where string) {
 	s := h.cur
 	if h.has(since.StateRefs) {
@@ -158,8 +172,8 @@ func (h *resources) holdsLock() bool {
 	return h.cur.lock != (lockKey{})
 }
 
-// inRCU reports whether objects protected by RCU stay valid: while the program runs, or until the
-// section ends.
+// inRCU reports whether objects protected by RCU stay valid (in_rcu_cs): until the section ends, or
+// while the program runs, for programs that cannot sleep run within a read-side section.
 func (h *resources) inRCU() bool {
 	return h.cur.rcu > 0 || h.holdsLock() || !h.sleepable()
 }
@@ -174,7 +188,8 @@ func (h *resources) sleepable() bool {
 	return h.p.Sleepable || h.cur != nil && h.cur.sleepable
 }
 
-// lockOf returns the allocation that a pointer points into.
+// lockOf returns the allocation that a pointer points into: with the pointer's id it tells which
+// lock is meant among all of the same map or type.
 func lockOf(r *reg) lockKey {
 	if r.typ == ptrMapValue {
 		return lockKey{mapp: r.mapp}
@@ -206,6 +221,7 @@ func (h *resources) spinLock(n, flags int) {
 	if r.typ == ptrMapValue {
 		m := h.mapOf(r)
 		owner, ownerName = "map", m.Name
+		// Where the lock is, only types can tell.
 		if m.BTF == nil {
 			h.refuse(refusal.MapBTFInOrderUseLock, m.Name, name)
 		}
@@ -217,6 +233,7 @@ func (h *resources) spinLock(n, flags int) {
 	if f == nil {
 		h.refuse(refusal.NoValidLock, owner, ownerName, name)
 	}
+	// The helper takes the address for that of the lock itself.
 	if at := r.offset(); int64(f.off) != at {
 		h.refuse(refusal.OffNotPointStructLock, at, name, f.off)
 	}
@@ -228,6 +245,7 @@ func (h *resources) spinLock(n, flags int) {
 	h.dropLock(key, r.id, flags, name)
 }
 
+// lockKind: the functions that take and release a lock are of one kind.
 func lockKind(flags int) uint8 {
 	switch {
 	case flags&lockRes == 0:
@@ -238,10 +256,12 @@ func lockKind(flags int) uint8 {
 	return refResLockIRQ
 }
 
+// takeLock notes that a lock is held (acquire_lock_state).
 func (h *resources) takeLock(key lockKey, id uint32, flags int) {
 	s := h.cur
 	res := flags&lockRes != 0
 	if !h.r.stateRefs {
+		// Two CPUs that take two locks in different orders deadlock.
 		if s.lock != (lockKey{}) {
 			h.refuse(refusal.LockingTwoBpfSpinLocksNot)
 		}
@@ -252,6 +272,8 @@ func (h *resources) takeLock(key lockKey, id uint32, flags int) {
 		h.refuse(refusal.LockingTwoBpfSpinLocksNot)
 	}
 	if res {
+		// Resilient locks may be nested, since they detect deadlocks at run time; this one is
+		// certain.
 		for _, r := range s.refs {
 			if r.kind >= refResLock && r.lock == key && r.id == id {
 				h.refuse(refusal.AcquiringSameLockAgainAADeadlock)
@@ -263,6 +285,7 @@ func (h *resources) takeLock(key lockKey, id uint32, flags int) {
 	s.lock, s.lockID = key, id
 }
 
+// dropLock notes that a lock is released (release_lock_state).
 func (h *resources) dropLock(key lockKey, id uint32, flags int, name string) {
 	s := h.cur
 	if !h.holdsLock() {
@@ -286,9 +309,11 @@ func (h *resources) dropLock(key lockKey, id uint32, flags int, name string) {
 	if found < 0 {
 		h.refuse(refusal.UnlockDifferentLock, name)
 	}
+	// The kernel keeps held locks in a stack, by which it detects deadlocks.
 	if id != s.lockID || key != s.lock {
 		h.refuse(refusal.UnlockCannotOutOrder, name)
 	}
+	// The lock that was taken before it is the innermost one again.
 	prev, prevID := lockKey{}, uint32(0)
 	for i, r := range s.refs {
 		if i != found && r.kind >= refLock {
@@ -301,6 +326,8 @@ func (h *resources) dropLock(key lockKey, id uint32, flags int, name string) {
 	h.forgetNonOwning()
 }
 
+// mayHoldLock reports whether a lock is in what a register points to. Its id then says which object
+// it is (reg_may_point_to_spin_lock).
 func (h *resources) mayHoldLock(r *reg) bool {
 	rec := h.recordOf(r)
 	return rec.has(fieldSpinLock) || rec.has(fieldResSpinLock)
@@ -312,6 +339,7 @@ func (h *resources) inSleepable() bool {
 	return h.sleepable() && s.rcu == 0 && s.preempt == 0 && s.irqID == 0 && s.locks == 0
 }
 
+// nonSleepable says why sleeping is not allowed (non_sleepable_context_description).
 func (h *resources) nonSleepable() string {
 	s := h.cur
 	switch {
@@ -328,7 +356,7 @@ func (h *resources) nonSleepable() string {
 }
 
 // disown: after inserting an object into a list or tree, the program may still access it while it
-// holds the lock.
+// holds the lock (ref_convert_owning_non_owning).
 func (h *resources) disown(id uint32) {
 	if id == 0 {
 		h.bug("ref_obj_id is zero for owning -> non-owning conversion")
@@ -340,6 +368,8 @@ func (h *resources) disown(id uint32) {
 	h.release(id)
 }
 
+// nonOwning: an object with a count may lose its last owner meanwhile, and is freed after an RCU
+// grace period only (ref_set_non_owning).
 func (h *resources) nonOwning(r *reg) {
 	r.typ |= nonOwnRef
 	if rec := h.recordOf(r); rec.has(fieldRefcount) {
@@ -347,7 +377,8 @@ func (h *resources) nonOwning(r *reg) {
 	}
 }
 
-// inTreeCallback reports whether the comparison of a tree's elements is being explored.
+// inTreeCallback reports whether the comparison of a tree's elements is being explored
+// (in_rbtree_lock_required_cb).
 func (h *resources) inTreeCallback() bool {
 	s := h.cur
 	for i := s.curFrame; i > 0; i-- {
@@ -366,7 +397,8 @@ func (h *resources) inTreeCallback() bool {
 // exploration begins.
 const refLater = 1<<32 - 1
 
-// startRefs acquires the references that arguments hold on entry.
+// startRefs acquires the references that arguments hold on entry (do_check_common): such a program
+// owns them.
 func (h *resources) startRefs() {
 	for off := 0; off < 8*12; off += 8 {
 		if a, ok := h.prog.ctxArgs[off]; ok && a.ref != 0 {

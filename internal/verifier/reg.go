@@ -9,7 +9,9 @@ import (
 // value is the part of a register that state comparison uses.
 type value struct {
 	typ regType
-	off int32 // constant part of a pointer's offset; for a scalar with addConst in its id, its distance
+	// off is the constant part of a pointer's offset; for a scalar with addConst in its id, its
+	// distance from the register with that id.
+	off int32
 
 	// Fields of certain kinds; most are zero.
 	rng    int32  // packets: accessible bytes, atPktEnd, beyondPktEnd
@@ -42,15 +44,15 @@ type reg struct {
 }
 
 const (
-	liveRead = 1 << iota
-	liveWritten
-	liveDone
+	liveRead    = 1 << iota // REG_LIVE_READ: read before it is written on some path from here
+	liveWritten             // REG_LIVE_WRITTEN: written since the checkpoint: reads end here
+	liveDone                // REG_LIVE_DONE: all paths are explored, no mark will follow
 )
 
 // Special packet ranges.
 const (
-	atPktEnd     = -1
-	beyondPktEnd = -2
+	atPktEnd     = -1 // AT_PKT_END: at the packet's end or beyond
+	beyondPktEnd = -2 // BEYOND_PKT_END: beyond
 )
 
 // addConst in an id means that the register is another one with that id plus off; add32, that the
@@ -73,8 +75,8 @@ const (
 
 const (
 	iterInvalid = iota
-	iterActive
-	iterDrained
+	iterActive  // there may be another element
+	iterDrained // there is none, and never will be
 )
 
 // known sets r to a constant and keeps its type.

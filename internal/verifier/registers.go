@@ -14,14 +14,16 @@ func (a *values) bits(r *reg) string {
 	return r.Var.String()
 }
 
-// sane drops ranges that contradict each other, as the kernel does outside its own tests.
+// sane drops ranges that contradict each other, as the kernel does outside its own tests
+// (reg_bounds_sanity_check): any number is a safe answer.
 func (a *values) sane(r *reg) {
 	if a.r.mixed && r.typ == scalar && r.Broken() != "" {
 		r.Forget()
 	}
 }
 
-// notNull marks a pointer that may be null as not null (mark_ptr_not_null_reg).
+// notNull marks a pointer that may be null as not null (mark_ptr_not_null_reg). Lookups in maps of
+// maps and of sockets become what such elements are.
 func (a *values) notNull(r *reg) {
 	if r.typ.base() != ptrMapValue {
 		r.typ &^= maybeNull
@@ -29,9 +31,11 @@ func (a *values) notNull(r *reg) {
 	}
 	m := a.mapOf(r)
 	switch {
+	// An element of a map of maps is a map, which nothing but helpers access.
 	case m.inner != nil:
 		r.typ = constMap
 		r.mapp = m.inner.index
+		// Each lookup may find another inner map: a timer must be used with the one it is in.
 		if a.innerUID(m.inner) {
 			r.uid = r.id
 		}
@@ -46,24 +50,29 @@ func (a *values) notNull(r *reg) {
 	}
 }
 
+// innerUID reports inner maps of which the program must show that it means the same one twice.
 func (a *values) innerUID(m *mapInfo) bool {
 	return m.rec.has(fieldTimer) || m.rec.has(fieldWorkqueue) || m.rec.has(fieldTaskWork)
 }
 
-// identify gives a scalar an identity before it is copied.
+// identify gives a scalar an identity before it is copied (assign_scalar_id_before_mov).
 func (a *values) identify(r *reg) {
 	if r.typ != scalar {
 		return
 	}
+	// A copy of a sum would be a third distance to the base, so the copies are linked to each
+	// other.
 	if a.r.linked && r.id&addConst != 0 {
 		r.clearID()
 	}
+	// Copies of a constant need no link: nothing narrows them.
 	if r.id == 0 && !(a.r.constID && r.Var.IsConst()) {
 		r.id = a.newID()
 	}
 }
 
-// checkSrc checks that a register may be read.
+// checkSrc checks that a register may be read (check_reg_arg): what nothing set holds what the
+// kernel left there.
 func (a *values) checkSrc(n uint8) {
 	if n > 10 {
 		a.refuse(refusal.Invalid, n)
@@ -78,7 +87,8 @@ func (a *values) checkSrc(n uint8) {
 	}
 }
 
-// checkDst checks that a register may be written; mark makes it unknown.
+// checkDst checks that a register may be written; mark makes it unknown (check_reg_arg). R10 is
+// where the kernel finds the program's stack.
 func (a *values) checkDst(n uint8, mark bool) {
 	if n > 10 {
 		a.refuse(refusal.Invalid, n)
@@ -94,7 +104,7 @@ func (a *values) checkDst(n uint8, mark bool) {
 	}
 }
 
-// clobber marks the registers that a call does not preserve as uninitialised.
+// clobber marks the registers that a call does not preserve as uninitialised (caller_saved).
 func (a *values) clobber(regs *[11]reg) {
 	for i := 0; i <= 5; i++ {
 		regs[i].notInit()

@@ -37,16 +37,16 @@ const (
 
 // Flags.
 const (
-	maybeNull regType = 1 << (8 + iota)
-	memRdonly
-	memRingbuf
-	memUser
-	memPercpu
-	ptrUntrusted
-	memAlloc
-	ptrTrusted
-	memRCU
-	nonOwnRef
+	maybeNull    regType = 1 << (8 + iota) // needs a check before it is used
+	memRdonly                              // must not be written
+	memRingbuf                             // a record of a ring buffer, to be submitted or dropped
+	memUser                                // an address of user space
+	memPercpu                              // an offset into the areas of CPUs
+	ptrUntrusted                           // may lead anywhere: only loads, which are probed
+	memAlloc                               // an object that the program allocated
+	ptrTrusted                             // an object that is valid as long as the program runs
+	memRCU                                 // valid as long as the RCU read-side section lasts
+	nonOwnRef                              // another owns the object: valid while its lock is held
 	dynLocal
 	dynRingbuf
 	dynSkb

@@ -29,6 +29,8 @@ func (l *layout) resolve() {
 			}
 			continue
 		}
+		// The instruction has two slots, whose second holds nothing but the upper half of the
+		// number.
 		if i == len(l.insns)-1 || l.insns[i+1].Code != 0 || l.insns[i+1].Dst != 0 || l.insns[i+1].Src != 0 || l.insns[i+1].Off != 0 {
 			l.refuse(refusal.InvalidBpfLdImm64Insn)
 		}
@@ -37,6 +39,8 @@ func (l *layout) resolve() {
 	}
 }
 
+// resolveRef finds what a two-slot load refers to. From here on the instruction stands for an
+// address in the kernel, of which the program gets a pointer of a known type.
 func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	a := &l.aux[i]
 	ref, ok := l.p.Refs[i]
@@ -68,11 +72,14 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	}
 	l.checkMapProg(m)
 	if in.Src == 2 || in.Src == 6 {
+		// The place in the value is added to its address, which must not overflow.
 		off := ref.Off
 		// From 7.0 on libbpf places the variables of an arena at its end.
 		if off >= maxVarOff && (m.Type != uapi.MapTypeArena || !l.has(since.ArenaOffsets)) {
 			l.refuse(refusal.DirectValueOffsetNotAllowed, off)
 		}
+		// Only these maps keep all values in one piece of memory, so that their address is known at
+		// load time (map_direct_value_addr).
 		if !hasDirectValue(m.Type) {
 			l.refuse(refusal.NoDirectValueAccessSupportMap2)
 		}
@@ -80,6 +87,8 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 		if m.Type == uapi.MapTypeInsnArray {
 			limit = m.MaxEntries * 8
 		}
+		// The address is of the first element; a pointer into an array of several would have no
+		// known index.
 		if m.Type == uapi.MapTypeArray && m.MaxEntries != 1 {
 			l.refuse(refusal.InvalidAccessMapValuePointerValue, m.ValueSize, off)
 		}
@@ -93,11 +102,14 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	}
 	used[m] = true
 	if m.Type == uapi.MapTypeArena {
+		// The JIT keeps the arena's base in one register.
 		if l.arena != nil {
 			l.refuse(refusal.OnlyOneArenaPerProgram)
 		}
 		l.arena = m.Map
 	}
+	// The storage of a cgroup is found by its type when the program runs
+	// (bpf_cgroup_storage_assign).
 	if m.Type == uapi.MapTypeCgroupStorage || m.Type == uapi.MapTypePercpuCgroupStorage {
 		for x := range used {
 			if x != m && x.Type == m.Type {
@@ -119,6 +131,7 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 	}
 	spec := l.addSpec(s)
 	t := s.MustType(ref.TypeID)
+	// The address of a kernel function can be compared and passed on, but not read.
 	if t.Kind == btf.KindFunc && l.has(since.FuncSymbols) {
 		a.btfVar.typ = ptrMem | memRdonly
 		a.btfVar.Set(0)
@@ -131,6 +144,7 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 		}
 		l.refuse(refusal.PseudoBtfIdInLdimm64Not, ref.TypeID, kinds)
 	}
+	// Which variables exist for each CPU is told by their section.
 	percpu := false
 	for _, id := range s.IDs(btf.KindDatasec, ".data..percpu") {
 		for _, v := range s.MustType(id).Vars {
@@ -142,9 +156,12 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 	v.Set(0)
 	switch {
 	case percpu:
+		// The address is an offset until a CPU is chosen (bpf_per_cpu_ptr).
 		v.typ = ptrBTF | memPercpu
 		v.spec, v.tid = spec, uint32(t.Ref)
 	case vt.Kind != btf.KindStruct && vt.Kind != btf.KindUnion:
+		// A variable without members is memory of its size. The kernel's own variables are not
+		// written.
 		n, err := s.Sizeof(vt.ID)
 		if err != nil {
 			l.refuse(refusal.Ldimm64UnableResolveSizeType, vt.Name, -22)
@@ -157,6 +174,8 @@ func (l *layout) resolveVar(i int, ref *Ref) {
 	}
 }
 
+// tracer reports whether programs of a type may interrupt any code of the kernel, also in an NMI
+// (is_tracing_prog_type).
 func tracer(t uapi.ProgType) bool {
 	switch t {
 	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypePerfEvent, uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
@@ -165,7 +184,9 @@ func tracer(t uapi.ProgType) bool {
 	return false
 }
 
-// checkMapProg checks that a program of this type may use the map (check_map_prog_compatibility).
+// checkMapProg checks that a program of this type may use the map (check_map_prog_compatibility). A
+// program that interrupts the holder of a lock, such as those of maps, timers and queues, would
+// wait for it for ever.
 func (l *layout) checkMapProg(m *mapInfo) {
 	t := l.prog.typ
 	if m.rec.has(fieldListHead|fieldRBRoot) && tracer(t) {
@@ -178,6 +199,7 @@ func (l *layout) checkMapProg(m *mapInfo) {
 		if tracer(t) && m.rec.has(fieldSpinLock) {
 			l.refuse(refusal.TracingProgsCannotUseBpfSpin)
 		}
+		// Such programs may be preempted, which was not yet ruled out while a lock is held.
 		if l.p.Sleepable && !l.has(since.SleepableLocks) {
 			l.refuse(refusal.SleepableProgsCannotUseBpfSpin)
 		}
@@ -191,10 +213,13 @@ func (l *layout) checkMapProg(m *mapInfo) {
 	if m.Type == uapi.MapTypeStructOps {
 		l.refuse(refusal.BpfStructOpsMapCannotUsed)
 	}
+	// An allocation in an NMI may deadlock in the allocator.
 	preallocated := m.preallocated() && (m.inner == nil || m.inner.preallocated())
 	if !preallocated && t == uapi.ProgTypePerfEvent && !l.has(since.RuntimeElements) {
 		l.refuse(refusal.PerfEventProgramsOnlyUsePreallocated)
 	}
+	// Elements are freed after an RCU grace period, which does not wait for programs that sleep;
+	// these maps take care of those.
 	if !l.p.Sleepable {
 		return
 	}

@@ -18,7 +18,7 @@ const (
 
 func spiOf(off int) int { return (-off - 1) / 8 }
 
-// spillable reports which pointers a stack slot can hold.
+// spillable reports which pointers a stack slot can hold (is_spillable_regtype).
 func spillable(t regType) bool {
 	switch t.base() {
 	case ptrMapValue, ptrStack, ptrCtx, ptrPacket, ptrPacketMeta, ptrPacketEnd, ptrFlowKeys, constMap, ptrSocket, ptrSockCommon,
@@ -28,7 +28,8 @@ func spillable(t regType) bool {
 	return false
 }
 
-// saveReg spills a register.
+// saveReg spills a register (save_register_state). The slot's last bytes are marked, those nearest
+// to the frame pointer, by which a spill of less than eight bytes is recognised.
 func (k *stack) saveReg(f *frame, spi int, r *reg, size int) {
 	s := f.own(spi)
 	s.reg.copyFrom(r)
@@ -50,6 +51,8 @@ func (k *stack) saveReg(f *frame, spi int, r *reg, size int) {
 	}
 }
 
+// scrub ends what was in a slot as a whole: with one byte overwritten the rest is only bytes
+// (scrub_spilled_slot).
 func scrub(s *slot) {
 	s.reg.typ = notInit
 	if s.isSpecial() {
@@ -61,7 +64,8 @@ func scrub(s *slot) {
 	}
 }
 
-// fastcallContract stops ignoring spills around calls when something else accesses their slots.
+// fastcallContract stops ignoring spills around calls when something else accesses their slots
+// (check_fastcall_stack_contract): the kernel would remove spills that are needed.
 func (k *stack) fastcallContract(f *frame, insn, off int) {
 	s := &k.subs[f.sub]
 	if !k.has(since.FastCalls) || s.fastcallOff <= off || k.aux[insn].fastcall {
@@ -73,9 +77,10 @@ func (k *stack) fastcallContract(f *frame, insn, off int) {
 	}
 }
 
+// isStoreImm reports a store of a constant, which is like a store of a register with that value.
 func isStoreImm(in *decode.Insn) bool { return class(in) == clsST && mode(in) == modeMEM }
 
-// writeStack stores at a fixed offset of a stack.
+// writeStack stores at a fixed offset of a stack (check_stack_write_fixed_off).
 func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	slotOff := -off - 1
 	spi := slotOff / 8
@@ -96,12 +101,16 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	}
 	switch {
 	case r != nil && r.typ == scalar && aligned && (k.r.subreg || full) && k.tracksSpill(r):
+		// Numbers are tracked from the slot's first byte only, so that a load of the same bytes
+		// finds them.
 		if k.has(since.TrackedSpills) {
 			fits := r.Width() <= 8*size
+			// The register and the slot are linked: a test of one is one of the other.
 			if fits && k.has(since.SpillIDs) {
 				k.values.identify(r)
 			}
 			k.saveReg(f, spi, r, size)
+			// What is cut off may differ: the slot equals the register no longer.
 			if !fits {
 				s.reg.id = 0
 			}
@@ -117,14 +126,16 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 			}
 		}
 	case r == nil && aligned && isStoreImm(in) && k.has(since.StoredConstants) && (k.has(since.StoredZero) || in.Imm != 0):
+		// A stored constant is like a spilled register with that value.
 		var c reg
 		c.constant(uint64(int64(in.Imm)))
 		k.saveReg(f, spi, &c, size)
 	case r != nil && spillable(r.typ):
+		// Part of a pointer could be replaced by a number.
 		if !full {
 			k.refuse(refusal.InvalidSizeRegisterSpill)
 		}
-		if f != k.frame() && r.typ == ptrStack {
+		if f != k.frame() && r.typ == ptrStack { // the callee's stack is gone when the caller reads it
 			k.refuse(refusal.CannotSpillPointersStackIntoStack)
 		}
 		k.saveReg(f, spi, r, size)
@@ -135,6 +146,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 			f.uses[spi] |= liveWritten
 		}
 		if r != nil && r.isNull() || r == nil && isStoreImm(in) && in.Imm == 0 && k.has(since.StoredConstants) {
+			// Backtracking does not follow zero bytes, so that the number is precise from here on.
 			if r != nil {
 				k.precision.precise(value)
 			}
@@ -161,7 +173,8 @@ func (k *stack) tracksSpill(r *reg) bool {
 
 const regSpillOffsetNone = 1 << 20
 
-// writeStackVar stores at an unknown offset.
+// writeStackVar stores at an unknown offset (check_stack_write_var_off). Any of the slots may
+// change: each must be thought changed, but for zeros over zeros.
 func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 	p := k.reg(ptr)
 	in := &k.insns[insn]
@@ -187,10 +200,12 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 		}
 		scrub(s)
 		n := uint8(slotMisc)
+		// A zero over a zero leaves a zero, wherever the store goes.
 		if zero && *t == slotZero {
 			n = slotZero
 			used = true
 		}
+		// Only one of the slots is written, but all would count as initialised.
 		if *t == slotInvalid && !k.r.uninit {
 			k.refuse(refusal.UninitStackInRangeVarOffset, insn, i)
 		}
@@ -201,7 +216,8 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 	}
 }
 
-// readStackBytes sets dst to what the stack bytes from lo to hi may contain.
+// readStackBytes sets dst to what the stack bytes from lo to hi may contain (mark_reg_stack_read):
+// any number, unless all are 0.
 func (k *stack) readStackBytes(f *frame, lo, hi, dst int) {
 	zeros := 0
 	for i := lo; i < hi; i++ {
@@ -215,6 +231,7 @@ func (k *stack) readStackBytes(f *frame, lo, hi, dst int) {
 	r := k.reg(dst)
 	if zeros == hi-lo {
 		r.constant(0)
+		// Backtracking would end here without marking the zeros.
 		r.precise = !k.has(since.PreciseSpills)
 	} else {
 		r.unknown()
@@ -222,7 +239,7 @@ func (k *stack) readStackBytes(f *frame, lo, hi, dst int) {
 	r.wrote()
 }
 
-// readStack loads from a fixed offset of a stack.
+// readStack loads from a fixed offset of a stack (check_stack_read_fixed_off).
 func (k *stack) readStack(f *frame, off, size, dst int) {
 	slotOff := -off - 1
 	spi := slotOff / 8
@@ -234,11 +251,14 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 	if k.r.static {
 		k.liveness.readSlot(f, spi)
 	}
+	// Bytes of a pointer are not read one by one, since they could be put together to another one.
 	bytes := func() {
 		for i := 0; i < size; i++ {
 			switch t := s.t[(slotOff-i)%8]; {
 			case t == slotMisc, t == slotZero, t == slotSpill && src.typ == scalar && k.isSpilled(s):
 			case (t == slotInvalid || t == slotPoison) && k.r.uninit:
+				// A poisoned slot was found dead by the analysis before exploration, which a read
+				// shows to be wrong.
 				if t == slotPoison {
 					k.refuse(refusal.ReadingStackOffSizeSlotPoisoned, off, i, size)
 				}
@@ -252,7 +272,9 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 		for i := 7; i > 0 && s.t[i-1] == slotSpill; i-- {
 			width++
 		}
+		// Not the whole of a whole register.
 		if size != 8 || width != 8 {
+			// Part of a pointer is no pointer, and as a number it would show an address.
 			if src.typ != scalar {
 				k.refuse(refusal.InvalidSizeRegisterFill)
 			}
@@ -263,8 +285,10 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 				return
 			}
 			r := k.reg(dst)
+			// The low bytes of a number have ranges that follow from the whole.
 			if k.fillFits(off, size, width) {
 				r.copyFrom(src)
+				// The load cut something off.
 				if r.Width() > 8*size {
 					r.clearID()
 				}
@@ -281,6 +305,7 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 				}
 				switch {
 				case spills == size && src.Var.Equals(0) && k.has(since.ZeroFills):
+					// Bytes of a zero are zeros.
 					r.constant(0)
 				case zeros == size && k.has(since.ZeroFills):
 					r.constant(0)
@@ -335,6 +360,7 @@ func (k *stack) fillFits(off, size, width int) bool {
 	if !k.r.subreg {
 		return false
 	}
+	// Older releases recognise only a load of exactly what was spilled.
 	if !k.has(since.NarrowFills) {
 		return off%8 == 0 && width == size
 	}
@@ -344,7 +370,7 @@ func (k *stack) fillFits(off, size, width int) bool {
 	return size <= width && off%8 == 0
 }
 
-// accessStack loads or stores through a stack pointer.
+// accessStack loads or stores through a stack pointer (check_stack_read, check_stack_write).
 func (k *stack) accessStack(ptr, off, size int, t accessType, value, insn int) {
 	r := k.reg(ptr)
 	k.stackBounds(ptr, off, size, accessDirect, t)
@@ -362,9 +388,11 @@ func (k *stack) accessStack(ptr, off, size int, t accessType, value, insn int) {
 		k.writeStackVar(f, ptr, off, size, value, insn)
 		return
 	}
+	// The memory of a helper is checked where it is passed.
 	if value < 0 {
 		k.refuse(refusal.VariableOffsetStackPointerCannotPassed, k.values.bits(r), off, size)
 	}
+	// Each of the places must be readable, as any of them may be read.
 	k.stackInit(ptr, off, size, false, accessDirect, read, nil)
 	lo, hi := int(r.SMin)+off, int(r.SMax)+off
 	k.readStackBytes(f, lo, hi+size, value)
@@ -378,7 +406,8 @@ const (
 	accessHelper
 )
 
-// stackBounds checks that an access stays within the stack, and grows the stack to that depth.
+// stackBounds checks that an access stays within the stack, and grows the stack to that depth
+// (check_stack_access_within_bounds, grow_stack_state).
 func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) {
 	r := k.reg(ptr)
 	f := k.funcOf(r)
@@ -393,11 +422,13 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 		lo = int64(r.Var.Value) + int64(off)
 		hi = lo + int64(size)
 	} else {
+		// Sums with such an offset would overflow.
 		if r.SMax >= maxVarOff || r.SMin <= -maxVarOff {
 			k.refuse(refusal.InvalidUnboundedVariableOffsetStackR, what, ptr)
 		}
 		lo, hi = r.SMin+int64(off), r.SMax+int64(off)+int64(size)
 	}
+	// Older releases refuse reads below what was written, as nothing is there.
 	least := int64(-maxStack)
 	if t == read && !k.r.uninitGrows {
 		least = -int64(len(f.stack) * 8)
@@ -413,6 +444,7 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 	} else if size < 0 {
 		errno = uapi.EFAULT
 	}
+	// No byte at the end of the stack is no access beyond it.
 	if size == 0 && errno == uapi.EACCES && lo == 0 && !k.has(since.ZeroSizeStack) {
 		errno = 0
 	}

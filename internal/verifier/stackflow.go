@@ -14,7 +14,8 @@ const maxFlowCalls = 10000
 // unknownBytes stands for an access of unknown size.
 const unknownBytes = math.MinInt64
 
-// computeStackFlow analyses every function, callers before callees.
+// computeStackFlow analyses every function, callers before callees: a function that was reached
+// with pointers to a stack is analysed for each such call, others once and for all.
 func (w *flowAnalysis) computeStackFlow(known *constFlow) {
 	n := w.nsubs()
 	f := &stackFlow{
@@ -33,7 +34,8 @@ func (w *flowAnalysis) computeStackFlow(known *constFlow) {
 	f.calls, f.known, f.starts = nil, nil, nil
 }
 
-// topological orders functions so that callees come before their callers; it refuses recursion.
+// topological orders functions so that callees come before their callers; it refuses recursion, in
+// which the analysis would not end.
 func (w *flowAnalysis) topological() []int {
 	n := w.nsubs()
 	color := make([]uint8, n)
@@ -84,6 +86,7 @@ func (w *flowAnalysis) analyzeFlow(entry *trackRegs, in *flowInstance, sites *[m
 		}
 	}
 	var before *flowInstance
+	// The call was analysed before with other arguments. What either analysis reads may be read.
 	if in.done {
 		before = in
 		in = &flowInstance{flowKey: in.flowKey, sub: in.sub, start: in.start, count: in.count}
@@ -99,12 +102,14 @@ func (w *flowAnalysis) analyzeFlow(entry *trackRegs, in *flowInstance, sites *[m
 		if !ok {
 			continue
 		}
+		// Deeper chains are refused by exploration as well.
 		if in.depth == maxFrames-1 {
 			w.refuse(refusal.CallsTooDeepForLiveness)
 		}
 		next := f.instance(w.position, in, at, callee)
 		sites[in.depth] = at
 		w.analyzeFlow(&args, next, sites)
+		// What the callee needs of its callers' frames, the call reads.
 		for fr := range next.depth {
 			if next.masks[fr] != nil {
 				in.read(w.position, fr, at, next.masks[fr][0].live)
@@ -119,7 +124,7 @@ func (w *flowAnalysis) analyzeFlow(entry *trackRegs, in *flowInstance, sites *[m
 }
 
 // flowCall returns the function that instruction at calls with pointers to a stack, and the
-// arguments.
+// arguments. Without such pointers it cannot reach the caller's stack.
 func (w *flowAnalysis) flowCall(in *flowInstance, at int, regs *trackRegs) (callee int, args trackRegs, ok bool) {
 	insn := &w.insns[at]
 	switch {
@@ -134,6 +139,7 @@ func (w *flowAnalysis) flowCall(in *flowInstance, at int, regs *trackRegs) (call
 			return 0, args, false
 		}
 		c := w.liveness.flow.known[at][fn]
+		// The callback may be any function, and read anything through its context.
 		if c.kind != knownFunc {
 			if regs[from].frame != trackNone {
 				for fr := 0; fr <= in.depth; fr++ {
@@ -157,7 +163,8 @@ func (w *flowAnalysis) flowCall(in *flowInstance, at int, regs *trackRegs) (call
 }
 
 // callbackArgs returns the register with the callback, the one with its context, and the register
-// in which the callback receives that.
+// in which the callback receives that (find_callback_subprog). Other arguments of callbacks are no
+// pointers to the stack.
 func callbackArgs(in *decode.Insn) (fn, from, to int) {
 	if !isHelperCall(in) {
 		return 0, 0, 0
@@ -174,7 +181,8 @@ func callbackArgs(in *decode.Insn) (fn, from, to int) {
 }
 
 // trackFunction computes the contents of registers and slots before each instruction of a function,
-// and records stack accesses. It returns the registers at calls of functions.
+// and records stack accesses (compute_subprog_args). It returns the registers at calls of
+// functions.
 func (w *flowAnalysis) trackFunction(entry *trackRegs, in *flowInstance, sites *[maxFrames]int) map[int]*trackRegs {
 	w.took(int64(in.count) * pointerBytes)
 	kept := make([]*keptTrack, in.count)
@@ -185,6 +193,7 @@ func (w *flowAnalysis) trackFunction(entry *trackRegs, in *flowInstance, sites *
 	for s := range first.slots {
 		first.slots[s] = noTrack
 	}
+	// In the beginning R10 and the arguments may be pointers to a stack, and nothing else.
 	first.regs[10] = oneOffset(in.depth, 0)
 	if entry != nil {
 		copy(first.regs[1:6], entry[1:6])
@@ -200,6 +209,7 @@ func (w *flowAnalysis) trackFunction(entry *trackRegs, in *flowInstance, sites *
 		from := kept[at-in.start]
 		t.regs, t.slots = from.regs, *from.slots
 		for {
+			// Only what holds on all paths is recorded.
 			if last {
 				w.flowInsn(in, &t, at, calls)
 			}
@@ -281,7 +291,8 @@ func (w *flowAnalysis) joinKept(kept **keptTrack, t *trackState, from *keptTrack
 	return changed
 }
 
-// flowAccess records the effect of a load or store.
+// flowAccess records the effect of a load or store (record_load_store_access). Sizes are negative
+// for stores; an atomic operation reads before it writes.
 func (w *flowAnalysis) flowAccess(in *flowInstance, st *trackState, at int) {
 	insn := &w.insns[at]
 	size, reg := int64(sizeOf(insn)), insn.Dst
@@ -315,10 +326,13 @@ func (w *flowAnalysis) flowAccess(in *flowInstance, st *trackState, at int) {
 	w.flowTouch(in, a, size, at)
 }
 
-// flowTouch records that bytes at an address are read, or written if bytes is negative.
+// flowTouch records that bytes at an address are read, or written if bytes is negative
+// (record_stack_access). Everything that may be read counts as read, and only what is certainly
+// written as written, because the latter ends the life of what was there.
 func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at int) {
 	switch {
 	case a.frame == trackSeveral:
+		// Any byte of any of the frames (record_imprecise).
 		for fr := 0; fr <= in.depth; fr++ {
 			if a.mask>>fr&1 != 0 {
 				in.read(w.position, fr, at, allHalves)
@@ -328,11 +342,13 @@ func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at i
 	case a.frame < 0 || int(a.frame) > in.depth || bytes == 0:
 		return
 	case a.n == 0:
+		// Any byte of the frame may be read; none is certainly written.
 		if bytes > 0 || bytes == unknownBytes {
 			in.read(w.position, int(a.frame), at, allHalves)
 		}
 		return
 	case bytes < 0 && bytes != unknownBytes && a.n != 1:
+		// One of several places is written.
 		return
 	}
 	for i := range a.n {
@@ -346,6 +362,7 @@ func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at i
 		case bytes > 0:
 			in.read(w.position, int(a.frame), at, halfRange(max(int((off-bytes)/4), 0), int(off-1)/4))
 		default:
+			// A half that is written in part keeps the rest.
 			lo, hi := max(int((off+bytes+3)/4), 0), int(off/4)-1
 			if lo <= hi {
 				m := in.need(w.position, int(a.frame), at)
@@ -355,7 +372,8 @@ func (w *flowAnalysis) flowTouch(in *flowInstance, a argTrack, bytes int64, at i
 	}
 }
 
-// settleFlow computes what is live before each instruction.
+// settleFlow computes what is live before each instruction (update_instance): what the following
+// ones need, without what this one writes, and with what it reads.
 func (w *flowAnalysis) settleFlow(in *flowInstance) {
 	in.done = true
 	order := w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder]

@@ -6,7 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// flowArgs records what a helper or kernel function does with pointers to a stack.
+// flowArgs records what a helper or kernel function does with pointers to a stack
+// (record_call_access).
 func (w *flowAnalysis) flowArgs(in *flowInstance, st *trackState, at int) {
 	insn := &w.insns[at]
 	if isLocalCall(insn) {
@@ -57,6 +58,7 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 	size := int64(0)
 	switch a.Kind {
 	case proto.MapKey, proto.MapValue:
+		// How much is read or written follows from the map, if it is known at this place.
 		size = w.flowMapSize(p, known, arg)
 		if size == 0 {
 			return unknownBytes
@@ -72,6 +74,7 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 		case ok:
 			size = int64(v)
 		case a.Flags&proto.Uninit != 0:
+			// It writes an unknown number of bytes: none is certain.
 			return 0
 		default:
 			return maxStack
@@ -103,6 +106,7 @@ func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) in
 	}
 	for i := range arg {
 		if p.Args[i].Kind == proto.ConstMap {
+			// The map is the same on every path.
 			if c := known[i+1]; c.kind == knownMap && c.mapp > 0 {
 				return size(w.maps[c.mapp-1].Map)
 			}
@@ -116,7 +120,8 @@ func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) in
 	return largest
 }
 
-// kfuncBytes is helperBytes for a kernel function (bpf_kfunc_stack_access_bytes).
+// kfuncBytes is helperBytes for a kernel function (bpf_kfunc_stack_access_bytes). What its
+// prototype does not tell counts as read to the end of the frame.
 func (w *flowAnalysis) kfuncBytes(at, arg int) int64 {
 	k := w.kfuncAt(at)
 	if k == nil || k.missing || k.proto == nil {
@@ -149,6 +154,7 @@ func (w *flowAnalysis) kfuncBytes(at, arg int) int64 {
 		}
 		size = n
 	}
+	// The function initialises the object.
 	if arg == 0 && k.flags.has(kfIterNew) || hasSuffix(p, "__uninit") {
 		return -size
 	}

@@ -55,6 +55,7 @@ type flowQuery struct {
 	insn  int
 }
 
+// instance returns the analysis of a function as called at a place, a new one if need be.
 func (f *stackFlow) instance(e *position, caller *flowInstance, site, sub int) *flowInstance {
 	k := flowKey{site: e.subs[sub].start}
 	if caller != nil {
@@ -81,7 +82,8 @@ func (in *flowInstance) read(e *position, frame, insn int, h halves) {
 	m.read = m.read.or(h)
 }
 
-// merge adds another analysis of the same call: the union of reads, the intersection of writes.
+// merge adds another analysis of the same call: the union of reads, the intersection of writes. A
+// frame that only one of them reaches is not certainly written.
 func (in *flowInstance) merge(o *flowInstance) {
 	for fr := 0; fr <= in.depth; fr++ {
 		a, b := in.masks[fr], o.masks[fr]
@@ -103,7 +105,7 @@ func (in *flowInstance) merge(o *flowInstance) {
 }
 
 // lookup returns the analysis for a frame of a state: that of the deepest call with pointers to a
-// stack.
+// stack. A function that was called without any was analysed as if it were the first one.
 func (f *stackFlow) lookup(e *position, s *state, frame int) *flowInstance {
 	start := e.subs[s.frames[frame].sub].start
 	for d := frame; d > 0; d-- {
@@ -129,13 +131,16 @@ func (in *flowInstance) liveBefore(insn, frame, half int) bool {
 	return in.masks[frame] != nil && i >= 0 && i < in.count && in.masks[frame][i].live.has(half)
 }
 
-// alive reports whether half a slot of a frame may be read from the queried state on.
+// alive reports whether half a slot of a frame may be read from the queried state on
+// (bpf_stack_slot_alive): by the current function, or by a caller after the call. A call with a
+// callback is processed again, so there what it reads itself counts, too.
 func (f *stackFlow) alive(e *position, frame, half int) bool {
 	q := &f.q
 	cur := q.inst[q.depth]
 	if cur == nil {
 		return true
 	}
+	// The analysis counts frames from where its pointers to a stack begin.
 	if rel := frame + cur.depth - q.depth; rel >= 0 && rel <= cur.depth && cur.liveBefore(q.insn, rel, half) {
 		return true
 	}

@@ -20,6 +20,8 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 	if size == 0 && !zeroOK {
 		k.refuse(refusal.InvalidZeroSizedRead)
 	}
+	// A helper that writes may leave anything in the bytes, and older releases do not know whether
+	// one writes.
 	bounds, clobber := read, false
 	if src == accessHelper {
 		bounds = write
@@ -35,11 +37,14 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 		lo = int(int64(r.Var.Value)) + off
 		hi = lo
 	} else {
+		// The place is not known, so that each byte that may be read must be initialised.
 		if m != nil && m.raw {
 			m = nil
 		}
 		lo, hi = int(r.SMin)+off, int(r.SMax)+off
 	}
+	// The helper only writes: nothing need be initialised, and callHelper marks the bytes as
+	// written. A dynptr there would be overwritten without ending.
 	if m != nil && m.raw {
 		for i := lo; i < hi+size; i++ {
 			at := -i - 1
@@ -67,6 +72,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 		switch {
 		case b == slotMisc:
 		case b == slotZero, (b == slotInvalid || b == slotPoison) && k.r.uninit:
+			// Memory that nobody wrote may be passed by programs that may see what is there.
 			// What a function may read according to BTF, it need not read.
 			if b == slotPoison && !clobber && !k.byType {
 				k.refuse(refusal.ReadingStackROffSizeSlot, ptr, lo, i-lo, size)
@@ -75,6 +81,8 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 				f.own(at / 8).t[at%8] = slotMisc
 			}
 		case k.isSpilled(s):
+			// Passing a spilled pointer shows the helper an address, which programs with all
+			// capabilities may.
 			if clobber && !(!k.has(since.ClobberBTFSpills) && s.reg.typ == ptrBTF) {
 				s = f.own(at / 8)
 				s.reg.unknown()
@@ -87,6 +95,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 		default:
 			k.unreadable(ptr, lo, i, size, what)
 		}
+		// A byte of a slot that is read makes the whole slot count as read.
 		k.liveness.readSlot(f, at/8)
 	}
 }

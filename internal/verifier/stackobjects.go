@@ -6,8 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
-// objectSpi returns the slot where an object of n slots on the stack starts (its highest). The
-// errno is EINVAL if it cannot be one, ERANGE if the stack is not that deep.
+// objectSpi returns the slot where an object of n slots on the stack starts, its highest
+// (stack_slot_obj_get_spi). The errno is EINVAL if it cannot be one, ERANGE if the stack is not
+// that deep.
 func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
 	if !k.has(since.DynptrSlots) { // the constant part of the offset counts
 		spi := spiOf(int(r.off))
@@ -16,6 +17,7 @@ func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
 		}
 		return spi, 0
 	}
+	// Which slots are the object must be known, or any store might change it.
 	if !r.Var.IsConst() {
 		k.say(refusal.ConstantOffset, what)
 		return 0, uapi.EINVAL
@@ -34,6 +36,7 @@ func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
 
 func (k *stack) dynptrSpi(r *reg) (int, uapi.Errno) { return k.objectSpi(r, "dynptr", 2) }
 
+// dynRefcounted reports whether dynptrs of a type must be released (dynptr_type_refcounted).
 func dynRefcounted(t uint8) bool { return t == dynTypeRingbuf || t == dynTypeFile }
 
 func dynTypeOf(t regType) uint8 {
@@ -60,6 +63,7 @@ func dynFlag(t uint8) regType {
 
 var dynNames = [...]string{dynInvalid: "<invalid>", dynTypeLocal: "local", dynTypeRingbuf: "ringbuf", dynTypeSkb: "skb", dynTypeXDP: "xdp", dynTypeSkbMeta: "skb_meta", dynTypeFile: "file"}
 
+// markDynReg makes a register or a slot half of a dynptr (__mark_dynptr_reg).
 func markDynReg(r *reg, t uint8, first bool, id uint32) {
 	r.pointer(constDynptr)
 	r.id = id
@@ -73,6 +77,7 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	if errno != 0 {
 		panic(refused{errno})
 	}
+	// Half of another dynptr may be there.
 	k.destroyDynptr(f, spi)
 	k.destroyDynptr(f, spi-1)
 	a, b := f.own(spi), f.own(spi-1)
@@ -83,9 +88,11 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	if d == dynInvalid {
 		k.refuse(refusal.DynptrWithoutType)
 	}
+	// Slices of the dynptr have its id, to end with it.
 	id := k.newID()
 	markDynReg(&a.reg, d, true, id)
 	markDynReg(&b.reg, d, false, id)
+	// Clones share the reference of the original.
 	if dynRefcounted(d) {
 		if clone == 0 {
 			clone = k.resources.acquire()
@@ -126,6 +133,7 @@ func (k *stack) endDerived(parent uint32) {
 	}
 }
 
+// clearDynptr makes the two slots ordinary stack that nobody wrote.
 func (k *stack) clearDynptr(f *frame, spi int) {
 	f.replace(spi, clearedSlot)
 	f.replace(spi-1, clearedSlot)
@@ -133,7 +141,8 @@ func (k *stack) clearDynptr(f *frame, spi int) {
 	k.liveness.wroteSlot(f, spi-1)
 }
 
-// unmarkDynptr ends a dynptr; all clones of one with a reference end with it.
+// unmarkDynptr ends a dynptr; all clones of one with a reference end with it
+// (unmark_stack_slots_dynptr).
 func (k *stack) unmarkDynptr(r *reg) {
 	f := k.funcOf(r)
 	spi, errno := k.dynptrSpi(r)
@@ -153,15 +162,18 @@ func (k *stack) unmarkDynptr(r *reg) {
 	}
 }
 
-// destroyDynptr: a store into a dynptr ends it.
+// destroyDynptr: a store into a dynptr ends it (destroy_if_dynptr_stack_slot): its two slots are no
+// dynptr any more, and its slices nothing that can be checked.
 func (k *stack) destroyDynptr(f *frame, spi int) {
 	if spi < 0 || spi >= len(f.stack) || f.stack[spi].t[0] != slotDynptr || !k.has(since.DynptrSlots) {
 		return
 	}
+	// Either half stands for both.
 	if !f.stack[spi].reg.first {
 		spi++
 	}
 	s := f.stack[spi]
+	// The reference could never be released, unless a clone still can.
 	if dynRefcounted(s.reg.dtype) {
 		ok := false
 		if k.has(since.SharedDynptrs) {

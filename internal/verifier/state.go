@@ -2,14 +2,14 @@ package verifier
 
 // Slot types.
 const (
-	slotInvalid = iota
-	slotSpill
-	slotMisc
-	slotZero
-	slotDynptr
-	slotIter
-	slotIRQ
-	slotPoison
+	slotInvalid = iota // never written
+	slotSpill          // part of a register
+	slotMisc           // any byte
+	slotZero           // 0
+	slotDynptr         // half of a dynptr
+	slotIter           // part of an iterator
+	slotIRQ            // a saved interrupt flag
+	slotPoison         // cleared, because the analysis says that nothing reads it
 )
 
 // slot is eight bytes of a stack. Frames share the slots that they have in common: one that several
@@ -37,6 +37,8 @@ var (
 
 func (s *slot) isSpill() bool       { return s.t[7] == slotSpill }
 func (s *slot) isScalarSpill() bool { return s.t[7] == slotSpill && s.reg.typ == scalar }
+
+// isSpecial reports whether the slot is more than its bytes (is_stack_slot_special).
 func (s *slot) isSpecial() bool {
 	switch s.t[7] {
 	case slotSpill, slotDynptr, slotIter, slotIRQ:
@@ -60,15 +62,15 @@ type frame struct {
 	before *frame
 	common int
 
-	callsite      int // instruction of the call, or mainFunc
-	no            int
-	sub           int
-	asyncEntry    int
-	callbackDepth int
-	callbackRet   retRange
-	inCallback    bool
-	inAsync       bool
-	inException   bool
+	callsite      int      // instruction of the call, or mainFunc
+	no            int      // depth
+	sub           int      // function
+	asyncEntry    int      // how often asynchronous callbacks were entered (async_entry_cnt)
+	callbackDepth int      // how often the current bpf_loop called back (callback_depth)
+	callbackRet   retRange // what the callback may return (callback_ret_range)
+	inCallback    bool     // returns to a helper or kfunc, and not to the caller
+	inAsync       bool     // runs later
+	inException   bool     // runs after an exception
 
 	refs []ref // releases before 6.14
 }
@@ -77,11 +79,11 @@ type frame struct {
 const mainFunc = -1
 
 const (
-	refPtr = iota
-	refIRQ
-	refLock
-	refResLock
-	refResLockIRQ
+	refPtr        = iota // an object
+	refIRQ               // a saved interrupt flag
+	refLock              // bpf_spin_lock
+	refResLock           // bpf_res_spin_lock
+	refResLockIRQ        // the same with interrupts off
 )
 
 // ref is a resource that must be released.
@@ -112,9 +114,9 @@ type hist struct {
 }
 
 const (
-	histStack = 1 << iota
-	histSrcStack
-	histDstStack
+	histStack    = 1 << iota // it accessed a slot of a stack, whatever the address register
+	histSrcStack             // a comparison, whose second operand is a pointer to a stack
+	histDstStack             // or whose first one is
 )
 
 type linkedReg struct {
@@ -127,27 +129,27 @@ type state struct {
 	frames   [8]*frame
 	curFrame int
 
-	parent    *state
-	branches  int
-	insn      int
-	first     int
-	last      int
-	hist      *hist
-	dfsDepth  int
-	unroll    int // callback_unroll_depth
-	mayGoto   int
-	sleepable bool
+	parent    *state // the last checkpoint on the path
+	branches  int    // paths from it that are not explored to their ends
+	insn      int    // where it is
+	first     int    // the first instruction since the parent
+	last      int    // the last one before this state
+	hist      *hist  // the jumps between
+	dfsDepth  int    // how many checkpoints there are before it
+	unroll    int    // callback_unroll_depth
+	mayGoto   int    // how often may_goto went round (may_goto_depth)
+	sleepable bool   // the program may sleep here (in_sleepable)
 
-	refs       []ref
+	refs       []ref   // what must be released, in the order of acquisition
 	lock       lockKey // the lock held, 0 if none
-	lockID     uint32
-	locks      int // from 6.14: number of locks
-	irqID      uint32
-	rcu        int
-	preempt    int
-	usedAsLoop bool
-	loopEntry  *state
-	equal      *state // backedges: the state that it equals
+	lockID     uint32  // the object that it is in
+	locks      int     // from 6.14: number of locks
+	irqID      uint32  // the innermost saved interrupt flag
+	rcu        int     // depth of RCU read-side sections
+	preempt    int     // depth of sections without preemption
+	usedAsLoop bool    // it begins a loop, and must stay (used_as_loop_entry)
+	loopEntry  *state  // the state that begins the loop that it is in (loop_entry)
+	equal      *state  // backedges: the state that it equals
 	// Links of lists of explored states.
 	next         *state
 	misses, hits int
@@ -166,7 +168,7 @@ func (s *state) at(fr int) int {
 }
 
 // eachReg changes the registers and spilled registers of all frames that are chosen, and those of
-// other slots whose type is in mask.
+// other slots whose type is in mask (bpf_for_each_reg_in_vstate_mask).
 func (s *state) eachReg(mask uint, chosen func(r *reg) bool, change func(r *reg)) {
 	for i := 0; i <= s.curFrame; i++ {
 		fr := s.frames[i]

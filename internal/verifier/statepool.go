@@ -168,7 +168,8 @@ func (o *pool) copyState(dst, src *state) {
 	}
 }
 
-// growStack grows the stack of f to at least size bytes.
+// growStack grows the stack of f to at least size bytes (grow_stack_state). The function's depth
+// follows from the deepest access on any path.
 func (o *pool) growStack(f *frame, size int) {
 	n := (size + 7) / 8
 	if n <= len(f.stack) {
@@ -187,7 +188,7 @@ func (o *pool) growStack(f *frame, size int) {
 	sub.stackDepth = max(sub.stackDepth, n*8)
 }
 
-// initFrame prepares a frame for a function.
+// initFrame prepares a frame for a function (init_func_state): nothing has a value but R10.
 func (o *pool) initFrame(f *frame, callsite, no, sub int) {
 	o.dropSlots(f)
 	*f = frame{callsite: callsite, no: no, sub: sub, stack: f.stack, uses: f.uses[:0], pool: o, refs: f.refs[:0]}
@@ -204,6 +205,8 @@ func (o *pool) push(to, from int) *state {
 	s := o.newState()
 	o.copyState(s, o.cur)
 	o.queue(s, to, from)
+	// Each pending state takes memory, so that their number is limited
+	// (BPF_COMPLEXITY_LIMIT_JMP_SEQ).
 	if len(o.pending) > maxPending {
 		o.refuseAs(o.pendingErrno(uapi.ENOMEM), refusal.SequenceJumpsTooComplex, len(o.pending))
 	}
@@ -213,7 +216,8 @@ func (o *pool) push(to, from int) *state {
 	return s
 }
 
-// pushAsync queues a callback that runs on its own.
+// pushAsync queues a callback that runs on its own (push_async_cb). It has no parent: what it needs
+// does not matter to the path that set it.
 func (o *pool) pushAsync(to, from, sub int, sleepable bool) *state {
 	s := o.newState()
 	s.branches = 1
@@ -257,7 +261,8 @@ func (o *pool) queue(s *state, to, from int) {
 	}
 }
 
-// pop continues with the state queued last.
+// pop continues with the state queued last (pop_stack): the walk is depth first, so that the states
+// that end others are complete early.
 func (o *pool) pop() bool {
 	n := len(o.pending)
 	if n == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
+// bug refuses a program for which the kernel would report a fault of its own (verifier_bug).
 func (u *subject) bug(format string, args ...any) {
 	u.refuse(refusal.VerifierBug, fmt.Sprintf(format, args...))
 }
@@ -36,9 +37,11 @@ func (u *subject) subprogFrom(i int) int {
 
 func (u *subject) nsubs() int { return len(u.subs) - 1 }
 
-// succ returns the successors of an instruction within its function: the next one first.
+// succ returns the successors of an instruction within its function: the next one first
+// (bpf_insn_successors).
 func (u *subject) succ(buf []int, i int) []int {
 	in := &u.insns[i]
+	// An indirect jump goes to any of its targets.
 	if j := u.aux[i].jumps; j != nil {
 		return j
 	}
@@ -61,42 +64,59 @@ func (u *subject) succ(buf []int, i int) []int {
 	return append(buf, i+1, i+int(in.Off)+1)
 }
 
-// insnAux is what is known about an instruction.
+// insnAux is what is known about an instruction (struct bpf_insn_aux_data).
 type insnAux struct {
-	prune, jump, force, callback, iterNext, target bool
-	fastcall                                       bool
-	fastSpills                                     uint8
-	live                                           uint16 // registers that may be read from here on
-	scc                                            uint32
-	ptrType                                        regType
-	mapp                                           uint16
-	off                                            uint32
-	lookup                                         uint16 // map of a bpf_for_each_map_elem call
-	btfVar                                         value
-	seen                                           bool
-	jumps                                          []int // targets of an indirect jump
-	kfunc                                          *kfunc
-	loopState                                      uint8
-	loopSub                                        int
+	prune      bool    // states are compared, and may be kept (prune_point)
+	jump       bool    // it is noted in the history that it was reached, and from where (jmp_point)
+	force      bool    // a state is kept at each visit, for loops to converge (force_checkpoint)
+	callback   bool    // it calls a callback before it returns (calls_callback)
+	iterNext   bool    // it advances an iterator (is_iter_next)
+	target     bool    // a jump leads here, so that no pattern may contain it
+	fastcall   bool    // a spill or fill around a call that preserves it (fastcall_pattern)
+	fastSpills uint8   // a call: how many spills around it are removed (fastcall_spills_num)
+	live       uint16  // registers that may be read from here on (live_regs_before)
+	scc        uint32  // the loop that it is in, 0 if in none (scc)
+	ptrType    regType // what it accesses, which must be the same on all paths (ptr_type)
+	mapp       uint16  // a load of an address: the map
+	off        uint32  // and the place in the map's value (map_off)
+	lookup     uint16  // map of a bpf_for_each_map_elem call
+	btfVar     value   // a load of the address of a kernel variable (btf_var)
+	seen       bool    // some path reaches it: it is not dead code (seen)
+	jumps      []int   // targets of an indirect jump (jt)
+	kfunc      *kfunc
+	loopState  uint8 // bpf_loop: whether the call can be inlined (loop_inline_state)
+	loopSub    int   // and with which callback
 }
 
-// subprog is a function of the program.
+// subprog is a function of the program (struct bpf_subprog_info).
 type subprog struct {
-	start      int
-	name       string
-	fn         btf.ID
+	start      int    // its first slot
+	name       string // by func_info
+	fn         btf.ID // of the FUNC
 	linkage    uint32
-	stackDepth int
-	postorder  int
+	stackDepth int // bytes, by the deepest access on any path
+	postorder  int // where its instructions begin in the order of the analyses
 
-	tailCall, ldAbs, isCallback, isAsync, isException bool
-	changesPacket, mightSleep, mightThrow             bool
-	called, verified, argsKnown                       bool
-	entered, unreliable                               bool // static functions: explored; called with other types than its BTF says
-	privateStack                                      uint8
-	fastcallOff                                       int
-	keepFastcall                                      bool
-	args                                              []funcArg
+	tailCall    bool // it tail-calls, and so may return from its middle (has_tail_call)
+	ldAbs       bool // the same for packet loads (has_ld_abs)
+	isCallback  bool // a helper or kfunc calls it (is_cb)
+	isAsync     bool // later, on a stack of its own (is_async_cb)
+	isException bool // after an exception (is_exception_cb)
+
+	changesPacket bool // it, or what it calls, may change the packet (changes_pkt_data)
+	mightSleep    bool // may sleep (might_sleep)
+	mightThrow    bool // may throw an exception (might_throw)
+
+	called    bool // a global function: a path calls it, so that it must be verified (called)
+	verified  bool // and it was
+	argsKnown bool // args are set
+	entered   bool // a static function: explored
+	// unreliable: a static function was called with other types than its BTF says (func_info_aux).
+	unreliable   bool
+	privateStack uint8 // (priv_stack_mode)
+	fastcallOff  int   // the lowest slot of removed spills (fastcall_stack_off)
+	keepFastcall bool  // they stay, since a call among them is not inlined (keep_fastcall_stack)
+	args         []funcArg
 }
 
 // flags caches the release's rules that are needed often.

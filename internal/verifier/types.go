@@ -40,11 +40,12 @@ func (u *subject) specName(spec uint8, id uint32) string {
 	return u.specs[spec-1].SkipMods(btf.ID(id)).Name
 }
 
-// sameType compares types of different BTFs by name.
+// sameType reports whether two types are one. Ids mean something within one BTF only.
 func (u *subject) sameType(a uint8, aid btf.ID, b uint8, bid btf.ID) bool {
 	return u.specs[a-1] == u.specs[b-1] && aid == bid
 }
 
+// moduleSpec returns the types of a module, which continue those of the kernel.
 func (u *subject) moduleSpec(name string) *btf.Spec {
 	if name == "" || name == "vmlinux" {
 		return u.k.BTF
@@ -67,6 +68,8 @@ func (u *subject) declared(module string) *proto.Declared {
 	return u.k.Kfuncs
 }
 
+// scalarStruct reports whether a struct has nothing but numbers, so that a program may fill it with
+// anything (__btf_type_is_scalar_struct). The kernel looks four levels deep.
 func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {
 	if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
 		return false
@@ -83,6 +86,7 @@ func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {
 				return false
 			}
 		case btf.KindArray:
+			// The kernel does not look into arrays of structs.
 			if m.Array.Nelems == 0 || !isScalarType(s.SkipMods(m.Ref)) {
 				return false
 			}
@@ -95,6 +99,7 @@ func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {
 	return true
 }
 
+// isScalarType reports integers and enumerations (btf_type_is_scalar).
 func isScalarType(t *btf.Type) bool {
 	return t.Kind == btf.KindInt || t.Kind == btf.KindEnum || t.Kind == btf.KindEnum64
 }

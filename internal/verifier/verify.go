@@ -158,11 +158,13 @@ func (e *explorer) check() {
 	if len(e.insns) > maxInsns {
 		e.refuse(refusal.ProgramTooLong)
 	}
+	// The exception callback, which is a function, is found by its type: types come first.
 	e.layout.checkFuncRecords()
 	e.layout.findSubprogs()
 	e.log.functions(e.subs)
 	e.layout.checkSubprogs()
 	e.layout.checkFuncInfo()
+	// The checks are all made in any case, but the first that fails is the one that is reported.
 	before := !e.has(since.AttachAfterCFG)
 	if before {
 		e.attachment.checkAttach()
@@ -197,6 +199,8 @@ func (e *explorer) check() {
 		e.layout.markFastcalls()
 	}
 	e.checkpoints.explored = make([]*state, len(e.insns))
+	// Global functions were all verified, and first; later releases verify those that are reached,
+	// and so begin with the program.
 	if e.has(since.LazyGlobals) {
 		e.walkFunc(0)
 		e.walkGlobals()
@@ -211,17 +215,21 @@ func (e *explorer) check() {
 	}
 	e.cur = nil
 	e.layout.dropFastcallStack()
+	// Only now is known how deep the stack of each function gets.
 	e.limits.checkStackDepth()
 }
 
-// walkGlobals verifies the global functions that are called.
+// walkGlobals verifies the global functions that are called (do_check_subprogs). One that nothing
+// calls need not be safe: a library may have functions for other kernels.
 func (e *explorer) walkGlobals() {
 	if !e.funcInfo() {
 		return
 	}
 	if e.exceptionSub != 0 {
+		// The kernel calls it.
 		e.subs[e.exceptionSub].called = true
 	}
+	// A function may call others that were not reached before.
 	for again := true; again; {
 		again = false
 		for i := 1; i < e.nsubs(); i++ {
@@ -254,6 +262,7 @@ func (e *explorer) walkFunc(sub int) {
 	}
 	e.log.begin()
 	regs := s.regs()
+	// An extension is called like the function that it replaces.
 	if sub > 0 || e.p.Type == uapi.ProgTypeExt {
 		e.log.printf("Validating %s() func#%d...\n", e.subs[sub].name, sub)
 		if !e.funcInfo() {
@@ -261,6 +270,7 @@ func (e *explorer) walkFunc(sub int) {
 		}
 		e.layout.prepareArgs(sub)
 		if e.subs[sub].isException {
+			// The callback gets what was thrown.
 			s.frames[0].inException = true
 			if a := e.subs[sub].args; len(a) != 1 || a[0].kind != argScalar {
 				e.refuse(refusal.ExceptionCbOnlySupportsSingleInteger)
@@ -271,6 +281,7 @@ func (e *explorer) walkFunc(sub int) {
 		}
 	} else {
 		e.firstFunc()
+		// The program's own argument is its context, whatever its type in BTF.
 		regs[1].pointer(ptrCtx)
 	}
 	if sub == 0 {
@@ -283,18 +294,22 @@ func (e *explorer) walkFunc(sub int) {
 	e.log.passed()
 }
 
-// startArg sets a register to what an argument of a global function may be.
+// startArg sets a register to what an argument of a global function may be: the least that callers
+// must pass (do_check_common).
 func (e *explorer) startArg(r *reg, a funcArg) {
 	switch a.kind {
 	case argCtx:
 		r.pointer(ptrCtx)
 	case argScalar, argArena:
+		// An arena pointer arrives as a number, which the function casts.
 		r.unknown()
 	case argDynptr:
+		// A local dynptr stands for all: the function may not rely on what another one holds.
 		markDynReg(r, dynTypeLocal, true, e.newID())
 	case argMem:
 		r.pointer(ptrMem | a.typ)
 		r.mem = a.mem
+		// A null check needs an id to find the copies by.
 		if a.typ&maybeNull != 0 || a.typ&ptrUntrusted == 0 && !e.has(since.UntrustedTag) {
 			r.id = e.newID()
 		}

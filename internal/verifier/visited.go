@@ -6,10 +6,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
+// bucket returns the list of kept states for an instruction (explored_state). Calls from different
+// places meet in different lists.
 func (p *checkpoints) bucket(i int) *(*state) {
 	return &p.explored[uint32(i^p.frame().callsite)%uint32(len(p.insns))]
 }
 
+// countPeak notes the greatest number of states in memory (update_peak_states).
 func (p *checkpoints) countPeak() {
 	if p.r.scc {
 		p.peakStates = max(p.peakStates, p.exploredCount+p.freeCount+p.backedges)
@@ -21,9 +24,14 @@ func (p *checkpoints) countPeak() {
 func (p *checkpoints) visited(i int) bool {
 	cur := p.cur
 	a := &p.aux[i]
+	// Without a state at such an instruction a loop would not end; and a history without end would
+	// make backtracking slow.
 	force := a.force || p.has(since.ForceCheckpointHistory) && historyLen(cur) > maxHistory
+	// A state at each place would cost more than it saves: two jumps and eight instructions since
+	// the last one are the kernel's rule of thumb.
 	add := force || p.jumps-p.lastJumps >= 2 && p.processed-p.lastProcessed >= 8
 	head := p.bucket(i)
+	// Dead registers and slots of the current state would keep it apart from others for nothing.
 	if p.r.cleanCur {
 		cur.insn = i
 		p.cleanState(cur)
@@ -40,6 +48,7 @@ func (p *checkpoints) visited(i int) bool {
 	for s != nil {
 		count++
 		next := s.next
+		// The list is of all instructions with the same hash.
 		if s.insn != i {
 			prev, s = s, next
 			continue
@@ -49,13 +58,16 @@ func (p *checkpoints) visited(i int) bool {
 			p.hit(s, loop)
 			return true
 		}
+		// States that are met often in a loop before another is kept have not missed.
 		if add {
 			s.misses++
 		}
 		n := 3
+		// Few states are kept there while the loop is explored, and one of them must be met again.
 		if p.has(since.MissLimit64) && a.force && s.branches > 0 {
 			n = 64
 		}
+		// A state that rarely ends a path only costs comparisons.
 		if s.misses > s.hits*n+n {
 			if prev == nil {
 				*head = next
@@ -81,6 +93,8 @@ func (p *checkpoints) visited(i int) bool {
 }
 
 // compare compares the current state with a kept one; loop means that the kept one is not finished.
+// An unfinished state, on the current path, is no proof yet: the same state again is a loop, which
+// is endless unless something that is not in the state makes progress.
 func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop bool) {
 	cur := p.cur
 	a := &p.aux[i]
@@ -104,12 +118,16 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 	infinite := true
 	switch {
 	case f.inAsync && f.asyncEntry != p.frame().asyncEntry:
+		// Another call of a callback is no loop, and the first one is no proof.
 		infinite = false
 	case a.iterNext:
+		// A round of an iterator's loop that begins like an earlier one adds nothing: the iterator
+		// ends it.
 		if p.statesEqual(s, cur, p.loopExactness()) {
 			r := p.reg(1)
 			if r.typ == ptrStack {
 				spi := int(-(r.offset())-1) / 8
+				// At its end the iterator is left, and comes here no more.
 				if p.funcOf(r).stack[spi].reg.istate == iterActive {
 					if !p.r.scc {
 						p.updateLoopEntry(cur, s)
@@ -120,6 +138,7 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 		}
 		infinite = false
 	case isMayGoto(&p.insns[i]):
+		// The counter that the kernel adds ends the loop.
 		if s.mayGoto != cur.mayGoto && p.statesEqual(s, cur, rangeWithin) {
 			if !p.r.scc {
 				p.updateLoopEntry(cur, s)
@@ -127,6 +146,7 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 			return true, true
 		}
 	case a.callback:
+		// The helper ends the loop of callbacks.
 		if p.statesEqual(s, cur, p.loopExactness()) {
 			return true, p.has(since.CallbackLoops)
 		}
@@ -136,18 +156,23 @@ func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop
 	if p.has(since.LoopsByRange) {
 		x = exact
 	}
+	// Exactly the same state: nothing will change in the next round.
 	if infinite && maybeLooping(s, cur) && p.statesEqual(s, cur, x) && !depthsDiffer(s, cur) && s.mayGoto == cur.mayGoto && s.unroll == cur.unroll {
 		p.insn = i
 		p.say(refusal.InfiniteLoopDetectedInsn, i)
 		p.log.states(p.position, cur, s)
 		panic(refused{uapi.EINVAL})
 	}
+	// States of a loop's rounds differ by a counter, so that few of them are kept; the numbers
+	// bound both the memory and the length of a path to an endless loop.
 	if !force && p.jumps-p.lastJumps < 20 && p.processed-p.lastProcessed < 100 {
 		*add = false
 	}
 	return false, false
 }
 
+// loopExactness is how exactly a state must meet an unfinished one. What a loop relies on is not
+// fully marked yet, so that all of it counts; later releases let ranges be narrower.
 func (p *checkpoints) loopExactness() exactness {
 	if p.has(since.LoopsByRange) {
 		return rangeWithin
@@ -155,7 +180,8 @@ func (p *checkpoints) loopExactness() exactness {
 	return exact
 }
 
-// hit applies the precision and liveness marks of the kept state to the current path.
+// hit applies the precision and liveness marks of the kept state to the current path: what the rest
+// of the kept path needed, it needs as well.
 func (p *checkpoints) hit(s *state, loop bool) {
 	s.hits++
 	if !p.r.static {
@@ -165,6 +191,7 @@ func (p *checkpoints) hit(s *state, loop bool) {
 		p.precision.pushHistory(p.cur, 0, 0, 0, nil)
 	}
 	p.propagatePrecision(s, p.cur, nil, p.insn)
+	// The kept state's marks are incomplete: they are applied again when its loop is explored.
 	if loop && p.r.scc {
 		b := p.pool.newState()
 		p.pool.copyState(b, p.cur)
@@ -173,6 +200,8 @@ func (p *checkpoints) hit(s *state, loop bool) {
 	}
 }
 
+// evict takes a state out of the list. Later states may have it as their parent, so that it stays
+// in memory until they are done.
 func (p *checkpoints) evict(s *state) {
 	if p.r.scc {
 		s.inFree = true
@@ -191,7 +220,8 @@ func (p *checkpoints) evict(s *state) {
 	}
 }
 
-// checkpoint keeps the current state.
+// checkpoint keeps the current state (is_state_visited). The path goes on in the original, with the
+// copy as its parent.
 func (p *checkpoints) checkpoint(i int) {
 	cur := p.cur
 	p.totalStates++
@@ -205,6 +235,7 @@ func (p *checkpoints) checkpoint(i int) {
 	if p.o.Costs != nil {
 		p.o.Costs.kept(p.position, i)
 	}
+	// What follows will find out what must be precise from here on.
 	if p.r.unpreciseCheckpoints {
 		allImprecise(cur)
 	}
@@ -231,6 +262,8 @@ func (p *checkpoints) checkpoint(i int) {
 	if p.r.static {
 		return
 	}
+	// Reads from here on are marked in the copy, as far as they are of what it has. R0 to R5 of
+	// callers are not read again.
 	for j := 0; j <= cur.curFrame; j++ {
 		f, nf := cur.frames[j], n.frames[j]
 		first := 0
@@ -248,7 +281,8 @@ func (p *checkpoints) checkpoint(i int) {
 	}
 }
 
-// propagatePrecision applies the precision marks of the kept state to the path to cur.
+// propagatePrecision applies the precision marks of the kept state to the path to cur
+// (propagate_precision).
 func (p *checkpoints) propagatePrecision(old, cur *state, changed *bool, last int) {
 	b := &p.precision.bt
 	if !p.r.precise {
@@ -273,7 +307,8 @@ func (p *checkpoints) propagatePrecision(old, cur *state, changed *bool, last in
 	p.precision.markChain(cur, last, changed)
 }
 
-// findEntry returns a kept state at instruction i that the path of s passed through.
+// findEntry returns a kept state at instruction i that the path of s passed through
+// (find_prev_entry).
 func (p *checkpoints) findEntry(s *state, i int) *state {
 	for x := *p.bucket(i); x != nil; x = x.next {
 		if x.insn == i && x.branches > 0 && sameCallsites(x, s) && x.dfsDepth < s.dfsDepth {
@@ -284,7 +319,8 @@ func (p *checkpoints) findEntry(s *state, i int) *state {
 }
 
 // widen forgets scalars that changed since an earlier iteration of a loop and whose value does not
-// matter.
+// matter (widen_imprecise_scalars). Should it matter later, the walk back marks it, and states are
+// compared with it.
 func (p *checkpoints) widen(old, cur *state) {
 	p.idmap.reset(p.ids)
 	for fr := old.curFrame; fr >= 0; fr-- {
@@ -304,11 +340,13 @@ func (p *checkpoints) widen(old, cur *state) {
 	}
 }
 
+// widens reports a number that changed and decided nothing (maybe_widen_reg).
 func (p *checkpoints) widens(o, c *reg) bool {
 	return o.typ == scalar && c.typ == scalar && !o.precise && !c.precise && !p.exactRegs(o, c)
 }
 
-// clearSingularIDs drops identities that only one scalar has: they link it to nothing.
+// clearSingularIDs drops identities that only one scalar has (clear_singular_ids): they link it to
+// nothing, and would keep states apart.
 func (p *checkpoints) clearSingularIDs(s *state) {
 	count := map[uint32]int{}
 	linked := func(r *reg) bool { return r.typ == scalar && r.id != 0 }

@@ -25,19 +25,13 @@ func (e *explorer) walkAll() {
 			e.refuse(refusal.InvalidInsnIdxInsnCnt, e.insn, len(e.insns))
 		}
 		in := &e.insns[e.insn]
-		e.processed++
-		if e.processed > maxInsns {
-			e.refuse(refusal.BPFProgramTooLargeProcessedInsn, e.processed)
-		}
-		if e.processed&1023 == 0 {
-			if err := e.ctx.Err(); err != nil {
-				panic(stopped{err})
-			}
-		}
+		e.countInsn()
 		a := &e.aux[e.insn]
 		s.last = e.prev
 		s.insn = e.insn
+		// A refusal's reason is what was said about its own instruction.
 		e.lines = e.lines[:0]
+		// States are kept and compared only where paths meet or separate.
 		if a.prune {
 			if e.checkpoints.visited(e.insn) {
 				e.log.safe(e.position)
@@ -50,6 +44,7 @@ func (e *explorer) walkAll() {
 				continue
 			}
 		}
+		// Where the path comes from is noted for the walk back (push_jmp_history).
 		if a.jump && e.r.jumpPoints {
 			e.precision.pushHistory(s, 0, 0, 0, nil)
 		}
@@ -57,6 +52,8 @@ func (e *explorer) walkAll() {
 		if e.o.onInsn != nil {
 			e.o.onInsn(e.position, false)
 		}
+		// Instructions that no path reaches are removed or replaced (opt_remove_dead_code,
+		// sanitize_dead_code).
 		a.seen = true
 		prev = e.insn
 		if e.liveness.live != nil {
@@ -83,8 +80,22 @@ func (e *explorer) walkAll() {
 	}
 }
 
+// countInsn counts a processed instruction. Those of all paths count, so that the limit bounds the
+// time of a load (BPF_COMPLEXITY_LIMIT_INSNS).
+func (e *explorer) countInsn() {
+	e.processed++
+	if e.processed > maxInsns {
+		e.refuse(refusal.BPFProgramTooLargeProcessedInsn, e.processed)
+	}
+	if e.processed&1023 == 0 {
+		if err := e.ctx.Err(); err != nil {
+			panic(stopped{err})
+		}
+	}
+}
+
 // next ends the current path and continues with the one queued last; it returns false if there is
-// none.
+// none. Marks are completed before the next path is compared with anything.
 func (e *explorer) next(prev *int) bool {
 	e.checkpoints.finish(e.cur)
 	if e.liveness.live != nil {
@@ -130,6 +141,7 @@ func (e *explorer) step(in *decode.Insn) stepResult {
 		e.memFields(in)
 		e.values.checkSrc(in.Dst)
 		t := e.reg(int(in.Dst)).typ
+		// The rewriting of accesses to the context had no form for a stored constant.
 		if t.base() == ptrCtx && !e.has(since.StoreConstToContext) {
 			e.refuse(refusal.BPFSTStoresIntoRNot, in.Dst, e.typeName(t))
 		}
@@ -144,6 +156,7 @@ func (e *explorer) step(in *decode.Insn) stepResult {
 			return e.loadPacket(in)
 		case modeIMM:
 			e.loadImm(in)
+			// The second slot of the load is not an instruction.
 			e.insn++
 			e.aux[e.insn].seen = true
 		default:
@@ -153,6 +166,8 @@ func (e *explorer) step(in *decode.Insn) stepResult {
 	return stepNext
 }
 
+// jump checks jumps, calls and exits (do_check_insn). Conditions queue the path that is not taken
+// next.
 func (e *explorer) jump(in *decode.Insn) stepResult {
 	e.jumpFields(in)
 	switch opOf(in) {
