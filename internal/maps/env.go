@@ -203,8 +203,7 @@ func (e *Env) pageSize() uint32 {
 	return e.PageSize
 }
 
-// nextSeq numbers the records of all maps in order of completion, from 1.
-// record returns a record that is sent now.
+// record returns a record that is sent now, with the next number of those of all maps, from 1.
 func (e *Env) record(cpu int, data []byte) Record {
 	e.seq++
 	r := Record{Seq: e.seq, CPU: cpu, Data: slices.Clone(data)}
