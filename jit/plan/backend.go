@@ -112,7 +112,7 @@ type BackendTurns interface {
 	// that call, without those that are still in their registers because the function does not
 	// write these (Inline.Writes).
 	CompareResult()
-	NextTurn()
+	NextTurn(f *Inline)
 	BeginTurn(f *Inline)
 	// EndLoop sets r0 to what NextTurn computed.
 	EndLoop()
