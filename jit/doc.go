@@ -48,7 +48,7 @@
 //
 // # Accesses
 //
-// With plan.CheckNone the access is [Frame.Host + StackOff] without any test: the engine does not
+// With plan.CheckNone the access is [Frame.Host + Off] without any test: the engine does not
 // run threads whose stack is not plain memory (vm.Thread.Tracks, watches).
 //
 // With CheckRange, o = value of Base + Lo - Target.Base (64 bits, wrapping) must be below
@@ -154,6 +154,8 @@
 // A guard with FlagBound also sets the cell's Bound. An addition with FlagBound compares its
 // register Base with Bound (unsigned): unless it is below, code continues at the next slot in the
 // original program.
+//
+// A load with FlagSwap reverses the bytes that it reads.
 //
 // FlagSelect and FlagRemainder allow a backend to generate several instructions as one. It may
 // ignore them.

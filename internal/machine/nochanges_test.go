@@ -26,3 +26,18 @@ func TestChangesThatNobodyWants(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, res.Changes, 1, "the entry that the first run made")
 }
+
+// TestChangesOfRunsThatFail: with FailedChanges only those are listed.
+func TestChangesOfRunsThatFail(t *testing.T) {
+	linked := load(t, "../../examples/openat/openat.bpf.o", target(t, embedded.Name))
+	in := machine.Input{FailedChanges: true}
+	res, err := compose(t, linked, machine.Config{}).Run(t.Context(), "enter", in)
+	require.NoError(t, err)
+	require.Equal(t, machine.StatusOK, res.Status)
+	assert.Empty(t, res.Changes)
+
+	res, err = compose(t, linked, machine.Config{MaxInsns: res.Insns - 1}).Run(t.Context(), "enter", in)
+	require.NoError(t, err)
+	require.Equal(t, machine.StatusFault, res.Status)
+	assert.Len(t, res.Changes, 1)
+}

@@ -40,9 +40,13 @@ func (c *compiler) BeginLoop(_ *plan.Insn, f *plan.Inline) {
 func (c *compiler) CompareResult() { c.groupImm(1, opCmp, regs[0], 1) }
 
 // NextTurn leaves the number in temp1.
-func (c *compiler) NextTurn() {
-	c.load(temp1, turnsField(plan.TurnsI))
-	c.groupImm(1, opAdd, temp1, 1)
+func (c *compiler) NextTurn(f *plan.Inline) {
+	if f.KeepsTurn() {
+		c.rm(1, 0x8d, temp1, at(regs[1], 1), 0)
+	} else {
+		c.load(temp1, turnsField(plan.TurnsI))
+		c.groupImm(1, opAdd, temp1, 1)
+	}
 	c.groupMem(1, opCmp, temp1, turnsField(plan.TurnsN))
 }
 

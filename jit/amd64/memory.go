@@ -9,7 +9,7 @@ import (
 func (c *compiler) operand(in *plan.Insn, align bool) loc {
 	switch in.Check {
 	case plan.CheckNone:
-		return at(hostF, int32(in.StackOff))
+		return at(hostF, in.Off)
 	case plan.CheckRange:
 		c.Check(in, align)
 	}
@@ -52,7 +52,7 @@ func (c *compiler) CompareShadow(log int) {
 // base loads the base of a range into temp1.
 func (c *compiler) base(in *plan.Insn) {
 	if in.Base == plan.NoBase {
-		c.load(temp1, at(hostF, int32(in.StackOff)))
+		c.load(temp1, at(hostF, in.Off))
 		return
 	}
 	c.move(temp1, regs[in.Base])

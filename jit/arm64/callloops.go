@@ -40,10 +40,15 @@ func (c *compiler) BeginLoop(_ *plan.Insn, f *plan.Inline) {
 func (c *compiler) CompareResult() { c.cmpImm(1, 0, 1, temp2) }
 
 // NextTurn leaves the number in temp1.
-func (c *compiler) NextTurn() {
-	c.turns(temp1, plan.TurnsI)
+func (c *compiler) NextTurn(f *plan.Inline) {
+	turn := temp1
+	if f.KeepsTurn() {
+		turn = reg(1)
+	} else {
+		c.turns(turn, plan.TurnsI)
+	}
 	c.turns(temp2, plan.TurnsN)
-	c.addImm(1, temp1, temp1, 1, temp3)
+	c.addImm(1, temp1, turn, 1, temp3)
 	c.cmp(1, temp1, temp2)
 }
 

@@ -15,7 +15,7 @@ type place struct {
 func (c *compiler) operand(in *plan.Insn, align bool) place {
 	switch in.Check {
 	case plan.CheckNone:
-		return place{hostF, zr, int32(in.StackOff) + stackBias}
+		return place{hostF, zr, in.Off + stackBias}
 	case plan.CheckRange:
 		c.Check(in, align)
 	}
@@ -73,7 +73,7 @@ func (c *compiler) baseOf(in *plan.Insn) reg {
 	if in.Base != plan.NoBase {
 		return reg(in.Base)
 	}
-	c.mem(loads[3], temp4, hostF, int32(in.StackOff)+stackBias, temp3)
+	c.mem(loads[3], temp4, hostF, in.Off+stackBias, temp3)
 	return temp4
 }
 

@@ -108,11 +108,12 @@ type BackendTurns interface {
 	TestLoop(in *Insn, f *Inline)
 	BeginLoop(in *Insn, f *Inline)
 	// CompareResult compares r0 with 1 after the function returned. NextTurn computes the number of
-	// the next call and compares it with f.Turns.N. BeginTurn sets f.Turns and the arguments of
+	// the next call, from r1 if that keeps the last one (Inline.KeepsTurn), and compares it with
+	// f.Turns.N. BeginTurn sets f.Turns and the arguments of
 	// that call, without those that are still in their registers because the function does not
 	// write these (Inline.Writes).
 	CompareResult()
-	NextTurn()
+	NextTurn(f *Inline)
 	BeginTurn(f *Inline)
 	// EndLoop sets r0 to what NextTurn computed.
 	EndLoop()

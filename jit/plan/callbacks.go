@@ -32,7 +32,7 @@ func (e *Emission) turns(in *Insn) {
 	}
 	b.Call(in)
 	e.Out.Turns = append(e.Out.Turns, Turn{Slot: in.Slot, Return: uint32(e.Returns)})
-	b.NextTurn()
+	b.NextTurn(f)
 	last := b.JumpIf(AtLeast)
 	b.CompareResult()
 	if f.Kind != vm.InlineLoop {

@@ -84,7 +84,7 @@ func (p *Program) turnBlock(b int32, s *blockState) {
 			in.Flags |= flagTrust
 		}
 		if in.spill() {
-			if i := slices.Index(f.l.spills, in.StackOff); i >= 0 {
+			if i := slices.Index(f.l.spills, in.Off); i >= 0 {
 				s.regs[in.Dst] = interval{base: int8(11 + i)}
 			}
 		}

@@ -30,7 +30,7 @@ func (p *Program) copyLoops() {
 				Lo: int32(g.lo), Hi: int32(g.hi), Cell: int16(cells), Mark: -1,
 			}
 			if g.base > 10 {
-				in.Base, in.StackOff = NoBase, l.spills[g.base-11]
+				in.Base, in.Off = NoBase, l.spills[g.base-11]
 			}
 			if g.store {
 				in.Flags |= FlagRangeStore

@@ -57,13 +57,19 @@ func demanding() []plan.Insn {
 	var all []plan.Insn
 	for op := range decode.NumOps {
 		for _, in := range []plan.Insn{
-			{Check: plan.CheckNone, StackOff: -512},
+			{Check: plan.CheckNone, Off: -512},
 			{Check: plan.CheckRange, Cell: plan.MaxCells - 1, Flags: plan.FlagWord},
 			{Check: plan.CheckRange, Cell: -1, Flags: plan.FlagRangeStore | plan.FlagWord},
 			{Check: plan.CheckDone, Flags: plan.FlagBack},
+			{Check: plan.CheckDone, Flags: plan.FlagSwap},
 		} {
 			in.Kind, in.Op, in.Size, in.Dst, in.Src, in.Base = plan.KindOf(op), op, max(1, op.Info().Size), 9, 8, 9
-			in.Off, in.Lo, in.Hi = -32768, -32768, -32768+57
+			switch in.Lo, in.Hi = -32768, -32768+57; in.Check {
+			case plan.CheckRange:
+				in.Off = in.Lo
+			case plan.CheckDone:
+				in.Off = -1 << 21
+			}
 			in.Taken, in.Next, in.Count, in.Saves, in.Mark, in.Target = 1<<30, 1<<30, 1<<30, 15, 1<<20, 3
 			if in.Has(plan.FlagBack) {
 				in.Target = 0
@@ -90,7 +96,7 @@ func demanding() []plan.Insn {
 	for _, flags := range []plan.Flag{0, plan.FlagBound, plan.FlagRangeStore} {
 		for _, base := range []uint8{9, plan.NoBase} {
 			all = append(all, plan.Insn{
-				Kind: plan.KindGuard, Flags: flags, Base: base, StackOff: -512, Cell: plan.MaxCells - 1, Lo: -1 << 30, Hi: 1 << 30, Mark: 1 << 20,
+				Kind: plan.KindGuard, Flags: flags, Base: base, Off: -512, Cell: plan.MaxCells - 1, Lo: -1 << 30, Hi: 1 << 30, Mark: 1 << 20,
 			})
 		}
 	}

@@ -167,5 +167,9 @@ func (p *Program) judgeInline(pc int32, in *Insn) {
 	p.scan.reset()
 }
 
+// KeepsTurn reports whether r1 still is the number of the turn after the function of a loop
+// returned.
+func (f *Inline) KeepsTurn() bool { return f.Kind == vm.InlineLoop && f.Writes>>1&1 == 0 }
+
 // inlineStores reports whether a KindCallInline writes memory.
 func (p *Program) inlineStores(in *Insn) bool { return p.Inline(in).Kind == vm.InlineNext }

@@ -19,6 +19,7 @@ type scan struct {
 	groups [4]group
 	oldest int
 
+	joins  bool // the block has bitwise ors, which may join parts
 	parts  []part
 	stores int32 // stores in the block so far, and whatever else may change memory
 }
@@ -94,8 +95,13 @@ func (s *scan) add(r uint8, v int64, pc int32) {
 // judge decides counts, checks, pairs and entries, block by block.
 func (p *Program) judge() {
 	p.Cells = 0
+	ors := p.ors
 	for i := range p.blocks {
 		b := &p.blocks[i]
+		for len(ors) > 0 && ors[0] < b.start {
+			ors = ors[1:]
+		}
+		p.scan.joins = len(ors) > 0 && ors[0] < b.end
 		p.judgeBlock(b)
 		p.deadResults(b)
 	}
@@ -243,7 +249,7 @@ func (p *Program) inStack(pc int32, in *Insn, aligned bool) bool {
 		p.cover(from+1, pc)
 		v.stacked = pc
 	}
-	in.Check, in.StackOff = CheckNone, int16(at)
+	in.Check, in.Off = CheckNone, at
 	return true
 }
 
@@ -292,6 +298,10 @@ func (p *Program) judgeOp(b *block, pc int32, in *Insn, class class) {
 		s.add(d, -int64(in.Imm), pc)
 		return
 	case classJoin:
+		p.rotation(b, pc, in)
+		s.wrote(d, pc)
+		return
+	case classOr:
 		p.rotation(b, pc, in)
 		p.join(pc, in)
 		return

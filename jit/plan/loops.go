@@ -34,7 +34,7 @@ type loop struct {
 	body    []int32
 	written uint16 // registers written
 	bad     bool   // it has another form, or is too large
-	spills  []int16
+	spills  []int32
 	covers  []cover
 	guards  []guard
 	bounds  []bound
@@ -284,11 +284,11 @@ func (p *Program) findSpills() {
 				in := &p.Insns[pc]
 				switch {
 				case in.Check != CheckNone:
-				case pass == 0 && in.spill() && len(l.spills) < maxSpills && !slices.Contains(l.spills, in.StackOff):
-					l.spills = append(l.spills, in.StackOff)
+				case pass == 0 && in.spill() && len(l.spills) < maxSpills && !slices.Contains(l.spills, in.Off):
+					l.spills = append(l.spills, in.Off)
 				case pass == 1 && (in.Kind == KindStore || in.Kind == KindAtomic):
-					l.spills = slices.DeleteFunc(l.spills, func(off int16) bool {
-						return in.StackOff < off+8 && off < in.StackOff+int16(in.Size)
+					l.spills = slices.DeleteFunc(l.spills, func(off int32) bool {
+						return in.Off < off+8 && off < in.Off+int32(in.Size)
 					})
 				}
 			}

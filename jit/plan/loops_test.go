@@ -53,7 +53,7 @@ func TestGuards(t *testing.T) {
 				}
 				base := fmt.Sprintf("r%d", in.Base)
 				if in.Base == NoBase {
-					base = fmt.Sprintf("stack%d", in.StackOff)
+					base = fmt.Sprintf("stack%d", in.Off)
 				}
 				s := fmt.Sprintf("%s[%d,%d)", base, in.Lo, in.Hi)
 				if in.Has(FlagRangeStore) {

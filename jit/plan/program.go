@@ -46,7 +46,7 @@ const (
 type Check uint8
 
 const (
-	// CheckNone: the access is in the running function's stack, at Frame.Host + StackOff.
+	// CheckNone: the access is in the running function's stack, at Frame.Host + Off.
 	CheckNone Check = iota
 	// CheckRange: the bytes [Lo, Hi) relative to the value of the base register are checked before
 	// the access, for writing if Insn.RangeStore.
@@ -57,7 +57,7 @@ const (
 )
 
 // Flag is a set of properties of an instruction.
-type Flag uint32
+type Flag uint16
 
 const (
 	// FlagLeader marks the first instruction of a block, a possible jump target.
@@ -106,9 +106,10 @@ const (
 	// Program.Inline. Code makes those calls itself if the function is at that target, until it
 	// returns something else than 0.
 	FlagTurns
-	// FlagSwap: the bytes of the number that a load reads are in the opposite order.
-	FlagSwap
 )
+
+// FlagSwap is FlagRotate of a load: the bytes of the number that it reads are in the opposite order.
+const FlagSwap = FlagRotate
 
 // SavesHost in Insn.Saves: the function uses its Frame.Host, so the caller's has to be restored
 // after it.
@@ -117,7 +118,7 @@ const SavesHost = 1 << 4
 // Align in Insn.Guard: a loop starts here that is worth aligning.
 const Align = -1
 
-// NoBase is the Base of a guard whose base is the value at Frame.Host + StackOff.
+// NoBase is the Base of a guard whose base is the value at Frame.Host + Off.
 const NoBase = 0xff
 
 // Insn is one slot of a [Program], or of the copy of a loop.
@@ -131,14 +132,13 @@ type Insn struct {
 	Base     uint8 // register with the address of the access
 	// Saves are the registers that a KindCall or a call with FlagTurns saves and a KindExit
 	// restores: bit r-6 for r6 to r9, and SavesHost.
-	Saves    uint8
-	StackOff int16 // of CheckNone
-	Off      int32 // offset of the access from Base
-	Cell     int16 // number of the CheckRange's Cell, -1 for none
-	Lo, Hi   int32 // of CheckRange
-	Mark     int32 // number of the block that ends with this instruction, -1 if none does
-	Target   int32 // index in Insns of the jump target or callee
-	Slot     int32 // slot of the program
+	Saves  uint8
+	Off    int32 // offset of the access from Base, or of CheckNone from Frame.Host
+	Cell   int16 // number of the CheckRange's Cell, -1 for none
+	Lo, Hi int32 // of CheckRange
+	Mark   int32 // number of the block that ends with this instruction, -1 if none does
+	Target int32 // index in Insns of the jump target or callee
+	Slot   int32 // slot of the program
 	// Guard, if not 0, is the index in Insns where the previous instruction falls through to
 	// instead of here, or Align.
 	Guard int32
@@ -200,6 +200,7 @@ type Program struct {
 	Words []int32
 
 	leaders slotSet
+	ors     []int32 // slots of bitwise ors of registers
 	blocks  []block
 	count   int32 // number of instructions
 	scan    scan
@@ -258,6 +259,7 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 func (p *Program) decode() {
 	img, insns := p.Image, p.Insns
 	p.leaders.reset(len(insns))
+	p.ors = p.ors[:0]
 	p.MayGoto, p.Calls, p.Loops, p.Computed = false, false, false, false
 	used, written, count := uint32(0), uint32(0), int32(0)
 	for pc := range insns {
@@ -289,6 +291,9 @@ func (p *Program) decode() {
 		}
 		if row.control || in.Kind == KindInterpret {
 			p.control(pc, in, s)
+		}
+		if row.class == classOr {
+			p.ors = append(p.ors, int32(pc))
 		}
 	}
 	p.Used, p.count = uint16(used|written), count // some instructions write r0 implicitly
@@ -380,7 +385,8 @@ const (
 	classMov32
 	classAdd
 	classSub
-	classJoin // or, xor, add of registers
+	classJoin // xor, add of registers
+	classOr   // of registers
 	classCast
 	classLsh // by a constant
 )
@@ -426,7 +432,9 @@ func init() {
 			r.class = classAdd
 		case decode.OpSub64Imm:
 			r.class = classSub
-		case decode.OpOr64Reg, decode.OpOr32Reg, decode.OpXor64Reg, decode.OpXor32Reg, decode.OpAdd64Reg, decode.OpAdd32Reg:
+		case decode.OpOr64Reg, decode.OpOr32Reg:
+			r.class = classOr
+		case decode.OpXor64Reg, decode.OpXor32Reg, decode.OpAdd64Reg, decode.OpAdd32Reg:
 			r.class = classJoin
 		case decode.OpAddrSpaceCast:
 			r.class = classCast

@@ -39,6 +39,10 @@ const (
 // loads records what a load reads, after its check has been decided.
 func (p *Program) loads(pc int32, in *Insn) {
 	s := &p.scan
+	if !s.joins {
+		s.wrote(in.Dst, pc)
+		return
+	}
 	k := part{n: in.Size, stores: s.stores}
 	switch in.Op {
 	case decode.OpLdxB:
@@ -104,7 +108,7 @@ func (p *Program) join(pc int32, in *Insn) {
 	x, y := before.part, s.values[in.Src].part
 	s.wrote(in.Dst, pc)
 	width := rows[in.Op].width
-	if in.Op != decode.OpOr64Reg && in.Op != decode.OpOr32Reg || in.Has(FlagDead) || s.fitting(x, width) == 0 || s.fitting(y, width) == 0 {
+	if in.Has(FlagDead) || s.fitting(x, width) == 0 || s.fitting(y, width) == 0 {
 		return
 	}
 	k, ok := s.parts[x-1].with(&s.parts[y-1])
@@ -210,9 +214,9 @@ func (p *Program) load(in *Insn, k *part, dst, base uint8, delta, from, pc int32
 		in.Op = decode.OpLdxDW
 	}
 	if k.root == 0 {
-		in.Check, in.StackOff, in.Off = CheckNone, int16(k.at), 0
+		in.Check, in.Off = CheckNone, k.at
 	} else {
-		in.Check, in.StackOff, in.Off = CheckDone, 0, k.at-delta
+		in.Check, in.Off = CheckDone, k.at-delta
 	}
 	if in.Flags &^= FlagSwap; k.order == big {
 		in.Flags |= FlagSwap

@@ -61,7 +61,7 @@ func TestWords(t *testing.T) {
 				}
 				at := fmt.Sprintf("r%d%+d", in.Base, in.Off)
 				if in.Check == CheckNone {
-					at = fmt.Sprintf("stack%+d", in.StackOff)
+					at = fmt.Sprintf("stack%+d", in.Off)
 				}
 				s := fmt.Sprintf("%d: r%d = %d bytes at %s", pc, in.Dst, in.Size, at)
 				if in.Has(FlagSwap) {
