@@ -42,7 +42,7 @@ func writeValue(b *strings.Builder, d *json.Decoder) error {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(b, "%v = ", name)
+				b.WriteString(fmt.Sprint(name) + " = ")
 			}
 			if err := writeValue(b, d); err != nil {
 				return err
@@ -52,13 +52,13 @@ func writeValue(b *strings.Builder, d *json.Decoder) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(b, end)
+		b.WriteString(fmt.Sprint(end))
 	case string:
 		b.WriteString(scalarText(t))
 	case nil:
 		b.WriteString("null")
 	default:
-		fmt.Fprint(b, t)
+		b.WriteString(fmt.Sprint(t))
 	}
 	return nil
 }
