@@ -31,7 +31,8 @@ func Together(results []*Result) *Result {
 		return nil
 	}
 	out := *results[len(results)-1]
-	out.Insns, out.Helpers, out.PacketIn = 0, map[string]int{}, results[0].PacketIn
+	out.Insns, out.Helpers, out.PacketIn, out.From = 0, map[string]int{}, results[0].PacketIn, results[0].From
+	out.Sent = nil
 	out.Trace, out.Events, out.Effects, out.Changes, out.Reads, out.Writes, out.Warnings, out.StackReads = nil, nil, nil, nil, nil, nil, nil, nil
 	for _, r := range results {
 		out.Insns += r.Insns
@@ -40,7 +41,7 @@ func Together(results []*Result) *Result {
 		}
 		out.Trace, out.Events, out.Effects = append(out.Trace, r.Trace...), append(out.Events, r.Events...), append(out.Effects, r.Effects...)
 		out.Changes, out.Reads, out.Writes = append(out.Changes, r.Changes...), append(out.Reads, r.Reads...), append(out.Writes, r.Writes...)
-		out.Warnings, out.StackReads = append(out.Warnings, r.Warnings...), append(out.StackReads, r.StackReads...)
+		out.Warnings, out.StackReads, out.Sent = append(out.Warnings, r.Warnings...), append(out.StackReads, r.StackReads...), append(out.Sent, r.Sent...)
 	}
 	return &out
 }

@@ -37,8 +37,10 @@ type Result struct {
 	Ret uint64
 	// Insns is the number of instructions executed.
 	Insns uint64
-	// From and To are when the run began and ended, in simulated monotonic time.
+	// From and To are when the run began and ended, Sent when each of Events was sent, in simulated
+	// monotonic time. Runs of the same program at other times differ in nothing else.
 	From, To uint64
+	Sent     []uint64
 	// Calls is how often one event called the program: an iterator for each element, a session at
 	// entry and return; 0 if it did not run.
 	Calls int
@@ -103,7 +105,6 @@ const MostLast = 64
 type Event struct {
 	Map  string
 	Kind string // "ringbuf" or "perf"
-	At   uint64 // when it was sent, in simulated monotonic time
 	CPU  int
 	Data []byte
 	// Type is the type of [EventTypes.Spec] that matches the record, 0 if none or several do.

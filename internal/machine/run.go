@@ -183,7 +183,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]e
 	res.Trace, res.Effects = m.env.Run.Trace, m.env.Run.Events
 	if !m.underWay() { // programs on other CPUs may use deleted elements and hold records
 		m.mapEnv.EndRun()
-		res.Events = m.takeEvents()
+		res.Events, res.Sent = m.takeSent()
 	}
 	if v := m.env.Run.Socket; v != (helpers.SocketVerdict{}) {
 		res.Socket = &v

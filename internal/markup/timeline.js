@@ -28,7 +28,8 @@ export function zoomable(view, bar) {
       w.style.width = `${100 * scale}%`;
       w.style.left = `${-100 * scale * from}%`;
     }
-    spans.forEach((s, i) => { s.textContent = widths[i] * scale > 4 ? s.dataset.what : ''; });
+    const pixels = scale * (wholes[0]?.parentElement.clientWidth ?? 0) / 100; // of one percent
+    spans.forEach((s, i) => { s.textContent = widths[i] * pixels > Math.min(6.5 * s.dataset.what.length, 60) ? s.dataset.what : ''; }); // where it can be read
     const text = i => scale === 1 ? plain[i] : tick(end * (from + i / 4 / scale), end / 4 / scale, unit);
     ticks.forEach((t, i) => { t.textContent = text(i); });
     part.textContent = scale === 1 ? '' : `${text(0)} to ${text(4)}`;
@@ -89,5 +90,6 @@ export function zoomable(view, bar) {
     held = e.clientX;
   });
   for (const done of ['pointerup', 'pointercancel']) view.addEventListener(done, () => { held = undefined; });
+  new ResizeObserver(show).observe(view); // also when it is unfolded
   show();
 }

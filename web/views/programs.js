@@ -8,13 +8,14 @@ export async function show(session, root, page) {
   if (doc.error) add(root, h('p', {class: 'error'}, doc.error.message));
   for (const w of doc.warnings ?? []) add(root, h('p', {class: 'note'}, w));
   for (const p of doc.programs) add(root, program(p, doc.programs.length, page));
+  // What programs did together comes before what is left of it.
+  if (doc.schedules?.length) add(root, h('h2', {}, 'Schedules'), doc.schedules.map(schedule));
+  if (doc.traffic?.length) add(root, h('h2', {}, 'Traffic'), doc.traffic.map(traffic));
   const maps = Object.entries(doc.maps ?? {});
   if (maps.length) add(root, h('h2', {}, 'Maps after the runs'), maps.map(([name, m]) => map(name, m)));
   const globals = Object.entries(doc.globals ?? {});
   if (globals.length) add(root, h('h2', {}, 'Global variables'), table(null, ['name', 'section', 'value'],
     globals.map(([name, g]) => [h('code', {}, name), g.section, h('code', {}, g.typed === undefined ? g.bytes : brief(g.typed))])));
-  if (doc.schedules?.length) add(root, h('h2', {}, 'Schedules'), doc.schedules.map(schedule));
-  if (doc.traffic?.length) add(root, h('h2', {}, 'Traffic'), doc.traffic.map(traffic));
   for (const [title, list] of [['Sockets', doc.sockets], ['HID devices', doc.hid]]) {
     if (list?.length) add(root, h('h2', {}, title), list.map(x => tree(x)));
   }
@@ -30,8 +31,9 @@ function program(p, count, page) {
     p.runs.length > 0 && h('p', {}, h('button', {click: () => page.go({view: 'step', program: p.name, at: 0})}, 'Step through it'), ' ',
       h('button', {click: () => page.go({view: 'code', program: p.name})}, 'Code')),
   ];
-  return h('section', {class: 'card', 'data-program': p.name, 'aria-label': p.name}, h('details', {open: count < 9 || p.status !== 'ok'},
-    h('summary', {}, h('strong', {}, p.name), ' ', chip(p.status), ' ', h('span', {class: 'verdict'}, verdict), ' ', h('span', {class: 'mute'}, `${p.section} · ${plural(p.insns, 'instruction')}`, coverage(p.coverage))), body));
+  const head = [h('strong', {}, p.name), ' ', chip(p.status), ' ', h('span', {class: 'verdict'}, verdict), ' ', h('span', {class: 'mute'}, `${p.section} · ${plural(p.insns, 'instruction')}`, coverage(p.coverage))];
+  return h('section', {class: 'card', 'data-program': p.name, 'aria-label': p.name},
+    body.flat().some(Boolean) ? h('details', {open: count < 9 || p.status !== 'ok'}, h('summary', {}, head), body) : h('div', {}, head)); // part of a simulation, which is shown as a whole
 }
 
 function coverage(c) {

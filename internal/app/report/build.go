@@ -258,8 +258,11 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 		r.Validation = newValidation(v)
 	}
 	r.Output = res.Output
-	for _, e := range res.Events {
+	for i, e := range res.Events {
 		r.Events = append(r.Events, newEvent(m.EventTypes().Spec(), e))
+		if i < len(res.Sent) {
+			r.Events[i].at = res.Sent[i]
+		}
 		if e.Type == 0 && len(e.Data) > 8 && d.untyped == "" {
 			d.untyped = untypedRecords(m.Linked().Object)
 		}
@@ -334,7 +337,7 @@ func untypedRecords(o *loader.Object) string {
 }
 
 func newEvent(spec *btf.Spec, e machine.Event) Event {
-	return Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, spec: spec, typ: e.Type, data: e.Data, at: e.At}
+	return Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, spec: spec, typ: e.Type, data: e.Data}
 }
 
 // Finish adds the warnings of all runs and the histograms that they made, after the last one.

@@ -92,7 +92,7 @@ func (p *reportPage) diffPrograms(r *DiffResult) {
 			markup.Escape(cells[3].text), markup.Escape(cells[4].text), markup.Escape(cells[5].text), markup.Escape(cells[6].text),
 		})
 	}
-	p.table([]heading{{name: "program"}, {name: ""}, {name: "verdict"}, {name: "processed"}, {"stack", false, true}, {"instructions", false, true}, {"oldest release", false, true}, {"behaviour", false, true}}, rows)
+	p.table([]heading{{name: "program"}, {name: ""}, {name: "verdict", wide: true}, {name: "processed"}, {"stack", false, true}, {"instructions", false, true}, {"oldest release", false, true}, {"behaviour", false, true}}, rows)
 	p.Write("<ul class=\"keys\"><li><i class=\"k7\"></i>before</li><li><i class=\"k0\"></i>now</li></ul>\n")
 	for i := range r.Programs {
 		x := &r.Programs[i]

@@ -42,7 +42,7 @@ func writeValue(b *strings.Builder, d *json.Decoder) error {
 				if err != nil {
 					return err
 				}
-				b.WriteString(fmt.Sprint(name, " = "))
+				b.WriteString(fmt.Sprint(name) + " = ")
 			}
 			if err := writeValue(b, d); err != nil {
 				return err
