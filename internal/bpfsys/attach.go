@@ -44,6 +44,7 @@ func (g *attachGroup) replace(l *Link) {
 	}
 }
 
+// group returns the list of programs at a hook, a new one if need be.
 func (s *System) group(p place) *attachGroup {
 	if g := s.groups[p]; g != nil {
 		return g
@@ -70,6 +71,7 @@ const (
 
 // where returns the insertion index relative to another program (bpf_mprog_attach).
 func (s *System) where(c Caller, g *attachGroup, flags uint32, rel uint32, revision uint64) (int, uapi.Errno) {
+	// The list changed since the caller looked at it.
 	if revision != 0 && revision != g.revision {
 		return 0, uapi.ESTALE
 	}
@@ -79,6 +81,7 @@ func (s *System) where(c Caller, g *attachGroup, flags uint32, rel uint32, revis
 		}
 		return len(g.list), 0
 	}
+	// Before or after nothing in particular is the beginning or the end.
 	if rel == 0 && flags&(attachID|attachLink) == 0 {
 		if flags&attachBefore != 0 {
 			return 0, 0
@@ -168,6 +171,7 @@ func (s *System) linkCgroup(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.Att
 	}
 	pl := place{kind: onCgroup, id: id, at: at}
 	g := s.group(pl)
+	// A program that was attached alone, or may be overridden below, shares its hook with none.
 	if len(g.list) > 0 && g.flags&attachMulti == 0 {
 		return fail(uapi.EPERM)
 	}
@@ -181,6 +185,7 @@ func (s *System) linkCgroup(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.Att
 	return s.newLink(l, h)
 }
 
+// cgroupOf returns the cgroup that a directory is, by its inode.
 func cgroupOf(c Caller, fd int32) (uint64, uapi.Errno) {
 	f := c.File(fd)
 	switch f.Kind {
@@ -255,6 +260,7 @@ func (p *Prog) attaches(at uapi.AttachType) bool {
 	case uapi.AttachFlowDissector:
 		return p.typ == uapi.ProgTypeFlowDissector
 	case uapi.AttachCgroupInetIngress, uapi.AttachCgroupInetEgress:
+		// Programs of before attach types do not say which way they filter.
 		return p.typ == uapi.ProgTypeCgroupSkb && (p.expected == at || p.expected == 0)
 	}
 	row := progtype.Of(p.typ)
@@ -268,6 +274,8 @@ func (p *Prog) attaches(at uapi.AttachType) bool {
 	return true
 }
 
+// progAttach attaches a program without a link (bpf_prog_attach): it stays when its descriptors are
+// closed, until it is detached.
 func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 	at, flags := a.AttachType(), a.AttachFlags()
 	if !s.target.HasAttachType(at) {
@@ -300,6 +308,7 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 			return fail(e)
 		}
 	case mprog:
+		// A device runs each program once (bpf_mprog_attach).
 		if slices.ContainsFunc(g.list, func(x groupEntry) bool { return x.prog == p }) {
 			return fail(uapi.EEXIST)
 		}
@@ -342,12 +351,15 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 // (__cgroup_bpf_attach).
 func (s *System) cgroupAttach(c Caller, a bpfattr.Attach, g *attachGroup, p *Prog, flags uint32) uapi.Errno {
 	mode := flags & (attachOverride | attachMulti)
+	// A list of programs and a program that may be overridden exclude each other.
 	if mode == attachOverride|attachMulti || flags&attachReplace != 0 && flags&attachMulti == 0 {
 		return uapi.EINVAL
 	}
+	// The first program decides for the cgroup.
 	if len(g.list) > 0 && g.flags != mode {
 		return uapi.EPERM
 	}
+	// Alone in its cgroup, a program replaces the one before it.
 	if mode&attachMulti == 0 {
 		for len(g.list) > 0 {
 			s.leave(g, 0)
@@ -382,6 +394,7 @@ func (s *System) leave(g *attachGroup, i int) {
 	s.put(x.prog)
 }
 
+// progDetach detaches a program that was attached without a link (bpf_prog_detach).
 func (s *System) progDetach(c Caller, a bpfattr.Attach) Result {
 	at := a.AttachType()
 	if !s.target.HasAttachType(at) {
@@ -420,6 +433,7 @@ func (s *System) progDetach(c Caller, a bpfattr.Attach) Result {
 	if i < 0 || i >= len(g.list) {
 		return fail(uapi.ENOENT)
 	}
+	// Only the link's owner detaches its program.
 	if g.list[i].link != nil {
 		return fail(uapi.EBUSY)
 	}
@@ -427,6 +441,8 @@ func (s *System) progDetach(c Caller, a bpfattr.Attach) Result {
 	return Result{}
 }
 
+// progQuery lists the programs at a hook (bpf_prog_query): how many there are in any case, and as
+// many ids as the caller has room for.
 func (s *System) progQuery(c Caller, a bpfattr.Query) Result {
 	at := a.AttachType()
 	if a.QueryFlags()&^1 != 0 {

@@ -35,6 +35,7 @@ var batches = map[uapi.MapType]batchKind{
 // maxBatch limits the number of bytes that one call copies.
 const maxBatch = 256 << 20
 
+// batchMap checks what all batch commands check (bpf_map_do_batch).
 func (s *System) batchMap(c Caller, a bpfattr.Batch, read, write bool, since func(batchKind) uapi.Release) (*Map, batchKind, uapi.Errno) {
 	m, e := s.elemOf(c, a.MapFd(), read, write)
 	if e != 0 {
@@ -65,6 +66,7 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 	if count == 0 {
 		return Result{}
 	}
+	// The count says how far the command got, also if it fails.
 	if !a.PutCount(0) {
 		return fail(uapi.EFAULT)
 	}

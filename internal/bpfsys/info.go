@@ -106,6 +106,9 @@ func (i *info) name(ptr bpfinfo.U64, length bpfinfo.U32, s string) {
 	}
 }
 
+// infoByFD describes an object (bpf_obj_get_info_by_fd). The caller's struct may be of another
+// release than the kernel's: what the kernel does not know must be 0, and no more is copied than
+// both have.
 func (s *System) infoByFD(c Caller, a bpfattr.Info) Result {
 	f := c.File(a.BpfFd())
 	if f.Kind == NoFile {
@@ -158,6 +161,8 @@ func (s *System) infoByFD(c Caller, a bpfattr.Info) Result {
 	return Result{}
 }
 
+// progInfo describes a program (bpf_prog_get_info_by_fd). Arrays are asked for by their address and
+// length, and the length that would be needed is returned.
 func (s *System) progInfo(i *info, p *Prog) {
 	i.u32(bpfinfo.ProgType, uint32(p.typ))
 	i.u32(bpfinfo.ProgId, p.id)
@@ -226,6 +231,7 @@ func (s *System) progInfo(i *info, p *Prog) {
 
 var gplCompatible = map[string]bool{"GPL": true, "GPL v2": true, "GPL and additional rights": true, "Dual BSD/GPL": true, "Dual MIT/GPL": true, "Dual MPL/GPL": true}
 
+// mapInfo describes a map as it was created (bpf_map_get_info_by_fd).
 func (s *System) mapInfo(i *info, m *Map) {
 	d := m.def
 	i.u32(bpfinfo.MapType, uint32(d.Type))
@@ -249,6 +255,7 @@ func (s *System) mapInfo(i *info, m *Map) {
 	i.u64(bpfinfo.MapMapExtra, d.Extra)
 }
 
+// btfInfo returns types as they were loaded (btf_get_info_by_fd).
 func (s *System) btfInfo(i *info, b *BTF) {
 	if to, room := i.given64(bpfinfo.BtfBtf), i.given32(bpfinfo.BtfBtfSize); to != 0 && room != 0 {
 		if !i.c.Write(to, b.raw[:min(int(room), len(b.raw))]) {
@@ -281,6 +288,7 @@ func (s *System) btfInfo(i *info, b *BTF) {
 	}
 }
 
+// linkInfo describes a link (bpf_link_get_info_by_fd, and fill_link_info of its type).
 func (s *System) linkInfo(i *info, l *Link) {
 	i.u32(bpfinfo.LinkType, uint32(l.typ))
 	i.u32(bpfinfo.LinkId, l.id)
@@ -306,6 +314,7 @@ func (s *System) linkInfo(i *info, l *Link) {
 			i.u64(bpfinfo.LinkTracingCookie, l.cookie)
 		}
 	case uapi.LinkCgroup:
+		// The cgroup may be gone.
 		if !l.detached {
 			i.u64(bpfinfo.LinkCgroupCgroupId, l.place.id)
 		}
@@ -380,6 +389,7 @@ func (i *info) list(ptr bpfinfo.U64, room uint32, data []uint64) {
 	}
 }
 
+// kprobeMultiInfo describes a link to many functions (bpf_kprobe_multi_link_fill_link_info).
 func (s *System) kprobeMultiInfo(i *info, m *multi) {
 	if !s.has(since.KprobeMultiInfo) {
 		return
@@ -401,6 +411,7 @@ func (s *System) kprobeMultiInfo(i *info, m *multi) {
 	}
 }
 
+// uprobeMultiInfo describes a link to many places of a file (bpf_uprobe_multi_link_fill_link_info).
 func (s *System) uprobeMultiInfo(i *info, m *multi) {
 	if !s.has(since.UprobeMultiInfo) {
 		return
@@ -440,6 +451,7 @@ const (
 	infoUprobe, infoUretprobe, infoKprobe, infoKretprobe, infoTracepoint, infoEvent = 1, 2, 3, 4, 5, 6
 )
 
+// perfLinkInfo describes a link to an event by what it measures (bpf_perf_link_fill_link_info).
 func (s *System) perfLinkInfo(i *info, l *Link) {
 	if !s.has(since.PerfLinkInfo) {
 		return

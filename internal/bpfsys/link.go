@@ -115,6 +115,8 @@ func (p *Prog) nameOr(other string) string {
 	return p.object.name
 }
 
+// freeLink detaches the link and lets go what it holds (bpf_link_free): a link that nobody refers
+// to any more attaches nothing, unlike the older attachments without one.
 func (s *System) freeLink(l *Link) {
 	s.detachLink(l)
 	if l.prog != nil {
@@ -135,6 +137,7 @@ func (s *System) freeLink(l *Link) {
 	}
 }
 
+// detachLink detaches the program and leaves the link (bpf_link_detach): its file stays open.
 func (s *System) detachLink(l *Link) {
 	for _, h := range l.at {
 		s.detach(h)
@@ -153,8 +156,11 @@ func (s *System) detachLink(l *Link) {
 	}
 }
 
+// linkCreate attaches a program by a new link (link_create). The program's type decides what it may
+// attach to, the attach type what of that is meant.
 func (s *System) linkCreate(c Caller, a bpfattr.LinkCreate) Result {
 	at := a.AttachType()
+	// Such a link is of a map with programs, not of a program.
 	if at == uapi.AttachStructOps {
 		return s.linkOps(c, a)
 	}
@@ -178,6 +184,7 @@ func (s *System) linkCreate(c Caller, a bpfattr.LinkCreate) Result {
 		case p.typ == uapi.ProgTypeExt:
 			return s.linkTracing(c, p, a.TargetFd(), btf.ID(a.TargetBtfId()), 0)
 		case p.typ == uapi.ProgTypeRawTracepoint || p.typ == uapi.ProgTypeRawTracepointWritable:
+			// These have a command of their own (BPF_RAW_TRACEPOINT_OPEN).
 			return fail(uapi.EINVAL)
 		case progtype.TracesMany(p.expected):
 			return s.linkTracingMulti(c, a, p)
@@ -225,6 +232,7 @@ func (s *System) linkCreate(c Caller, a bpfattr.LinkCreate) Result {
 // linkTracing attaches to the function that the program was loaded for, or to another one of the
 // same type (bpf_tracing_prog_attach).
 func (s *System) linkTracing(c Caller, p *Prog, targetFD int32, id btf.ID, cookie uint64) Result {
+	// A target other than that of the load is a program and a function in it.
 	if (targetFD != 0) != (id != 0) {
 		return fail(uapi.EINVAL)
 	}
@@ -234,6 +242,8 @@ func (s *System) linkTracing(c Caller, p *Prog, targetFD int32, id btf.ID, cooki
 		if e != 0 {
 			return fail(e)
 		}
+		// Only an extension may be attached to another function than it was verified for: the two
+		// are of one type.
 		if p.typ != uapi.ProgTypeExt {
 			return fail(uapi.EINVAL)
 		}
@@ -283,6 +293,7 @@ func (s *System) rawTracepointOpen(c Caller, a bpfattr.RawTracepoint) Result {
 	cookie := a.Cookie()
 	switch p.typ {
 	case uapi.ProgTypeTracing, uapi.ProgTypeExt, uapi.ProgTypeLSM:
+		// These know their target since the load, so that a name would have no meaning.
 		if a.Name() != 0 {
 			return fail(uapi.EINVAL)
 		}
@@ -366,6 +377,7 @@ func (s *System) linkPerf(c Caller, a bpfattr.LinkCreate, p *Prog) Result {
 	if e := ev.accepts(s, p); e != 0 {
 		return fail(e)
 	}
+	// An event has one program, but a tracepoint runs a list of them (perf_event_set_bpf_prog).
 	if ev.bpf != nil && ev.typ != perfTracepoint {
 		return fail(uapi.EEXIST)
 	}
@@ -387,6 +399,7 @@ func cgroupAttach(t uapi.ProgType, at uapi.AttachType) bool {
 // maxMulti is MAX_KPROBE_MULTI_CNT.
 const maxMulti = 1 << 20
 
+// linkKprobeMulti attaches to many kernel functions at once (bpf_kprobe_multi_link_attach).
 func (s *System) linkKprobeMulti(c Caller, a bpfattr.LinkCreate, p *Prog) Result {
 	in := a.KprobeMulti()
 	flags, count, syms, addrs, cookies := in.Flags(), in.Cnt(), in.Syms(), in.Addrs(), in.Cookies()
@@ -394,6 +407,7 @@ func (s *System) linkKprobeMulti(c Caller, a bpfattr.LinkCreate, p *Prog) Result
 	case a.Flags() != 0, p.expected != a.AttachType(), flags&^1 != 0:
 		return fail(uapi.EINVAL)
 	case (addrs != 0) == (syms != 0), count == 0:
+		// Functions are given by name or by address, not both.
 		return fail(uapi.EINVAL)
 	case count > maxMulti:
 		return fail(uapi.E2BIG)
@@ -428,6 +442,7 @@ func (s *System) linkKprobeMulti(c Caller, a bpfattr.LinkCreate, p *Prog) Result
 				return fail(uapi.EFAULT)
 			}
 			sym, off, ok := s.machine.Kernel().SymbolAt(addr)
+			// An address must be where a function begins.
 			if !ok || off != 0 {
 				return fail(uapi.EINVAL)
 			}
@@ -446,6 +461,8 @@ func (s *System) linkKprobeMulti(c Caller, a bpfattr.LinkCreate, p *Prog) Result
 	return s.newLink(&Link{typ: uapi.LinkKprobeMulti, prog: p, attach: p.expected, multi: m}, hooks...)
 }
 
+// linkUprobeMulti attaches to many places of a file (bpf_uprobe_multi_link_attach): their offsets
+// in it, so that all processes that map the file run into them.
 func (s *System) linkUprobeMulti(c Caller, a bpfattr.LinkCreate, p *Prog) Result {
 	in := a.UprobeMulti()
 	pathAt, offs, refs, cookies := in.Path(), in.Offsets(), in.RefCtrOffsets(), in.Cookies()
@@ -554,6 +571,7 @@ func (s *System) linkDevice(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.Att
 	return s.newLink(l, h)
 }
 
+// linkNetns attaches to a network namespace (netns_bpf_link_create).
 func (s *System) linkNetns(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
 	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)
@@ -581,6 +599,7 @@ func (s *System) linkNetns(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.Atta
 	return s.newLink(l, &attachment{prog: p, place: pl})
 }
 
+// linkNetfilter attaches to a hook of netfilter (bpf_nf_link_attach).
 func (s *System) linkNetfilter(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
 	if a.Flags() != 0 || at != uapi.AttachNetfilter {
 		return fail(uapi.EINVAL)
@@ -596,12 +615,16 @@ func (s *System) linkNetfilter(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.
 	case pf[3]&^1 != 0:
 		return fail(uapi.EOPNOTSUPP)
 	}
+	// The ends of the list are netfilter's own, such as the confirmation of connections, which
+	// comes last (bpf_nf_check_pf_and_hooks).
 	if prio := int32(pf[2]); prio == -1<<31 || prio == 1<<31-1 {
 		return fail(uapi.ERANGE)
 	}
 	return s.newLink(&Link{typ: uapi.LinkNetfilter, prog: p, attach: at, pf: pf}, &attachment{prog: p, hook: machine.Hook{Section: "netfilter"}})
 }
 
+// linkUpdate puts another program in the link's place (link_update), without a moment in which none
+// is attached.
 func (s *System) linkUpdate(c Caller, a bpfattr.LinkUpdate) Result {
 	flags := a.Flags()
 	const replace = 1 << 2
@@ -625,6 +648,7 @@ func (s *System) linkUpdate(c Caller, a bpfattr.LinkUpdate) Result {
 		if e != 0 {
 			return fail(e)
 		}
+		// The caller expected another program: somebody else was faster.
 		if q != l.prog {
 			return fail(uapi.EPERM)
 		}
@@ -636,6 +660,7 @@ func (s *System) linkUpdate(c Caller, a bpfattr.LinkUpdate) Result {
 	default:
 		return fail(uapi.EINVAL)
 	}
+	// The hook is gone, such as its device or cgroup.
 	if l.detached {
 		return fail(uapi.ENOLINK)
 	}
@@ -654,6 +679,7 @@ func (s *System) linkUpdate(c Caller, a bpfattr.LinkUpdate) Result {
 	return Result{}
 }
 
+// linkDetach detaches a link whoever holds it (link_detach), if its type can.
 func (s *System) linkDetach(c Caller, a bpfattr.LinkDetach) Result {
 	l, _, e := fileOf[*Link](c, a.LinkFd())
 	if e != 0 {

@@ -38,6 +38,8 @@ type Map struct {
 // Def returns the map's definition.
 func (m *Map) Def() *loader.Map { return m.def }
 
+// mapCreate creates a map (map_create). Limits of key, value and entries are those of its type,
+// which checks them last.
 func (s *System) mapCreate(c Caller, a bpfattr.MapCreate) Result {
 	name, ok := validName(a.MapName())
 	if !ok {
@@ -130,6 +132,7 @@ func noteOf(err error) string {
 // mapTypes looks up the types of key and value (map_check_btf).
 func (s *System) mapTypes(c Caller, a bpfattr.MapCreate, m *Map) uapi.Errno {
 	fd, key, value := a.BtfFd(), btf.ID(a.BtfKeyTypeId()), btf.ID(a.BtfValueTypeId())
+	// The values of a struct_ops map are the kernel's own struct.
 	if a.BtfVmlinuxValueTypeId() != 0 {
 		if m.def.Type != uapi.MapTypeStructOps || key != 0 || value != 0 {
 			return uapi.EINVAL
@@ -168,6 +171,7 @@ func (s *System) innerTemplate(c Caller, a bpfattr.MapCreate, typ uapi.MapType) 
 	if e != 0 {
 		return nil, e
 	}
+	// Maps of maps of maps are not possible.
 	if inner.def.Inner != nil {
 		return nil, uapi.EINVAL
 	}
@@ -230,6 +234,7 @@ func (s *System) fillSlot(m *Map, key []byte, o Object) {
 	m.slots[string(key)] = o
 }
 
+// mapFreeze ends changes by user space (map_freeze), for good.
 func (s *System) mapFreeze(c Caller, a bpfattr.Elem) Result {
 	m, f, e := fileOf[*Map](c, a.MapFd())
 	switch {
@@ -238,6 +243,7 @@ func (s *System) mapFreeze(c Caller, a bpfattr.Elem) Result {
 	case m.def.Type == uapi.MapTypeStructOps, hasOwned(m):
 		return fail(uapi.ENOTSUPP)
 	case m.mapped > 0:
+		// A writable mapping would still change the contents.
 		return fail(uapi.EBUSY)
 	case f.Access == ReadOnly, m.frozen: // a frozen map is read-only
 		return fail(uapi.EPERM)

@@ -61,6 +61,7 @@ func (m *Map) byOwner() bool {
 	return m.cgroupStorage()
 }
 
+// mapLookup copies an element's value to user space (map_lookup_elem).
 func (s *System) mapLookup(c Caller, a bpfattr.Elem) Result {
 	m, e := s.elemOf(c, a.MapFd(), true, false)
 	if e != 0 {
@@ -82,6 +83,7 @@ func (s *System) mapLookup(c Caller, a bpfattr.Elem) Result {
 	if e != 0 {
 		return fail(e)
 	}
+	// A filter is asked for a value, as it has no keys.
 	if m.def.Type == uapi.MapTypeBloomFilter && !c.Read(a.Value(), value) {
 		return fail(uapi.EFAULT)
 	}
@@ -114,6 +116,7 @@ func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.E
 	if o := m.slots[string(key)]; o != nil {
 		switch m.def.Type {
 		case uapi.MapTypeProgArray, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps:
+			// A descriptor was stored, which means nothing to another process: an id is read back.
 			v = le.AppendUint32(nil, o.ID())
 		case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap:
 			if len(v) >= 8 {
@@ -143,6 +146,7 @@ func (s *System) elemToChange(c Caller, a bpfattr.Elem) (m *Map, key []byte, ref
 	return m, key, nil
 }
 
+// mapUpdate stores an element (map_update_elem).
 func (s *System) mapUpdate(c Caller, a bpfattr.Elem) Result {
 	m, key, refused := s.elemToChange(c, a)
 	if refused != nil {
@@ -158,6 +162,8 @@ func (s *System) mapUpdate(c Caller, a bpfattr.Elem) Result {
 	return s.update(c, m, key, value, a.Flags())
 }
 
+// update stores an element as the map's type does it (bpf_map_update_value). Elements that refer to
+// something are given as descriptors.
 func (s *System) update(c Caller, m *Map, key, value []byte, flags uint64) Result {
 	s.pull(m)
 	switch m.def.Type {
@@ -220,6 +226,8 @@ func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) ua
 		if e != 0 {
 			return e
 		}
+		// A program that tail-calls one of these continues in it: all must be of one kind
+		// (bpf_prog_map_compatible).
 		if m.owner != nil && (m.owner.typ != p.typ || m.owner.hook.lsmOrTracing() != p.hook.lsmOrTracing()) {
 			return uapi.EINVAL
 		}
@@ -265,6 +273,8 @@ func (s *System) updateDev(c Caller, m *Map, key, value []byte, flags uint64) ua
 			if m.def.Type == uapi.MapTypeCpumap {
 				want = uapi.AttachXDPCpumap
 			}
+			// The program runs on packets that the map redirects, in another context than at a
+			// device.
 			if q.typ != uapi.ProgTypeXDP || q.expected != want {
 				return uapi.EINVAL
 			}
@@ -283,6 +293,7 @@ func (s *System) updateDev(c Caller, m *Map, key, value []byte, flags uint64) ua
 	return 0
 }
 
+// mapDelete deletes an element (map_delete_elem).
 func (s *System) mapDelete(c Caller, a bpfattr.Elem) Result {
 	m, key, refused := s.elemToChange(c, a)
 	if refused != nil {
@@ -303,6 +314,8 @@ func (s *System) delete(m *Map, key []byte) uapi.Errno {
 	return e
 }
 
+// mapNextKey returns the key after another one, and the first one for none or for one that is gone
+// (map_get_next_key).
 func (s *System) mapNextKey(c Caller, a bpfattr.Elem) Result {
 	m, e := s.elemOf(c, a.MapFd(), true, false)
 	if e != 0 {
@@ -332,6 +345,7 @@ func (s *System) mapNextKey(c Caller, a bpfattr.Elem) Result {
 	return Result{}
 }
 
+// mapLookupDelete reads and deletes an element at once (map_lookup_and_delete_elem).
 func (s *System) mapLookupDelete(c Caller, a bpfattr.Elem) Result {
 	m, e := s.elemOf(c, a.MapFd(), true, true)
 	if e != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
 )
 
+// streamRead reads what a program printed (BPF_PROG_STREAM_READ_BY_FD).
 func (s *System) streamRead(c Caller, a bpfattr.ProgStreamRead) Result {
 	if _, _, e := fileOf[*Prog](c, a.ProgFd()); e != 0 {
 		return fail(e)
@@ -21,6 +22,7 @@ func (s *System) streamRead(c Caller, a bpfattr.ProgStreamRead) Result {
 	return Result{} // nothing was written
 }
 
+// enableStats counts runs and their time for as long as the descriptor is open (bpf_enable_stats).
 func (s *System) enableStats(_ Caller, a bpfattr.EnableStats) Result {
 	if a.Type() != 0 { // BPF_STATS_RUN_TIME
 		return fail(uapi.EINVAL)
@@ -34,6 +36,8 @@ func (s *System) enableStats(_ Caller, a bpfattr.EnableStats) Result {
 	return s.newFile(t, ReadOnly)
 }
 
+// bindMap keeps a map for a program that does not use it (bpf_prog_bind_map): loaders put a
+// program's metadata there.
 func (s *System) bindMap(c Caller, a bpfattr.ProgBindMap) Result {
 	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)

@@ -65,6 +65,7 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 		return fail(uapi.EFAULT)
 	}
 	size := le.Uint32(head[4:])
+	// Programs that leave the size out have the first version of the struct (perf_copy_attr).
 	if size == 0 {
 		size = perfattr.MinSize
 	}
@@ -84,6 +85,7 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 	case flags&perfCgroup != 0:
 		return Result{Errno: uapi.EOPNOTSUPP, Note: "PERF_FLAG_PID_CGROUP, events of the tasks in a cgroup, is not simulated"}
 	case pid == -1 && cpu == -1:
+		// An event is of a task or of a CPU, or of both.
 		return fail(uapi.EINVAL)
 	case pid < -1:
 		return fail(uapi.ESRCH)
@@ -171,10 +173,12 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a *perfattr.Attr) uapi.Er
 			s.lacks(name)
 			return uapi.ENOENT
 		}
+		// A probe there would be hit by the handling of probes.
 		if kernel.NotProbed(name) {
 			return uapi.EINVAL
 		}
 		e.ret, e.offset = e.config&1 != 0, off
+		// A function returns once, wherever in it one looks.
 		if e.ret && off != 0 {
 			return uapi.EINVAL
 		}
@@ -237,6 +241,7 @@ func (e *PerfEvent) accepts(s *System, p *Prog) uapi.Errno {
 		return uapi.EINVAL
 	}
 	if p.typ == uapi.ProgTypeTracepoint {
+		// The program would read behind the record.
 		if size := s.recordSize(e); size > 0 && p.ctxSize > size {
 			return uapi.EACCES
 		}
@@ -409,6 +414,7 @@ func (e *PerfEvent) mapped(s *System, length uint64) uapi.Errno {
 	return 0
 }
 
+// pending reports whether there are records that the reader has not taken.
 func (e *PerfEvent) pending() bool {
 	if e.mem == nil {
 		return false
@@ -437,6 +443,7 @@ func (e *PerfEvent) write(rec []byte) bool {
 		le.PutUint64(b[perfHead:], head)
 		return true
 	}
+	// What the reader has not taken is not overwritten: the record is lost, and counted.
 	if n > e.data || head+n-tail > e.data {
 		return false
 	}
@@ -481,6 +488,8 @@ type perfSink struct {
 
 const maxSample = 1<<16 - 64 // a record's length has 16 bits
 
+// Sample writes a record to the event of a slot (bpf_perf_event_output). A slot is of a CPU: its
+// event must be of that one.
 func (p *perfSink) Sample(slot uint32, _ int, data []byte) bool {
 	e, ok := p.m.slots[string(le.AppendUint32(nil, slot))].(*PerfEvent)
 	if !ok || !e.output || len(data) > maxSample {

@@ -80,6 +80,7 @@ func (s *System) pathOf(c Caller, a bpfattr.Obj) (string, uint32, uapi.Errno) {
 	return c.Path(dir, p), flags &^ uint32(uapi.MapPathFD), 0
 }
 
+// objPin makes a file of an object (bpf_obj_pin_user), by which it stays when nobody has it open.
 func (s *System) objPin(c Caller, a bpfattr.Obj) Result {
 	p, flags, e := s.pathOf(c, a)
 	if flags != 0 {
@@ -110,6 +111,8 @@ func (s *System) objPin(c Caller, a bpfattr.Obj) Result {
 	return Result{}
 }
 
+// objGet opens a pinned object (bpf_obj_get_user). Which access is allowed is asked for here, and
+// not by the file's mode alone.
 func (s *System) objGet(c Caller, a bpfattr.Obj) Result {
 	p, flags, e := s.pathOf(c, a)
 	access, ok := accessOf(flags)
@@ -128,6 +131,7 @@ func (s *System) objGet(c Caller, a bpfattr.Obj) Result {
 	case o == nil:
 		return fail(uapi.ENOENT)
 	}
+	// Links have no access that could be restricted (bpf_link_new_fd).
 	if o.Kind() == KindLink && access != ReadWrite {
 		return fail(uapi.EINVAL)
 	}
@@ -223,6 +227,7 @@ func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
 	if strings.HasPrefix(to, from+"/") {
 		return uapi.EINVAL
 	}
+	// A directory moves with everything below it.
 	moved := bpffs{map[string]bool{}, map[string]Object{}, s.fs.supers, s.fs.made}
 	rename := func(p string) string {
 		if p == from || strings.HasPrefix(p, from+"/") {

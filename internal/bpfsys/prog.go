@@ -68,6 +68,8 @@ const (
 	flagStrictAlign, flagAnyAlign, flagTestRndHi32, flagTestState, flagSleepable, flagFrags, flagDevBound, flagTestReg, flagToken = 1, 2, 4, 8, 16, 32, 64, 128, 1 << 16
 )
 
+// progFlags are the flags of a load that the release knows: others must be 0, so that they can get
+// a meaning (bpf_prog_load).
 func (s *System) progFlags() uint32 {
 	f := uint32(flagStrictAlign | flagAnyAlign | flagTestRndHi32 | flagTestState | flagSleepable)
 	if s.has(since.XDPFrags) {
@@ -88,6 +90,8 @@ func (s *System) progFlags() uint32 {
 // maxInsns is BPF_COMPLEXITY_LIMIT_INSNS.
 const maxInsns = 1_000_000
 
+// progLoad loads a program (bpf_prog_load), with its checks in the kernel's order: of several
+// faults the first one is reported.
 func (s *System) progLoad(c Caller, a bpfattr.ProgLoad) Result {
 	typ, expected, flags := a.ProgType(), a.ExpectedAttachType(), a.ProgFlags()
 	if flags&^s.progFlags() != 0 {
@@ -176,6 +180,7 @@ func (s *System) attachTarget(c Caller, a bpfattr.ProgLoad, p *Prog) uapi.Errno 
 				return uapi.EINVAL
 			}
 		case *BTF:
+			// A program's own types are not what it can attach to.
 			if !o.kernel {
 				return uapi.EOPNOTSUPP
 			}
@@ -187,6 +192,7 @@ func (s *System) attachTarget(c Caller, a bpfattr.ProgLoad, p *Prog) uapi.Errno 
 			return uapi.EINVAL
 		}
 	} else if id != 0 {
+		// Without a descriptor the id is one of the kernel itself.
 		if p.hook.obj = s.vmlinux; p.hook.obj == nil {
 			return uapi.EINVAL
 		}
@@ -234,6 +240,7 @@ func (s *System) checkExpected(p *Prog) uapi.Errno {
 			return uapi.EINVAL
 		}
 	case uapi.ProgTypeCgroupSkb:
+		// 0 is ingress, and what programs of before attach types pass.
 		if p.expected > uapi.AttachCgroupInetEgress {
 			return uapi.EINVAL
 		}
@@ -273,6 +280,7 @@ func (s *System) load(c Caller, a bpfattr.ProgLoad, p *Prog, name string, raw []
 	if e != 0 {
 		return Result{Errno: e, Note: note}
 	}
+	// From here on the program has an id, and others can find it.
 	s.add(p, KindProg, name, func() { s.freeProg(p) })
 	if name == "" {
 		name = "prog"
@@ -306,6 +314,7 @@ func (s *System) load(c Caller, a bpfattr.ProgLoad, p *Prog, name string, raw []
 	return r
 }
 
+// freeProg lets go what the program holds (bpf_prog_free_deferred).
 func (s *System) freeProg(p *Prog) {
 	s.machine.RemoveProgram(p.unique)
 	s.loaded -= len(p.insns)
@@ -330,6 +339,7 @@ func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
 	for i := range insns {
 		switch insns[i].Op() {
 		case decode.OpLdMapFD, decode.OpLdMapValue, decode.OpLdMapIdx, decode.OpLdMapIdxValue:
+			// Descriptors and addresses of maps.
 			clear(b[8*i+4 : 8*i+8])
 			if 8*i+16 <= len(b) {
 				clear(b[8*i+12 : 8*i+16])

@@ -99,12 +99,14 @@ func (r *resolver) mapRef(i int, op decode.Op) uapi.Errno {
 		return uapi.EINVAL
 	}
 	r.raw.Refs[i] = ref
+	// The program holds its maps, each once.
 	if !slices.Contains(r.p.maps, m) {
 		if len(r.p.maps) >= maxUsedMaps {
 			return uapi.E2BIG
 		}
 		r.p.maps, r.raw.Maps = append(r.p.maps, m), append(r.raw.Maps, m.def)
 	}
+	// Descriptors mean nothing to others, so the program is shown with ids.
 	le.PutUint32(r.dump[8*i+4:], m.id)
 	// Refs holds the reference from here on.
 	in.Imm, in.Src = 0, 1
@@ -119,6 +121,7 @@ func (r *resolver) mapRef(i int, op decode.Op) uapi.Errno {
 	return 0
 }
 
+// setSource sets the source register field of the instruction that is shown.
 func (r *resolver) setSource(i int, src uint8) {
 	r.dump[8*i+1] = r.dump[8*i+1]&0x0f | src<<4
 }

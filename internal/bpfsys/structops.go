@@ -85,10 +85,13 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 	case o == nil || flags != 0:
 		return fail(uapi.EINVAL)
 	case le.Uint32(key) != 0:
+		// The map has one element.
 		return fail(uapi.E2BIG)
 	case o.state != opsInit:
+		// What the kernel calls is not changed while it is called.
 		return fail(uapi.EBUSY)
 	case !zeroFrom(value[:o.off], 0):
+		// The state before the struct is the kernel's.
 		return fail(uapi.EINVAL)
 	}
 	spec := o.types.spec
@@ -114,6 +117,7 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 		if e != 0 {
 			return fail(e)
 		}
+		// The program was verified for the types of another member.
 		if p.typ != uapi.ProgTypeStructOps || p.hook.id != o.typ || int(p.expected) != i {
 			return fail(uapi.EINVAL)
 		}
@@ -142,6 +146,7 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 // bpf_dummy_ops exist for test runs alone (bpf_dummy_reg).
 func (o *structOps) registers() bool { return o.name != testedOps }
 
+// registerOps lets the kernel call the programs from here on (reg of struct bpf_struct_ops).
 func (s *System) registerOps(m *Map) {
 	for _, h := range m.ops.at {
 		s.attach(h)
@@ -158,6 +163,7 @@ func (s *System) unregisterOps(m *Map) {
 func (s *System) deleteOps(m *Map) uapi.Errno {
 	switch {
 	case m.def.Flags&uapi.MapLink != 0:
+		// Its link ends the registration.
 		return uapi.EOPNOTSUPP
 	case m.ops.state != opsInUse:
 		return uapi.ENOENT
@@ -176,6 +182,7 @@ func (s *System) freeOps(m *Map) {
 	o.progs, o.at, o.bytes, o.state = nil, nil, nil, opsInit
 }
 
+// linkOps registers a struct_ops map for as long as the link is (bpf_struct_ops_link_create).
 func (s *System) linkOps(c Caller, a bpfattr.LinkCreate) Result {
 	m, _, e := fileOf[*Map](c, a.MapFd())
 	if e != 0 {

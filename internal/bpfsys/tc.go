@@ -149,6 +149,7 @@ func (s *System) NewTCFilter(on Device, f *TCFilter, create, exclusive bool) uap
 	same := d.sameChain(f.Parent, f.Priority)
 	switch {
 	case len(same) > 0 && same[0].Protocol != f.Protocol && f.Protocol != 0:
+		// The filters of a priority are of one protocol and kind (struct tcf_proto).
 		return uapi.EINVAL
 	case len(same) == 0 && f.Protocol == 0:
 		return uapi.EINVAL

@@ -355,6 +355,7 @@ func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[
 			if own && in.Imm != loadAcq {
 				t.overwrite(in)
 			}
+			// The register gets what was in memory, as a number.
 			if r := atomicResult(in); r >= 0 {
 				t.regs[r] = noTrack
 			}

@@ -138,6 +138,8 @@ again:
 			moff += (off - moff) / msize * msize
 		}
 		if mt.Kind == btf.KindStruct || mt.Kind == btf.KindUnion {
+			// A struct within is walked like the one around it, unless the access begins where it
+			// does: then the caller decides whether that struct is meant, or its first member.
 			t = mt
 			if off == moff {
 				return walked{kind: walkStruct, id: mt.ID, flags: flags}
@@ -264,6 +266,7 @@ func (k *kernelMem) socketType(t regType) string {
 func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	r := k.reg(n)
 	name := k.specName(r.spec, r.tid)
+	// The kernel's structs are its inside, for GPL code only.
 	if !k.prog.gpl && k.isKernelSpec(r.spec) && k.has(since.KernelStructsGPL) {
 		k.refuse(refusal.CannotAccessKernelStructNonGPL, name)
 	}

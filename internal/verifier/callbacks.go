@@ -77,7 +77,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 			fs.refuse(refusal.CallbackFunctionNotAllowedMap)
 		}
 		r[1] = c[1]
-		fs.mapPtrs(&r[2], &r[3], &c[1])
+		fs.mapPtrs(&r[2], &r[3], &c[1]) // a key of the map and its value
 		r[4] = c[3]
 		r[5].notInit()
 	case cbLoop:

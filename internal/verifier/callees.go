@@ -15,6 +15,8 @@ import (
 // helperOf finds a helper's prototype for this program; it refuses calls of helpers that do not
 // exist or are not allowed.
 func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
+	// Which helpers there are depends on the program's type, its attach point, the kernel's
+	// configuration and its lockdown (get_func_proto of the type).
 	h, p := u.offered(id)
 	if p == nil {
 		h, ok := proto.Lookup(id)

@@ -82,6 +82,7 @@ func (l *layout) checkSubprogs() {
 				l.refuse(refusal.JumpOutRangeInsn, i, off)
 			}
 		}
+		// Control would run on into the next function, or behind the program.
 		if i == end-1 {
 			c := in.Code
 			if c != clsJMP|opExit && c != clsJMP|opJA && !(c == clsJMP32|opJA && l.has(since.LongJump)) && !(c == clsJMP|opJA|srcX && l.has(since.Gotox)) {
@@ -93,6 +94,8 @@ func (l *layout) checkSubprogs() {
 }
 
 const (
+	// The marks of the walk (DISCOVERED, EXPLORED, FALLTHROUGH, BRANCH): an instruction on the
+	// walk's path, one that it has left, and which ways out of it were followed.
 	discovered = 0x10
 	done       = 0x20
 	edgeFall   = 1
@@ -207,6 +210,7 @@ func (c *cfg) visit(t int) bool {
 		if c.push(t, t+off+1, edgeFall, true) {
 			return true
 		}
+		// The kernel takes a goto for a way on, and marks its target by itself.
 		w := t + off + 1
 		e.aux[w].prune, e.aux[w].jump, e.aux[w].target = true, true, true
 		return false
@@ -334,6 +338,7 @@ func (l *layout) jumpTable(t int) []int {
 func (l *layout) checkCFG() {
 	c := &cfg{e: l, state: make([]int, len(l.insns)), stack: make([]int, 0, len(l.insns))}
 	walk := func(at int) {
+		// The walk keeps a stack of its own, since a program may be a million instructions deep.
 		c.state[at] = discovered
 		c.stack = append(c.stack[:0], at)
 		for len(c.stack) > 0 {

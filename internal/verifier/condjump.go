@@ -25,6 +25,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 		c.mayGoto(in)
 		return
 	}
+	// The second operand, a register or a constant, is a register from here on.
 	d := c.reg(int(in.Dst))
 	var imm reg
 	s := &imm
@@ -101,6 +102,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 		oimm = imm
 	}
 	c.refine(od, os, d, s, cond, w32, isX(in))
+	// What is linked to the operands is narrowed with them on either path.
 	c.syncEqual(in, other, d, s, od, os, linked)
 	c.comparePointers(in, other, d, s, cond, w32)
 	c.log.changes(c.position)

@@ -195,8 +195,8 @@ func (l *layout) constStep(c *constRegs, at int) {
 			return
 		}
 		switch a := &l.aux[at]; in.Src {
-		// A callback that is known is analysed with what it gets.
 		case decode.PseudoFunc:
+			// A callback that is known is analysed with what it gets.
 			*dst = unknown
 			if s := l.subprogFrom(callTarget(at, in)); s >= 0 {
 				*dst = constReg{kind: knownFunc, val: uint64(s)}

@@ -233,6 +233,8 @@ func sockField(off, size int, common bool) bool {
 
 // ctxArgs checks a load of a hook argument that BTF types (btf_ctx_access).
 func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
+	// There are at most twelve arguments (MAX_BPF_FUNC_ARGS), and nobody reads them after the
+	// program.
 	if t != read || off >= 8*12 || off%size != 0 {
 		return ctxValue{}, false
 	}
@@ -293,6 +295,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 		pname = params[arg].Name
 	}
 	pt = s.SkipMods(pt.ID)
+	// Numbers, and structs that are passed by value in one or two places.
 	if isScalarType(pt) || pt.Kind == btf.KindStruct || pt.Kind == btf.KindUnion && x.has(since.UnionArgs) {
 		return v, true
 	}
@@ -413,9 +416,9 @@ func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname st
 	return v, true
 }
 
-// rawTpArg returns what is known of an argument of a raw tracepoint whose source does not say whether
-// it may be NULL: the kernel has a list of those that pass NULL, or an error as a pointer, which must
-// not be followed at all (raw_tp_null_args in btf_ctx_access).
+// rawTpArg returns what is known of an argument of a raw tracepoint whose source does not say
+// whether it may be NULL: the kernel has a list of those that pass NULL, or an error as a pointer,
+// which must not be followed at all (raw_tp_null_args in btf_ctx_access).
 func (x *contexts) rawTpArg(s *btf.Spec, arg int) (flags regType, scalarInstead bool) {
 	if x.p.Attach != uapi.AttachTraceRawTp || !x.has(since.RawTpNullArgs) {
 		return 0, false
@@ -441,6 +444,8 @@ func (x *contexts) argsTrusted() bool {
 	}
 	switch x.prog.typ {
 	case uapi.ProgTypeTracing:
+		// Functions may be traced while their arguments are being set up or freed; tracepoints and
+		// iterators are placed where objects are valid.
 		return x.p.Attach == uapi.AttachTraceRawTp || x.p.Attach == uapi.AttachTraceIter
 	case uapi.ProgTypeLSM:
 		return x.trustedHook()

@@ -115,6 +115,8 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 	case scalar:
 		return p.safeScalar(o, c, x)
 	case ptrMapKey, ptrMapValue, ptrMem, ptrBuf, ptrTPBuffer:
+		// Every access that was proved safe holds for an offset within the old range. Ids link
+		// copies before a null check, and a lock with the lookup that it came from.
 		return p.pointerWithin(o, c) && p.idmap.same(o.id, c.id) && p.idmap.same(o.ref, c.ref)
 	case ptrPacketMeta, ptrPacket:
 		// At least as many bytes must be known to be in the packet. Negative ranges say where the
@@ -134,6 +136,7 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 		// All addresses in an arena may be accessed.
 		return true
 	case ptrInsn:
+		// All targets that the old pointer may have led to were explored.
 		return p.pointerWithin(o, c)
 	}
 	return p.exactRegs(o, c)
@@ -340,6 +343,7 @@ func (p *checkpoints) safeRefs(o, c []ref) bool {
 			if o[i].kind != c[i].kind {
 				return false
 			}
+			// The lock must be released in the same map or type.
 			if o[i].kind >= refLock && o[i].lock != c[i].lock {
 				return false
 			}

@@ -129,6 +129,7 @@ func (fs *frames) opsReturn(n int) bool {
 	}
 	r := fs.reg(n)
 	want := fs.prog.attachSpec.SkipMods(fs.prog.attachSpec.SkipMods(t.Ref).Ref)
+	// The type must be the member's, and the address the object's own.
 	if r.typ.base() == ptrBTF && r.ref != 0 && fs.specs[r.spec-1] == fs.prog.attachSpec && btf.ID(r.tid) == want.ID {
 		fs.memory.checkOffset(r, n, false)
 		return true

@@ -52,6 +52,7 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 	i.attachProto = h.funcProto(s, t)
 	switch {
 	case extension:
+		// Callers pass what the replaced function was compiled for.
 		h.sameType(t)
 		h.inherit(tgt)
 		return

@@ -64,6 +64,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 		inlined = p.Attr&proto.FastCall != 0 && inlinesHelper(h.ID)
 	case isKfuncCall(in):
 		k := l.kfuncAt(i)
+		// A call that is refused anyway.
 		if k == nil || k.proto == nil || !k.allowed {
 			return
 		}

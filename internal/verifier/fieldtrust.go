@@ -46,8 +46,8 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 			flag &^= ptrUntrusted
 		}
 		return flag
-	// What such a pointer leads to is not accessed as it is.
 	case flag&(memPercpu|memUser) != 0:
+		// What such a pointer leads to is not accessed as it is.
 		return flag
 	}
 	return flag &^ (trustedFlags | memRCU)

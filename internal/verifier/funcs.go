@@ -152,6 +152,7 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 				return uapi.EINVAL
 			}
 		case argCtx:
+			// The function reads fields at fixed places from the beginning.
 			fs.memory.argOffset(r, n, true)
 			if r.typ != ptrCtx {
 				fs.say(refusal.ExpectsPointerCtx, fs.argName(i))

@@ -28,6 +28,7 @@ func mode(in *decode.Insn) uint8  { return in.Code & 0xe0 }
 func isX(in *decode.Insn) bool    { return in.Code&srcX != 0 }
 func isJump(in *decode.Insn) bool { c := in.Code & 7; return c == clsJMP || c == clsJMP32 }
 
+// sizeOf is the number of bytes that a load or store accesses (bpf_size_to_bytes).
 func sizeOf(in *decode.Insn) int {
 	switch in.Code & 0x18 {
 	case sizeW:
@@ -58,6 +59,7 @@ func isLoadAcq(in *decode.Insn) bool {
 	return class(in) == clsSTX && mode(in) == modeATOMIC && in.Imm == loadAcq
 }
 
+// jumpOff is the offset of a jump: the long one has it in imm.
 func jumpOff(in *decode.Insn) int {
 	if in.Code == clsJMP32|opJA {
 		return int(in.Imm)

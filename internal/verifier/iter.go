@@ -148,8 +148,10 @@ func (c *kfuncs) iterNextCall(m *callMeta) {
 		if prev != nil && c.has(since.ConvergingIterators) {
 			c.checkpoints.widen(prev, q)
 		}
+		// On the queued path there is one.
 		c.values.notNull(&q.regs()[0])
 	}
+	// On the path that goes on, there was no further element.
 	c.iterReg(m).istate = iterDrained
 	c.reg(0).constant(0)
 }

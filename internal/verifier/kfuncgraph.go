@@ -70,6 +70,7 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 	// comparison of an insertion the tree must not change.
 	if k.is(proto.TakesTreeNode) {
 		if c.has(since.TreeWalk) {
+			// Reading a neighbour needs no more than that the node stays valid.
 			if !r.typ.isNonOwning() && r.ref == 0 {
 				c.refuse(refusal.OnlyTakeNonOwningRefcountedBpf, k.name)
 			}
@@ -86,6 +87,7 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 		if r.typ != ptrBTF|memAlloc {
 			c.refuse(refusal.ArgExpectedPointerAllocatedObject, n-1)
 		}
+		// Inserting gives the object away, which only its owner can.
 		if r.ref == 0 {
 			c.refuse(refusal.AllocatedObjectMustReferenced)
 		}

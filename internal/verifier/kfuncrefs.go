@@ -39,6 +39,7 @@ func (l *layout) addKfunc(i int) {
 			l.prog.kfuncs = map[string]*kfunc{}
 		}
 		l.prog.kfuncs[ref.Name] = k
+		// The kernel keeps a table of the functions that a program calls.
 		if len(l.prog.kfuncs) > maxKfuncs {
 			l.refuse(refusal.TooManyDifferentKernelFunctionCalls)
 		}

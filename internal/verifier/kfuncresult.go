@@ -18,6 +18,7 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 	case btf.KindVoid:
 		return
 	case btf.KindInt, btf.KindEnum, btf.KindEnum64:
+		// Of a number nothing is known, not even its width.
 		r0.unknown()
 		// This is the path on which the lock was taken.
 		if k.is(proto.TakesResLock) {

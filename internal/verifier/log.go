@@ -93,6 +93,7 @@ func (l *logger) line(s string) {
 	}
 }
 
+// note logs what only log level 2 has.
 func (l *logger) note(format string, args ...any) {
 	if l.level > 1 {
 		l.printf(format+"\n", args...)
@@ -131,6 +132,7 @@ func (l *logger) returns(e *position, to int) {
 	}
 }
 
+// states logs the two states of an endless loop (print_verifier_state).
 func (l *logger) states(e *position, cur, old *state) {
 	if l.level > 0 {
 		l.printf("cur state: %s\nold state: %s\n", stateText(e, cur, cur.curFrame), stateText(e, old, cur.curFrame))
@@ -192,6 +194,7 @@ func (l *logger) loop(what string, c *callchain) {
 	}
 }
 
+// markPrecise logs what is followed back over an instruction (backtrack_insn).
 func (l *logger) markPrecise(e *position, b *backtrack, i int) {
 	if l.level < 2 {
 		return
@@ -252,6 +255,7 @@ func (l *logger) marks(in *instance, frame, insn int, what string, before, after
 	l.note("%s", line)
 }
 
+// regMask and stackMask are sets as the log has them (fmt_reg_mask, bpf_fmt_stack_mask).
 func regMask(m uint32) string {
 	var out []string
 	for i := 0; i < 11; i++ {

@@ -75,6 +75,8 @@ func regLetter(in *decode.Insn) byte {
 	return 'r'
 }
 
+// aluText is arithmetic as print_bpf_insn has it: 32-bit registers are w, the result is the first
+// operand.
 func aluText(in *decode.Insn) string {
 	w := regLetter(in)
 	switch opOf(in) {
@@ -107,6 +109,8 @@ func aluText(in *decode.Insn) string {
 	return fmt.Sprintf("%c%d %s %s%c%d", w, in.Dst, sign, extend, w, in.Src)
 }
 
+// loadImmText is a two-slot load or a load from the packet, which the kernel writes as an access to
+// skb.
 func loadImmText(insns []decode.Insn, i int) string {
 	in := &insns[i]
 	switch {
@@ -124,6 +128,7 @@ func loadImmText(insns []decode.Insn, i int) string {
 	return fmt.Sprintf("r%d = %#x", in.Dst, decode.Imm64(insns, i))
 }
 
+// atomicText is an atomic operation; those with a result are written as functions.
 func atomicText(in *decode.Insn) string {
 	at := fmt.Sprintf("(%s *)(r%d %+d)", memSize(in, ""), in.Dst, in.Off)
 	wide := ""
@@ -146,6 +151,7 @@ func atomicText(in *decode.Insn) string {
 	return fmt.Sprintf("BUG_%02x", in.Code)
 }
 
+// callText is a call, with the name of what is called (print_bpf_insn by way of disasm_kfunc_name).
 func callText(in *decode.Insn, kfunc string) string {
 	name := "unknown"
 	switch {
@@ -164,6 +170,7 @@ func callText(in *decode.Insn, kfunc string) string {
 	return fmt.Sprintf("call %s#%d", name, in.Imm)
 }
 
+// jumpText is a jump; offsets count from the next instruction.
 func jumpText(in *decode.Insn) string {
 	w := regLetter(in)
 	switch op := opOf(in); {

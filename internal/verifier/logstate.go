@@ -18,6 +18,8 @@ func contentText(e *position, s *state, fr int) string {
 	return frameText(e, s, fr, 0x7ff, ^uint64(0), false)
 }
 
+// changedText describes what an instruction changed (print_insn_state): all after a branch or call,
+// else the registers and slots that were touched (mark_reg_scratched).
 func changedText(e *position, s *state, regs uint32, slots uint64, all bool) string {
 	if all {
 		return stateText(e, s, s.curFrame)

@@ -175,6 +175,7 @@ func (p *checkpoints) finish(s *state) {
 	var sl *state
 	for s != nil {
 		s.branches--
+		// A checkpoint between is in the loop as well.
 		if s.branches == 0 && !p.r.scc && s.parent != nil && s.loopEntry != nil {
 			p.updateLoopEntry(s.parent, s.loopEntry)
 		}

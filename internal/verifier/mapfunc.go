@@ -129,6 +129,7 @@ func (c *helpers) updatesSockmap(id uapi.FuncID) bool {
 			return true
 		}
 	case uapi.ProgTypeSockOps:
+		// Updates go through helpers of their own, which check the kind of event.
 		if id == uapi.FuncMapDeleteElem {
 			return true
 		}

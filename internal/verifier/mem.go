@@ -265,8 +265,10 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 	case r.typ == ptrCtx:
 		a.accessCtx(insn, n, off, size, t, value, sx)
 	case r.typ == ptrStack:
+		// The stack is the only memory whose contents are tracked.
 		a.stack.accessStack(n, off, size, t, value, insn)
 	case r.typ.isPacket():
+		// Programs of some types only read packets (may_access_direct_pkt_data).
 		if t == write && !a.contexts.packetAccess(nil, write) {
 			a.refuse(refusal.CannotWriteIntoPacket)
 		}
@@ -275,6 +277,7 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 			v.unknown()
 		}
 	case r.typ == ptrFlowKeys:
+		// struct bpf_flow_keys is memory that a flow dissector fills (check_flow_keys_access).
 		if off < 0 || size < 0 || off+size > flowKeysSize {
 			a.refuse(refusal.InvalidAccessFlowKeysOffSize, off, size)
 		}

@@ -57,8 +57,8 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 			a.refuse(refusal.CannotWriteInto, n, a.typeName(r.typ))
 		}
 		a.checkRegion(n, int(r.off), size, r.mem, zeroOK)
-	// How much there is, is known when the program is attached.
 	case ptrBuf:
+		// How much there is, is known when the program is attached.
 		what := "rdwr"
 		if r.typ.isRdonlyMem() {
 			what = "rdonly"

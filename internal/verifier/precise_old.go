@@ -210,11 +210,13 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 		}
 		switch {
 		case opOf(in) == opMov:
+			// What is moved matters in the place of what it is moved to.
 			*regs &^= dst
 			if isX(in) {
 				*regs |= src
 			}
 		case isX(in):
+			// Both operands go into the result.
 			*regs |= src
 		}
 	case clsLDX:

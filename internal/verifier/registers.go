@@ -31,8 +31,8 @@ func (a *values) notNull(r *reg) {
 	}
 	m := a.mapOf(r)
 	switch {
-	// An element of a map of maps is a map, which nothing but helpers access.
 	case m.inner != nil:
+		// An element of a map of maps is a map, which nothing but helpers access.
 		r.typ = constMap
 		r.mapp = m.inner.index
 		// Each lookup may find another inner map: a timer must be used with the one it is in.

@@ -302,11 +302,13 @@ func (l *layout) opcodeKnown(in *decode.Insn) bool {
 		}
 		return true
 	case clsLDX:
+		// There is no sign to extend in eight bytes.
 		return mode(in) == modeMEM || mode(in) == modeMEMSX && sizeOf(in) < 8
 	case clsST:
 		return mode(in) == modeMEM
 	case clsSTX:
 		if mode(in) == modeATOMIC {
+			// Loads and stores with an order have all sizes.
 			return sizeOf(in) >= 4 || l.has(since.LoadAcquire)
 		}
 		return mode(in) == modeMEM

@@ -135,7 +135,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 		if !full {
 			k.refuse(refusal.InvalidSizeRegisterSpill)
 		}
-		if f != k.frame() && r.typ == ptrStack { // the callee's stack is gone when the caller reads it
+		if f != k.frame() && r.typ == ptrStack { // the callee's stack ends before the caller reads
 			k.refuse(refusal.CannotSpillPointersStackIntoStack)
 		}
 		k.saveReg(f, spi, r, size)
@@ -247,6 +247,7 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 	src := &s.reg
 	history := true
 	k.log.touchSlot(spi)
+	// A read of a removed spill's slot would find nothing there.
 	k.fastcallContract(k.frame(), k.insn, off)
 	if k.r.static {
 		k.liveness.readSlot(f, spi)
@@ -268,6 +269,7 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 		}
 	}
 	if k.isSpilled(s) {
+		// How many bytes were spilled is told by the bytes that are marked, down from the last.
 		width := 1
 		for i := 7; i > 0 && s.t[i-1] == slotSpill; i-- {
 			width++
@@ -426,6 +428,7 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 		if r.SMax >= maxVarOff || r.SMin <= -maxVarOff {
 			k.refuse(refusal.InvalidUnboundedVariableOffsetStackR, what, ptr)
 		}
+		// All places from the least to the greatest offset must be in the frame.
 		lo, hi = r.SMin+int64(off), r.SMax+int64(off)+int64(size)
 	}
 	// Older releases refuse reads below what was written, as nothing is there.

@@ -132,6 +132,7 @@ func (w *flowAnalysis) flowCall(in *flowInstance, at int, regs *trackRegs) (call
 		if callee = w.subprogFrom(callTarget(at, insn)); callee < 0 {
 			return 0, args, false
 		}
+		// A callee gets the registers as they are.
 		copy(args[1:6], regs[1:6])
 	case w.aux[at].callback:
 		fn, from, to := callbackArgs(insn)

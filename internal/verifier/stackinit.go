@@ -82,7 +82,9 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 			}
 		case k.isSpilled(s):
 			// Passing a spilled pointer shows the helper an address, which programs with all
-			// capabilities may.
+			// capabilities may. What the helper may have written is no longer the register; older
+			// releases keep pointers to kernel objects, which helpers were not thought to
+			// overwrite.
 			if clobber && !(!k.has(since.ClobberBTFSpills) && s.reg.typ == ptrBTF) {
 				s = f.own(at / 8)
 				s.reg.unknown()

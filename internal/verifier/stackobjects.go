@@ -108,6 +108,7 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 // derive notes the reference to the packet that a new dynptr is about: with it, the dynptr ends
 // (parent_id, from 7.2 on).
 func (k *stack) derive(r *reg, t regType, parent uint32) {
+	// Dynptrs with a reference of their own end with that.
 	if d := dynTypeOf(t); t&memUninit == 0 || parent == 0 || !k.has(since.DerivedDynptrs) || d == dynInvalid || dynRefcounted(d) {
 		return
 	}

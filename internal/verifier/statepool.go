@@ -94,6 +94,7 @@ func (o *pool) dropSlots(f *frame) {
 	f.stack = f.stack[:0]
 }
 
+// Frames and states that are freed are used again: a verification makes and drops many.
 func (o *pool) newFrame() *frame {
 	if n := len(o.freeFrames); n > 0 {
 		f := o.freeFrames[n-1]
@@ -122,6 +123,7 @@ func (o *pool) newState() *state {
 	return new(state)
 }
 
+// freeState gives back a state that nothing refers to (free_verifier_state).
 func (o *pool) freeState(s *state) {
 	for i, f := range s.frames {
 		o.freeFrame(f)
@@ -131,6 +133,8 @@ func (o *pool) freeState(s *state) {
 	o.freeStates = append(o.freeStates, s)
 }
 
+// copyFrame copies a frame (copy_func_state); slots are shared until one of the frames changes
+// them.
 func (o *pool) copyFrame(dst, src *frame) {
 	o.dropSlots(dst)
 	stack, uses, refs := dst.stack, dst.uses, dst.refs
@@ -254,6 +258,8 @@ func (o *pool) conditional(pc int) bool {
 	return false
 }
 
+// queue adds a path to those that are explored later. The log of its beginning is where the log is
+// now (log_pos of struct bpf_verifier_stack_elem).
 func (o *pool) queue(s *state, to, from int) {
 	o.pending = append(o.pending, pendingState{st: s, insn: to, prev: from, logPos: o.log.pos()})
 	if o.o.Costs != nil {

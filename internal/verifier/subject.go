@@ -173,6 +173,7 @@ func (u *subject) took(n int64) {
 	if limit == 0 {
 		limit = defaultMemory
 	}
+	// The kernel bounds its memory by limits on processed instructions and pending states.
 	if u.used > limit {
 		panic(missing{"more memory than the limit"})
 	}
@@ -190,6 +191,7 @@ func (u *subject) message() string {
 	return ""
 }
 
+// numRules are the rules for numbers: what releases learned to derive about results.
 func numRules(set *since.Set) num.Rules {
 	in := set.Has
 	n := num.Rules{
@@ -225,6 +227,7 @@ func (u *subject) big() bool { return endian.IsBig(u.order()) }
 
 func (u *subject) nsubsOr0() int { return max(0, len(u.subs)-1) }
 
+// Rules that are asked for at each instruction.
 func (u *subject) newFlags() flags {
 	return flags{
 		static: u.has(since.StaticStackLiveness), liveRegs: u.has(since.LiveRegisters), scc: u.has(since.SCCLoops),

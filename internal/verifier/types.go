@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
+// kernelSpec is the number of the kernel's own types; without them there is no verdict.
 func (u *subject) kernelSpec() uint8 {
 	if u.k.BTF == nil {
 		u.unknown("types of the kernel: no BTF")
@@ -26,6 +27,7 @@ func (u *subject) targetBTF() *btf.Spec {
 	return nil
 }
 
+// kernelType finds a struct of the kernel by name.
 func (u *subject) kernelType(name string) (btf.ID, bool) {
 	if u.k.BTF == nil {
 		return 0, false

@@ -73,6 +73,7 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 }
 
 func newExplorer(ctx context.Context, k *Kernel, p *Program, o Options) *explorer {
+	// The rules are looked up by release once: what was backported is in the set of a later update.
 	set := k.Rules
 	if set == nil {
 		set = since.Version{Release: k.Release, Patch: k.Patch}.Rules()
@@ -155,11 +156,14 @@ func (e *explorer) check() {
 		e.refuse(refusal.UnknownProgramType)
 	}
 	e.attachment.setupProg()
+	// bpf_prog_load compares the length before it copies the program.
 	if len(e.insns) > maxInsns {
 		e.refuse(refusal.ProgramTooLong)
 	}
 	// The exception callback, which is a function, is found by its type: types come first.
 	e.layout.checkFuncRecords()
+	// add_subprog_and_kfunc, check_subprogs and check_btf_info: from here on functions are known by
+	// number, with the names and linkage that their types give them.
 	e.layout.findSubprogs()
 	e.log.functions(e.subs)
 	e.layout.checkSubprogs()
@@ -169,7 +173,10 @@ func (e *explorer) check() {
 	if before {
 		e.attachment.checkAttach()
 	}
+	// resolve_pseudo_ldimm64 (check_and_resolve_insns later): from here on the maps are known,
+	// which decide about helpers and targets of jumps.
 	e.layout.resolve()
+	// check_cfg: without unreachable code every instruction is verified, on some path.
 	e.layout.checkCFG()
 	if e.r.liveRegs {
 		e.layout.computePostorder()
@@ -182,10 +189,12 @@ func (e *explorer) check() {
 	}
 	var known *constFlow
 	if e.r.half {
+		// What constants decide is decided before liveness, as dead code reads nothing.
 		known = e.layout.computeConstRegs()
 		e.layout.pruneDeadBranches(known)
 	}
 	if e.r.scc {
+		// compute_scc: loops by the edges between instructions, whatever a path through them does.
 		e.checkpoints.sccs = make([]sccInfo, e.layout.computeSCC())
 	}
 	if e.r.liveRegs {
@@ -193,14 +202,26 @@ func (e *explorer) check() {
 		e.log.liveRegisters(e.position)
 	}
 	if e.r.half {
+		// What functions do with the stack is known before any is explored.
 		e.flowAnalysis.computeStackFlow(known)
 	}
 	if e.has(since.FastCalls) {
+		// mark_fastcall_patterns: a store to one of these slots by another instruction undoes it.
 		e.layout.markFastcalls()
 	}
+	// do_check_main and do_check_subprogs: the exploration itself.
 	e.checkpoints.explored = make([]*state, len(e.insns))
-	// Global functions were all verified, and first; later releases verify those that are reached,
-	// and so begin with the program.
+	e.walkFuncs()
+	e.cur = nil
+	// remove_fastcall_spills_fills, before the depth of the stack is added up.
+	e.layout.dropFastcallStack()
+	// Only now is known how deep the stack of each function gets.
+	e.limits.checkStackDepth()
+}
+
+// walkFuncs explores the program and its global functions. These were all verified, and first; later
+// releases verify those that are reached, and so begin with the program.
+func (e *explorer) walkFuncs() {
 	if e.has(since.LazyGlobals) {
 		e.walkFunc(0)
 		e.walkGlobals()
@@ -213,10 +234,6 @@ func (e *explorer) check() {
 		}
 		e.walkFunc(0)
 	}
-	e.cur = nil
-	e.layout.dropFastcallStack()
-	// Only now is known how deep the stack of each function gets.
-	e.limits.checkStackDepth()
 }
 
 // walkGlobals verifies the global functions that are called (do_check_subprogs). One that nothing

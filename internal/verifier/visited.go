@@ -98,6 +98,7 @@ func (p *checkpoints) visited(i int) bool {
 func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop bool) {
 	cur := p.cur
 	a := &p.aux[i]
+	// All paths from it ended well.
 	if s.branches == 0 {
 		if p.r.scc {
 			loop = p.incompleteMarks(s)
@@ -187,6 +188,7 @@ func (p *checkpoints) hit(s *state, loop bool) {
 	if !p.r.static {
 		p.liveness.propagateLiveness(s, p.cur)
 	}
+	// The jump that led here is part of the path that precision is followed back on.
 	if !p.r.jumpPoints || p.aux[p.insn].jump {
 		p.precision.pushHistory(p.cur, 0, 0, 0, nil)
 	}
@@ -252,6 +254,7 @@ func (p *checkpoints) checkpoint(i int) {
 	cur.parent = n
 	cur.first = i
 	cur.dfsDepth = n.dfsDepth + 1
+	// The history before is the parent's.
 	cur.hist = nil
 	if !p.has(since.LoopEntryKept) && p.r.converge {
 		cur.loopEntry = nil
