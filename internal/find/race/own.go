@@ -33,22 +33,27 @@ var eventHooks = sync.OnceValue(func() map[string]string {
 type twins struct {
 	m     *machine.Machine
 	types map[string]bool // besides eventTypes
+	locks bool            // sockets too: their lock is held at the hooks of all actors
 	given bool            // also of the objects that the input has
 	of    map[uint64]*kernel.Object
 }
 
 // Apart gives every program but the first one objects of its own where its hook hands out an object
 // of one event: a request, a packet, a file that is opened. They have the same contents and point
-// to the same things, so that keys differ only if they are such an object's address. Arguments that
+// to the same things, so that keys differ only if they are such an object's address. A socket whose
+// lock the kernel holds at the hooks of all of them is another connection for each. Arguments that
 // the input has stay as they are, unless two actors have one input that a user wrote for one run.
 func Apart(m *machine.Machine, actors []Actor) []Actor {
 	out := slices.Clone(actors)
-	types := map[string]bool{}
+	types, locks := map[string]bool{}, true
 	for i := range out {
-		if lp, ok := m.Linked().Program(out[i].Program); ok && out[i].User == nil {
-			hook := lp.AttachTo[strings.LastIndexByte(lp.AttachTo, '/')+1:]
-			types[eventHooks()[strings.TrimPrefix(strings.TrimPrefix(hook, "bpf_lsm_"), "security_")]] = true
+		lp, ok := m.Linked().Program(out[i].Program)
+		if !ok || out[i].User != nil {
+			continue
 		}
+		hook := lp.AttachTo[strings.LastIndexByte(lp.AttachTo, '/')+1:]
+		types[eventHooks()[strings.TrimPrefix(strings.TrimPrefix(hook, "bpf_lsm_"), "security_")]] = true
+		locks = locks && locksSocket(hook)
 	}
 	first := true
 	for i := range out {
@@ -57,7 +62,7 @@ func Apart(m *machine.Machine, actors []Actor) []Actor {
 		case first:
 			first = false
 		default:
-			out[i].twins = &twins{m, types, out[i].given, map[uint64]*kernel.Object{}}
+			out[i].twins = &twins{m, types, locks, out[i].given, map[uint64]*kernel.Object{}}
 			out[i].Input = out[i].twins.input(out[i].Program, out[i].Input)
 		}
 	}
@@ -96,7 +101,8 @@ func (t *twins) input(program string, in machine.Input) machine.Input {
 // twin returns the actor's own object in the place of another one; nil if they share it.
 func (t *twins) twin(o *kernel.Object) *kernel.Object {
 	fields, single := eventTypes()[o.TypeName()]
-	if !single && !t.types[o.TypeName()] {
+	socket := t.locks && slices.Contains(socketTypes, o.TypeName())
+	if !single && !socket && !t.types[o.TypeName()] {
 		return nil
 	}
 	if own := t.of[o.Addr()]; own != nil {
@@ -107,6 +113,9 @@ func (t *twins) twin(o *kernel.Object) *kernel.Object {
 		return nil // no memory: they share it
 	}
 	t.of[o.Addr()] = own
+	if socket {
+		nextPort(own)
+	}
 	for _, field := range fields {
 		if p, err := o.Pointee(field); err == nil && p != nil {
 			if q := t.twin(p); q != nil {

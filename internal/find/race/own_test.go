@@ -33,6 +33,7 @@ func TestObjectsOfOneEventAreEachActorsOwn(t *testing.T) {
 		for program, want := range map[string]string{
 			"by_request": "", "by_queue": "is lost", "by_sector": "is lost", "by_packet": "", "by_opened": "", "by_read": "is lost", "by_maker": "an update of of_maker",
 			"reports_ignoring": "goes on as if it had changed an element of flows", "reports_asking": "",
+			"by_state": "", "by_port": "", "by_peer": "is lost", "by_sender": "is lost", "by_record": "",
 		} {
 			meetings := Meetings(m, []string{program}, Kernel{Version: 6<<16 | 12<<8})
 			require.NotEmpty(t, meetings, program)

@@ -46,6 +46,19 @@ func (o *Object) PeekStorage(path string) (Field, []byte, bool) {
 	return f, data, true
 }
 
+// SetStorage sets the bytes of a field that PeekStorage finds, which has as many.
+func (o *Object) SetStorage(path string, p []byte) bool {
+	if o.layout == nil {
+		return false
+	}
+	f, rest, err := o.layout.Place(path)
+	if err != nil || rest != "" || f.BitSize != 0 || f.Size != uint64(len(p)) || f.Off+f.Size > o.size {
+		return false
+	}
+	o.Poke(f.Off, p, Given)
+	return true
+}
+
 // LeadsToText reports whether a field is a pointer to characters.
 func (o *Object) LeadsToText(path string) bool {
 	f, _, err := o.Peek(path)

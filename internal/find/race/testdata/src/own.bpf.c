@@ -130,4 +130,52 @@ SEC("xdp") int reports_asking(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+// The lock of a socket is held where its state changes and where it gets data, not yet where a task begins to send.
+struct sock_common {
+	unsigned short skc_num;
+	unsigned int skc_daddr;
+} __attribute__((preserve_access_index));
+struct sock {
+	struct sock_common __sk_common;
+} __attribute__((preserve_access_index));
+
+BPF_MAP(states, HASH, 16, __u64, __u64);
+SEC("tp_btf/inet_sock_set_state") int by_state(unsigned long long *ctx)
+{
+	return count(&states, ctx[0]);
+}
+
+BPF_MAP(ports, HASH, 16, __u64, __u64);
+SEC("fentry/tcp_rcv_established") int by_port(unsigned long long *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+
+	return count(&ports, sk->__sk_common.skc_num);
+}
+
+BPF_MAP(peers, HASH, 16, __u64, __u64);
+SEC("fentry/tcp_rcv_established") int by_peer(unsigned long long *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+
+	return count(&peers, sk->__sk_common.skc_daddr);
+}
+
+BPF_MAP(senders, HASH, 16, __u64, __u64);
+SEC("fentry/tcp_sendmsg") int by_sender(unsigned long long *ctx)
+{
+	return count(&senders, ctx[0]);
+}
+
+// A record has the address, too.
+struct changed {
+	__u64 common;
+	__u64 skaddr;
+};
+BPF_MAP(recorded, HASH, 16, __u64, __u64);
+SEC("tracepoint/sock/inet_sock_set_state") int by_record(struct changed *ctx)
+{
+	return count(&recorded, ctx->skaddr);
+}
+
 char _license[] SEC("license") = "GPL";
