@@ -32,6 +32,7 @@ func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, want
 	return false
 }
 
+// walkKind is what an offset in a struct leads to (enum bpf_struct_walk_result).
 type walkKind uint8
 
 const (

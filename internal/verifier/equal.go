@@ -65,6 +65,7 @@ func (p *checkpoints) sameScalar(old, cur uint32) bool {
 	return true
 }
 
+// exactness is how alike states must be (enum exact_level).
 type exactness uint8
 
 const (

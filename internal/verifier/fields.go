@@ -162,6 +162,7 @@ func (u *subject) recordOf(r *reg) *record {
 	return nil
 }
 
+// typeKey names a type among all BTFs.
 type typeKey struct {
 	spec uint8
 	id   btf.ID
@@ -412,6 +413,7 @@ func (p *fieldParser) contains(owner *btf.Type, idx int) (name, node string, ok 
 	return "", "", false
 }
 
+// tagKey is what a declaration tag is about: a type, or one of its members or parameters.
 type tagKey struct {
 	spec uint8
 	id   btf.ID

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
+// kfFlags are the flags with which the kernel registered a kfunc (KF_*).
 type kfFlags proto.KfuncFlags
 
 const flagDevBound = 1 << 6 // BPF_F_XDP_DEV_BOUND_ONLY

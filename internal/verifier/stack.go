@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
 )
 
+// accessType is what an access does to memory (enum bpf_access_type).
 type accessType uint8
 
 const (
@@ -401,6 +402,8 @@ func (k *stack) accessStack(ptr, off, size int, t accessType, value, insn int) {
 	k.fastcallContract(f, k.insn, lo)
 }
 
+// accessSource is who accesses memory: an instruction, or a helper that is passed its address (enum
+// bpf_access_src). Helpers do not know of fields that need rules of their own.
 type accessSource uint8
 
 const (

@@ -119,6 +119,7 @@ const (
 	histDstStack             // or whose first one is
 )
 
+// linkedReg is a register or slot that a comparison narrowed with others (struct linked_reg).
 type linkedReg struct {
 	frame, index uint8
 	isReg        bool

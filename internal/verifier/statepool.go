@@ -17,6 +17,7 @@ const (
 	pointerBytes = int64(unsafe.Sizeof(new(slot)))
 )
 
+// pendingState is a path to be explored (struct bpf_verifier_stack_elem).
 type pendingState struct {
 	st         *state
 	insn, prev int
