@@ -18,8 +18,8 @@ type SocketHook struct {
 	By string
 }
 
-// SocketHooks are those that are known (read in source, but for which functions are below By, which
-// is from memory). Not here are functions that also get a listening socket, whose packets need no
+// SocketHooks are those that are known. That inet_stream_connect, tcp_v4_rcv and tcp_write_timer
+// hold the lock was read in source; the rest is from memory. Not here are functions that also get a listening socket, whose packets need no
 // lock (tcp_v4_do_rcv, tcp_rcv_state_process), and those that take the lock themselves
 // (tcp_sendmsg, tcp_recvmsg, tcp_close).
 var SocketHooks = []SocketHook{
