@@ -305,7 +305,7 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 			return
 		}
 		c.values.notNull(x)
-		if !c.resources.mayHoldLock(x) {
+		if !c.has(since.CheckedKeepID) && !c.resources.mayHoldLock(x) {
 			x.id = 0
 		}
 	})

@@ -75,11 +75,13 @@ func (l *limits) chainDepth(root int, private bool) {
 				s.privateStack = privOwn
 			}
 			if s.privateStack == privOwn {
+				l.deepest = max(l.deepest, own)
 				if own > maxStack {
 					l.refuse(refusal.StackSizeSubprogTooLarge, sub, own)
 				}
 			} else {
 				depth += own
+				l.deepest = max(l.deepest, depth)
 				if depth > maxStack {
 					l.refuse(refusal.CombinedStackSizeCallsTooLarge, frame+1, depth)
 				}

@@ -14,14 +14,13 @@ const maxFlowCalls = 10000
 // unknownBytes stands for an access of unknown size.
 const unknownBytes = math.MinInt64
 
-// computeStackFlow analyses every function, callers before callees.
-func (w *flowAnalysis) computeStackFlow(known *constFlow) {
+// computeStackFlow analyses every function, callers before callees. order is topological.
+func (w *flowAnalysis) computeStackFlow(known *constFlow, order []int) {
 	n := w.nsubs()
 	f := &stackFlow{
 		instances: map[flowKey]*flowInstance{}, analyzed: make([]bool, n), calls: map[int]*[trackedSlots]argTrack{}, known: known.calls, starts: w.blockStarts(),
 	}
 	w.liveness.flow = f
-	order := w.topological()
 	var sites [maxFrames]int
 	for i := len(order) - 1; i >= 0; i-- {
 		sub := order[i]
@@ -31,6 +30,7 @@ func (w *flowAnalysis) computeStackFlow(known *constFlow) {
 		w.analyzeFlow(nil, f.instance(w.position, nil, 0, sub), &sites)
 	}
 	f.calls, f.known, f.starts = nil, nil, nil
+	w.log.stackUses(w.position, f)
 }
 
 // topological orders functions so that callees come before their callers; it refuses recursion.
@@ -176,8 +176,6 @@ func callbackArgs(in *decode.Insn) (fn, from, to int) {
 // trackFunction computes the contents of registers and slots before each instruction of a function,
 // and records stack accesses. It returns the registers at calls of functions.
 func (w *flowAnalysis) trackFunction(entry *trackRegs, in *flowInstance, sites *[maxFrames]int) map[int]*trackRegs {
-	w.took(int64(in.count) * pointerBytes)
-	kept := make([]*keptTrack, in.count)
 	first := &keptTrack{slots: new([trackedSlots]argTrack)}
 	for r := range first.regs {
 		first.regs[r] = noTrack
@@ -189,11 +187,17 @@ func (w *flowAnalysis) trackFunction(entry *trackRegs, in *flowInstance, sites *
 	if entry != nil {
 		copy(first.regs[1:6], entry[1:6])
 	}
-	kept[0] = first
 	f := w.liveness.flow
 	parents := func(frame int) *[trackedSlots]argTrack { return f.calls[sites[frame]] }
-	order := w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder]
 	calls := map[int]*trackRegs{}
+	if w.log.level > 1 {
+		w.trackLogged(first, in, parents, calls)
+		return calls
+	}
+	w.took(int64(in.count) * pointerBytes)
+	kept := make([]*keptTrack, in.count)
+	kept[0] = first
+	order := w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder]
 	var buf [2]int
 	var t trackState
 	block := func(at int, last bool) (changed bool) {

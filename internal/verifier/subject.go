@@ -84,6 +84,7 @@ type insnAux struct {
 type subprog struct {
 	start      int
 	name       string
+	processed  int // instructions on paths that begin here
 	fn         btf.ID
 	linkage    uint32
 	stackDepth int

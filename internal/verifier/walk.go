@@ -26,6 +26,7 @@ func (e *explorer) walkAll() {
 		}
 		in := &e.insns[e.insn]
 		e.processed++
+		e.subs[s.frames[0].sub].processed++
 		if e.processed > maxInsns {
 			e.refuse(refusal.BPFProgramTooLargeProcessedInsn, e.processed)
 		}
