@@ -68,7 +68,7 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	if o.Costs != nil {
 		o.Costs.end()
 	}
-	e.log.end(v)
+	e.log.end(v, e)
 	return v, nil
 }
 
@@ -181,19 +181,22 @@ func (e *explorer) check() {
 		e.attachment.checkAttach()
 	}
 	var known *constFlow
+	var order []int
 	if e.r.half {
 		known = e.layout.computeConstRegs()
 		e.layout.pruneDeadBranches(known)
+		order = e.flowAnalysis.topological()
+		e.log.order(e.subs, order)
 	}
 	if e.r.scc {
 		e.checkpoints.sccs = make([]sccInfo, e.layout.computeSCC())
 	}
+	if e.r.half {
+		e.flowAnalysis.computeStackFlow(known, order)
+	}
 	if e.r.liveRegs {
 		e.layout.computeLiveRegs()
 		e.log.liveRegisters(e.position)
-	}
-	if e.r.half {
-		e.flowAnalysis.computeStackFlow(known)
 	}
 	if e.has(since.FastCalls) {
 		e.layout.markFastcalls()
