@@ -12,10 +12,11 @@
 # With MUTANTS the kernel is asked about N mutants of each built-in BTF instead (bpfrun conformance btf OUT.jsonl.gz judges them).
 #
 # The machine has an initramfs of static Go programs and the objects, no disk and no network. Needs qemu-system-x86_64 and cpio.
-# MEMORY (3G), CPU (max) and LIMIT (120s per program) can be set. The console output is kept in OUT.jsonl.gz.console.
+# MEMORY (3G), CPU (max), LIMIT (120s per program) and OPTIONS (of record verdicts, such as --log) can be set. The console output
+# is kept in OUT.jsonl.gz.console.
 set -euo pipefail
 
-[ $# -ge 3 ] || { [ -n "${MUTANTS:-}" ] && [ $# = 2 ]; } || { sed -n 's/^# \{0,1\}//; 2,17p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { [ -n "${MUTANTS:-}" ] && [ $# = 2 ]; } || { sed -n 's/^# \{0,1\}//; 2,18p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")/.." && pwd)
 kernel=$1 out=$2 objects=${3:-} generated=${4:-}
 work=$(mktemp -d)
@@ -25,17 +26,17 @@ mkdir -p "$root/objects"
 (cd "$here" && CGO_ENABLED=0 go build -o "$root/init" ./scripts/vminit && CGO_ENABLED=0 go build -o "$root/bpfrun" ./cmd/bpfrun)
 if [ -n "$objects" ]; then
 	(cd "$objects" && find . -name '*.o' -print0 | cpio -0 -o -H newc --quiet) | (cd "$root/objects" && cpio -i -d --quiet)
-	words=(/bpfrun conformance record verdicts --objects /objects /objects --limit "${LIMIT:-120s}" -o /dev/ttyS1)
+	words=(/bpfrun conformance record verdicts --objects /objects /objects --limit "${LIMIT:-120s}" ${OPTIONS:-} -o /verdicts.gz)
 else
-	words=(/bpfrun conformance record btf --mutations "$MUTANTS" -o /dev/ttyS1)
+	words=(/bpfrun conformance record btf --mutations "$MUTANTS" -o /verdicts.gz)
 fi
 if [ -n "$generated" ]; then
 	cp "$generated" "$root/generated.jsonl.gz"
 	words+=(--generated /generated.jsonl.gz)
 fi
+ln -s /dev/ttyS1 "$root/verdicts.gz" # compressed there: the line is slow
 printf '%s\n' "${words[@]}" >"$root/command"
 (cd "$root" && find . -print0 | cpio -0 -o -H newc --quiet) >"$work/initramfs"
-qemu-system-x86_64 -accel tcg -cpu "${CPU:-max}" -m "${MEMORY:-3G}" -nographic -no-reboot -nodefaults -serial "file:$out.console" -serial "file:$work/lines" \
+qemu-system-x86_64 -accel tcg -cpu "${CPU:-max}" -m "${MEMORY:-3G}" -nographic -no-reboot -nodefaults -serial "file:$out.console" -serial "file:$out" \
 	-kernel "$kernel" -initrd "$work/initramfs" -append "console=ttyS0 panic=1 oops=panic loglevel=4 mitigations=off no_timer_check" </dev/null
-tr -d '\r' <"$work/lines" | gzip -9 >"$out"
 tail -n 2 "$out.console"

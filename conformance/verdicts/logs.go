@@ -21,17 +21,17 @@ func (c *LogLines) Same() bool { return c.Kernel == c.Equal && c.Ours == c.Equal
 
 var (
 	// Addresses of maps, their values and kernel variables.
-	address = lazyre.New(`( r\d+ =) 0x(?:0|[0-9a-f]{9,})(?: *$| +;|$)`)
+	address = lazyre.New(`( r\d+ =) 0x(?:0|[0-9a-f]{9,})(?: *$| +;|(\t))`)
 	// Source lines, and lines that do not describe instructions or states; recordings do not
 	// contain them.
-	noLog = lazyre.New(`^(; |verification time|insns processed)`)
+	noLog = lazyre.New(`^(; |verification time)`)
 )
 
 func logLines(log string) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(log, "\n"), "\n") {
 		if !noLog.MatchString(line) {
-			out = append(out, address.ReplaceAllString(line, "$1 ADDRESS ;"))
+			out = append(out, address.ReplaceAllString(line, "$1 ADDRESS ;$2"))
 		}
 	}
 	return out

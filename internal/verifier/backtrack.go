@@ -394,7 +394,7 @@ func (t *precision) backExit(subseq int) {
 		t.bug("backtracking exit unexpected regs %x", b.regs[b.frame])
 	}
 	b.clear(0)
-	if subseq >= 0 && t.aux[subseq].callback && t.has(since.CallbackChains) {
+	if subseq >= 0 && t.aux[subseq].callback && t.has(since.CallbackChains) && !t.has(since.CallbackArgsKept) {
 		// What calls the function sets its arguments.
 		b.regs[b.frame] &^= argRegs
 	}
@@ -558,6 +558,7 @@ func (t *precision) markParent(s *state, changed *bool) {
 // allPrecise marks every scalar in all checkpoints on the path. The current state gets no marks:
 // the precision of a state matters once others are compared with it (mark_all_scalars_precise).
 func (t *precision) allPrecise(s *state) {
+	t.log.note("mark_precise: frame%d: falling back to forcing all scalars precise", s.curFrame)
 	for s = s.parent; s != nil; s = s.parent {
 		for i := 0; i <= s.curFrame; i++ {
 			f := s.frames[i]

@@ -342,7 +342,7 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 		// The id told the copies for the null check. It stays where it names the object: for
 		// references and for the lock in it, which must be the one that was taken.
 		c.values.notNull(x)
-		if !c.resources.mayHoldLock(x) {
+		if !c.has(since.CheckedKeepID) && !c.resources.mayHoldLock(x) {
 			x.id = 0
 		}
 	})

@@ -3,6 +3,7 @@ package verifier
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -154,6 +155,13 @@ func (l *logger) safeFunc(e *position, sub int) {
 func (l *logger) functions(subs []subprog) {
 	for i := range max(0, len(subs)-1) {
 		l.note("func#%d @%d", i, subs[i].start)
+	}
+}
+
+// order logs in which order functions are analysed.
+func (l *logger) order(subs []subprog, order []int) {
+	for i, sub := range order {
+		l.note("topo_order[%d] = %s", i, subs[sub].name)
 	}
 }
 
@@ -347,31 +355,53 @@ func (l *logger) insnState(insn int, text string) {
 		l.printf("%d:%s\n", insn, text)
 		return
 	}
-	pos := l.open + 1
-	pad := (max(pos+4, 40)+7)/8*8 - pos - 1
+	pad := aligned(l.open + 1)
 	l.open = 0
-	l.buf = fmt.Appendf(l.buf, "%*c;%s\n", pad, ' ', text)
+	l.buf = append(append(append(l.buf, pad...), text...), '\n')
+}
+
+// aligned is what stands between a line's text of a length and what follows in a column of its own
+// (vlog_alignment).
+func aligned(length int) string {
+	return fmt.Sprintf("%*c;", (max(length+4, 40)+7)/8*8-length-1, ' ')
 }
 
 // end logs the last lines (print_verification_stats).
-func (l *logger) end(v *Verdict) {
+func (l *logger) end(v *Verdict, e *explorer) {
 	if l.level == 0 && !l.stats {
 		return
 	}
 	l.endLine()
 	if l.stats {
-		l.buf = fmt.Appendf(l.buf, "verification time %d usec\nstack depth ", time.Since(l.began).Microseconds())
-		for i, depth := range v.StackDepth {
-			if i > 0 {
-				l.buf = append(l.buf, '+')
-			}
-			l.buf = fmt.Appendf(l.buf, "%d", depth)
+		l.buf = fmt.Appendf(l.buf, "verification time %d usec\nstack depth %s", time.Since(l.began).Microseconds(), sumText(v.StackDepth))
+		if e.has(since.TotalsLogged) {
+			l.buf = fmt.Appendf(l.buf, " max %d\ninsns processed %s", e.limits.deepest, sumText(e.processedByRoot(v.Outcome == Accepted)))
 		}
 		l.buf = append(l.buf, '\n')
 	}
 	l.buf = fmt.Appendf(l.buf, "processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read 0\n", v.ProcessedInsns, maxInsns, v.MaxStatesPerInsn, v.TotalStates, v.PeakStates)
 	_, _ = l.w.Write(l.buf)
 	l.buf = nil
+}
+
+// processedByRoot returns how many instructions were processed from the program's beginning on, and
+// from that of each global function that the kernel keeps.
+func (e *explorer) processedByRoot(accepted bool) (out []int) {
+	for n := 0; n < e.nsubsOr0(); n++ {
+		s := &e.subs[n]
+		if n == 0 || s.linkage == funcGlobal && (s.processed > 0 || !accepted) {
+			out = append(out, s.processed)
+		}
+	}
+	return out
+}
+
+func sumText(numbers []int) string {
+	var out []string
+	for _, n := range numbers {
+		out = append(out, strconv.Itoa(n))
+	}
+	return strings.Join(out, "+")
 }
 
 func base(f string) string { return f[strings.LastIndexByte(f, '/')+1:] }

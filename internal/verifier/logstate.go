@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // stateText describes a frame as print_verifier_state does, in the log.
@@ -98,7 +99,7 @@ func kindText(k btf.Kind) string {
 	return strings.ToUpper(k.String())
 }
 
-const slotLetters = "?rm0diffp"
+const slotLetters = "?rm0difp"
 
 // slotText describes a slot: by a letter for each byte, or by what is spilled there. Objects are
 // described once, at their first slot.
@@ -106,7 +107,7 @@ func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marks string)
 	used := false
 	var t [8]byte
 	for j := range s.t {
-		used = used || s.t[j] != slotInvalid
+		used = used || s.t[j] != slotInvalid && s.t[j] != slotPoison
 		t[j] = slotLetters[s.t[j]]
 	}
 	if !used {
@@ -123,18 +124,27 @@ func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marks string)
 			if s.reg.id != 0 {
 				a = append(a, fmt.Sprintf("id=%d", s.reg.id))
 			}
-			if s.reg.ref != 0 {
+			switch {
+			case s.reg.ref == 0:
+			case e.has(since.ParentIDLogged):
+				a = append(a, fmt.Sprintf("parent_id=%d", s.reg.ref))
+			default:
 				a = append(a, fmt.Sprintf("ref_id=%d", s.reg.ref))
 			}
-			// The kernel prints the mark of the first of two slots here, which shares its memory.
-			a = append(a, "dynptr_id=1")
+			if !e.has(since.ParentIDLogged) { // the mark of the first of two slots, which shares its memory
+				a = append(a, "dynptr_id=1")
+			}
 			fmt.Fprintf(b, " fp%d%s=dynptr_%s(%s)", off, marks, dynNames[s.reg.dtype], strings.Join(a, ","))
 		}
 	case slotIter:
 		if s.reg.ref != 0 {
 			name := strings.TrimPrefix(e.specName(s.reg.spec, s.reg.tid), "bpf_iter_")
 			state := [...]string{"<invalid>", "active", "drained"}[s.reg.istate]
-			fmt.Fprintf(b, " fp%d%s=iter_%s(ref_id=%d,state=%s,depth=%d)", off, marks, name, s.reg.ref, state, s.reg.depth)
+			id := "ref_id"
+			if e.has(since.ParentIDLogged) {
+				id = "id"
+			}
+			fmt.Fprintf(b, " fp%d%s=iter_%s(%s=%d,state=%s,depth=%d)", off, marks, name, id, s.reg.ref, state, s.reg.depth)
 		}
 	default:
 		fmt.Fprintf(b, " fp%d%s=%s", off, marks, t[:])
@@ -179,8 +189,12 @@ func regParts(e *position, r *reg) []string {
 	default:
 		add("id=%d", r.id)
 	}
-	if r.ref != 0 {
+	switch {
+	case r.ref == 0:
+	case !e.has(since.ParentIDLogged):
 		add("ref_obj_id=%d", r.ref)
+	case r.ref != r.id:
+		add("parent_id=%d", r.ref)
 	}
 	if r.typ.isNonOwning() {
 		add("non_own_ref")

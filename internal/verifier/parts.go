@@ -75,6 +75,8 @@ type layout struct {
 // limits checks the stack of call chains after exploration.
 type limits struct {
 	*subject
+
+	deepest int // the most stack that a chain of calls needs
 }
 
 // liveness knows which registers and stack slots may be read again: by marks in states, per call
@@ -282,7 +284,7 @@ type explorer struct {
 // connect gives each part references to the parts it uses.
 func (e *explorer) connect() {
 	p, s := e.position, &e.position.subject
-	e.attachment, e.layout, e.limits = attachment{s}, layout{s}, limits{s}
+	e.attachment, e.layout, e.limits = attachment{s}, layout{s}, limits{subject: s}
 	e.liveness.position, e.pool.position, e.precision.position = p, p, p
 	e.resources.position, e.contexts.position = p, p
 	e.flowAnalysis = flowAnalysis{p, &e.liveness}

@@ -124,12 +124,14 @@ func (w *callChain) enter() {
 		s.privateStack = privOwn
 	}
 	if s.privateStack == privOwn {
+		l.deepest = max(l.deepest, own)
 		if own > maxStack {
 			l.refuse(refusal.StackSizeSubprogTooLarge, w.sub, own)
 		}
 		return
 	}
 	w.depth += own
+	l.deepest = max(l.deepest, w.depth)
 	if w.depth > maxStack {
 		l.refuse(refusal.CombinedStackSizeCallsTooLarge, w.frame+1, w.depth)
 	}

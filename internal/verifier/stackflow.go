@@ -15,14 +15,14 @@ const maxFlowCalls = 10000
 const unknownBytes = math.MinInt64
 
 // computeStackFlow analyses every function, callers before callees: a function that was reached
-// with pointers to a stack is analysed for each such call, others once and for all.
-func (w *flowAnalysis) computeStackFlow(known *constFlow) {
+// with pointers to a stack is analysed for each such call, others once and for all. order is
+// topological.
+func (w *flowAnalysis) computeStackFlow(known *constFlow, order []int) {
 	n := w.nsubs()
 	f := &stackFlow{
 		instances: map[flowKey]*flowInstance{}, analyzed: make([]bool, n), calls: map[int]*[trackedSlots]argTrack{}, known: known.calls, starts: w.blockStarts(),
 	}
 	w.liveness.flow = f
-	order := w.topological()
 	var sites [maxFrames]int
 	for i := len(order) - 1; i >= 0; i-- {
 		sub := order[i]
@@ -32,6 +32,7 @@ func (w *flowAnalysis) computeStackFlow(known *constFlow) {
 		w.analyzeFlow(nil, f.instance(w.position, nil, 0, sub), &sites)
 	}
 	f.calls, f.known, f.starts = nil, nil, nil
+	w.log.stackUses(w.position, f)
 }
 
 // topological orders functions so that callees come before their callers; it refuses recursion, in
@@ -185,8 +186,6 @@ func callbackArgs(in *decode.Insn) (fn, from, to int) {
 // and records stack accesses (compute_subprog_args). It returns the registers at calls of
 // functions.
 func (w *flowAnalysis) trackFunction(entry *trackRegs, in *flowInstance, sites *[maxFrames]int) map[int]*trackRegs {
-	w.took(int64(in.count) * pointerBytes)
-	kept := make([]*keptTrack, in.count)
 	first := &keptTrack{slots: new([trackedSlots]argTrack)}
 	for r := range first.regs {
 		first.regs[r] = noTrack
@@ -199,11 +198,17 @@ func (w *flowAnalysis) trackFunction(entry *trackRegs, in *flowInstance, sites *
 	if entry != nil {
 		copy(first.regs[1:6], entry[1:6])
 	}
-	kept[0] = first
 	f := w.liveness.flow
 	parents := func(frame int) *[trackedSlots]argTrack { return f.calls[sites[frame]] }
-	order := w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder]
 	calls := map[int]*trackRegs{}
+	if w.log.level > 1 {
+		w.trackLogged(first, in, parents, calls)
+		return calls
+	}
+	w.took(int64(in.count) * pointerBytes)
+	kept := make([]*keptTrack, in.count)
+	kept[0] = first
+	order := w.postorder[w.subs[in.sub].postorder:w.subs[in.sub+1].postorder]
 	var buf [2]int
 	var t trackState
 	block := func(at int, last bool) (changed bool) {

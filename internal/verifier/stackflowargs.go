@@ -80,7 +80,7 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 			return maxStack
 		}
 	case proto.Dynptr:
-		return dynptrBytes
+		size = dynptrBytes
 	case proto.Stack:
 		return 0
 	default:
@@ -116,6 +116,9 @@ func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) in
 	largest := int64(0)
 	for _, m := range w.maps {
 		largest = max(largest, size(m.Map))
+		if m.inner != nil {
+			largest = max(largest, size(m.inner.Map))
+		}
 	}
 	return largest
 }

@@ -92,6 +92,7 @@ type insnAux struct {
 type subprog struct {
 	start      int    // its first slot
 	name       string // by func_info
+	processed  int    // instructions on paths that begin here
 	fn         btf.ID // of the FUNC
 	linkage    uint32
 	stackDepth int // bytes, by the deepest access on any path

@@ -68,7 +68,7 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	if o.Costs != nil {
 		o.Costs.end()
 	}
-	e.log.end(v)
+	e.log.end(v, e)
 	return v, nil
 }
 
@@ -188,22 +188,25 @@ func (e *explorer) check() {
 		e.attachment.checkAttach()
 	}
 	var known *constFlow
+	var order []int
 	if e.r.half {
 		// What constants decide is decided before liveness, as dead code reads nothing.
 		known = e.layout.computeConstRegs()
 		e.layout.pruneDeadBranches(known)
+		order = e.flowAnalysis.topological()
+		e.log.order(e.subs, order)
 	}
 	if e.r.scc {
 		// compute_scc: loops by the edges between instructions, whatever a path through them does.
 		e.checkpoints.sccs = make([]sccInfo, e.layout.computeSCC())
 	}
+	if e.r.half {
+		// What functions do with the stack is known before any is explored.
+		e.flowAnalysis.computeStackFlow(known, order)
+	}
 	if e.r.liveRegs {
 		e.layout.computeLiveRegs()
 		e.log.liveRegisters(e.position)
-	}
-	if e.r.half {
-		// What functions do with the stack is known before any is explored.
-		e.flowAnalysis.computeStackFlow(known)
 	}
 	if e.has(since.FastCalls) {
 		// mark_fastcall_patterns: a store to one of these slots by another instruction undoes it.

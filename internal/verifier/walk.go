@@ -84,6 +84,7 @@ func (e *explorer) walkAll() {
 // time of a load (BPF_COMPLEXITY_LIMIT_INSNS).
 func (e *explorer) countInsn() {
 	e.processed++
+	e.subs[e.cur.frames[0].sub].processed++
 	if e.processed > maxInsns {
 		e.refuse(refusal.BPFProgramTooLargeProcessedInsn, e.processed)
 	}

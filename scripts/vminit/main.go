@@ -39,6 +39,7 @@ func run() error {
 	_ = os.WriteFile("/proc/sys/net/core/bpf_jit_enable", []byte("1"), 0)
 	_ = os.WriteFile("/proc/sys/kernel/kptr_restrict", []byte("0"), 0)
 	loadModules()
+	makeRaw("/dev/ttyS1")
 	if err := linkUp("lo"); err != nil {
 		fmt.Println("vminit: the loopback device:", err)
 	}
@@ -50,6 +51,23 @@ func run() error {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
+}
+
+// makeRaw makes a serial line pass bytes as they are: recordings may be compressed.
+func makeRaw(path string) {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return // a machine without that line
+	}
+	defer unix.Close(fd)
+	settings, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err == nil {
+		settings.Oflag &^= unix.OPOST
+		err = unix.IoctlSetTermios(fd, unix.TCSETS, settings)
+	}
+	if err != nil {
+		fmt.Printf("vminit: %s: %v\n", path, err)
+	}
 }
 
 // linkUp brings a network device up; the loopback device gets its address with it.

@@ -88,6 +88,7 @@ const (
 	JumpPoints             // Linux 6.2, push_jmp_history: history is recorded at jumps, not at checkpoints
 	LazyPrecision          // Linux 6.2, mark_all_scalars_imprecise: checkpoints drop precision marks, and the current state is not marked
 	BacktrackSubprogs      // Linux 6.5, backtrack_insn: precision is tracked through calls
+	CallbackArgsKept       // Linux 7.2, backtrack_insn: arguments of a call with a callback stay marked at the callback's end, until the call itself
 	PreciseSpills          // Linux 6.8, backtrack_insn: stack slots are tracked backward through the instruction that accessed them
 	SmallSpillTracking     // Linux 5.18, backtrack_insn: spills of less than 8 bytes are tracked backward
 	UnreadPrecision        // Linux 5.19, propagate_precision: registers that nothing reads are not marked precise from a kept state
@@ -245,6 +246,7 @@ const (
 	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
 	FlowKeysMath           // Linux 5.15, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys
 	NullRegisters          // Linux 7.2, check_cond_jmp_op: a branch that compares a pointer with a register that is 0 is a null check
+	CheckedKeepID          // Linux 7.2, mark_ptr_or_null_reg: a pointer keeps its identity when it is found not to be null
 	PointersEqual          // Linux 6.2, check_cond_jmp_op: a pointer that equals one that is not null is not null
 	TrustedNotNull         // Linux 6.4, reg_not_null: trusted kernel objects and memory are known not to be null
 	MapsNotNull            // Linux 6.12, reg_not_null: pointers to maps, buffers and XDP sockets are known not to be null
@@ -332,6 +334,8 @@ const (
 	SourcePositions   // Linux 6.9, verbose_linfo: the log has file and line of source lines
 	ReadObjectsLogged // Linux 6.4, mark_stack_slot_obj_read: the log shows dynptrs and iterators on the stack that a call reads
 	LinkedLogged      // Linux 7.0, sync_linked_regs: the log shows scalars that are narrowed with their copies
+	ParentIDLogged    // Linux 7.2, print_reg_state: the log shows what an object belongs to as parent_id, and its own identity as id only
+	TotalsLogged      // Linux 7.2, print_verification_stats: the log's statistics have the deepest stack of all chains of calls, and the instructions of each global function
 	HelperOfTypeWords // Linux 6.12, check_helper_call: a helper that the program type does not have has its own message
 	ReferenceWords    // Linux 6.17, check_func_arg: a call that takes two references is a mistake of the program, not of the verifier
 	FieldNames        // Linux 6.13, btf_field_type_name: messages about special fields use the names of their types

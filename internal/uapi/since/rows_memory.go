@@ -67,6 +67,8 @@ var memoryRows = [...]Row{
 		"only constants are added to a pointer to flow keys"},
 	{"NullRegisters", v7_2, nil, Memory, "check_cond_jmp_op",
 		"a branch that compares a pointer with a register that is 0 is a null check"},
+	{"CheckedKeepID", v7_2, nil, Memory, "mark_ptr_or_null_reg",
+		"a pointer keeps its identity when it is found not to be null"},
 	{"PointersEqual", v6_2, nil, Recorded, "check_cond_jmp_op",
 		"a pointer that equals one that is not null is not null"},
 	{"TrustedNotNull", v6_4, nil, Memory, "reg_not_null",

@@ -27,6 +27,8 @@ var walkRows = [...]Row{
 		"checkpoints drop precision marks, and the current state is not marked"},
 	{"BacktrackSubprogs", v6_5, nil, Memory, "backtrack_insn",
 		"precision is tracked through calls"},
+	{"CallbackArgsKept", v7_2, nil, Memory, "backtrack_insn",
+		"arguments of a call with a callback stay marked at the callback's end, until the call itself"},
 	{"PreciseSpills", v6_8, nil, Memory, "backtrack_insn",
 		"stack slots are tracked backward through the instruction that accessed them"},
 	{"SmallSpillTracking", v5_18, nil, Memory, "backtrack_insn",
