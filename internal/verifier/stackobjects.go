@@ -83,13 +83,18 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	if d == dynInvalid {
 		k.refuse(refusal.DynptrWithoutType)
 	}
+	refcounted := dynRefcounted(d)
+	refFirst := k.has(since.DerivedDynptrs) // the order shows in identities
+	if refcounted && clone == 0 && refFirst {
+		clone = k.resources.acquire()
+	}
 	id := k.newID()
+	if refcounted && clone == 0 {
+		clone = k.resources.acquire()
+	}
 	markDynReg(&a.reg, d, true, id)
 	markDynReg(&b.reg, d, false, id)
-	if dynRefcounted(d) {
-		if clone == 0 {
-			clone = k.resources.acquire()
-		}
+	if refcounted {
 		a.reg.ref, b.reg.ref = clone, clone
 	}
 	k.liveness.wroteSlot(f, spi)
