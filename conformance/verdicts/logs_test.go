@@ -7,16 +7,32 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// Logs of level 2 are those that Linux 6.18.44 wrote for the same programs (conformance record
-// verdicts --log), line by line.
+// Logs of levels 1 and 2 are those that Linux 6.18.44 and 7.2.13 wrote for the same programs
+// (conformance record verdicts --log), line by line.
 func TestLogsAreThoseOfTheKernel(t *testing.T) {
-	spec, err := embedded.Spec()
-	require.NoError(t, err)
+	for _, test := range []struct {
+		file  string
+		types func() (*btf.Spec, error)
+		least int
+	}{
+		{"testdata/logs-6.18.jsonl.gz", embedded.Spec, 20},
+		{"testdata/logs-7.2.jsonl.gz", func() (*btf.Spec, error) { return testbtf.Load(root + "/testdata/btf/linux-7.2.13-amd64.btf.xz") }, 50},
+	} {
+		spec, err := test.types()
+		require.NoError(t, err)
+		compareLogs(t, test.file, spec, test.least)
+	}
+}
+
+func compareLogs(t *testing.T, file string, spec *btf.Spec, least int) {
+	t.Helper()
 	r := verdicts.NewReplayer(verdicts.Config{
 		Objects: "../..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
 		Target: func(release string) (*loader.Target, error) {
@@ -27,7 +43,7 @@ func TestLogsAreThoseOfTheKernel(t *testing.T) {
 		},
 	})
 	n := 0
-	require.NoError(t, verdicts.ReadFile("testdata/logs-6.18.jsonl.gz", func(l *verdicts.Line) error {
+	require.NoError(t, verdicts.ReadFile(file, func(l *verdicts.Line) error {
 		logs, err := r.CompareLogs(context.Background(), l)
 		require.NoError(t, err, l.Key())
 		for _, c := range logs {
@@ -36,7 +52,7 @@ func TestLogsAreThoseOfTheKernel(t *testing.T) {
 		n++
 		return nil
 	}))
-	assert.GreaterOrEqual(t, n, 20)
+	assert.GreaterOrEqual(t, n, least, file)
 }
 
 func TestCompareLogs(t *testing.T) {

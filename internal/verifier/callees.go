@@ -130,6 +130,11 @@ func (u *subject) paramsOf(i int) (int, bool) {
 		return len(p.Args), true
 	case isKfuncCall(in):
 		if k := u.kfuncAt(i); k != nil && k.proto != nil && k.allowed {
+			if k.flags.has(kfImplicit) { // those that the kernel passes count too
+				if p, _, ok := u.specs[k.spec-1].FuncProto(k.name + "_impl"); ok {
+					return len(p.Params), true
+				}
+			}
 			return len(k.proto.Params), true
 		}
 	}

@@ -27,6 +27,7 @@ const (
 	kfIterNext     = kfFlags(proto.IterNext)
 	kfIterDestroy  = kfFlags(proto.IterDestroy)
 	kfRCUProtected = kfFlags(proto.RCUProtected)
+	kfImplicit     = kfFlags(proto.ImplicitArgs)
 )
 
 func (f kfFlags) has(x kfFlags) bool { return f&x != 0 }

@@ -316,18 +316,24 @@ func (l *liveness) wroteSlot(f *frame, spi int) {
 // markRead marks a read in the checkpoints back to where the register was written (mark_reg_read):
 // a state that differs there may go another way, one that differs elsewhere cannot.
 func (l *liveness) markRead(r *reg) {
+	n := 0
 	for r.live&liveWritten == 0 && r.parent != nil && r.parent.live&liveRead == 0 {
 		r = r.parent
 		r.live |= liveRead
+		n++
 	}
+	l.longest = max(l.longest, n)
 }
 
 // markSlotRead marks a read of a slot in the checkpoints back to where the slot was written.
 func (l *liveness) markSlotRead(f *frame, spi int) {
+	n := 0
 	for f.uses[spi]&liveWritten == 0 && spi < f.common && f.before.uses[spi]&liveRead == 0 {
 		f = f.before
 		f.uses[spi] |= liveRead
+		n++
 	}
+	l.longest = max(l.longest, n)
 }
 
 // readReg and wroteReg record accesses of registers.

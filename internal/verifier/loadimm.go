@@ -124,7 +124,7 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 			e.liveness.live.update(e.position)
 		}
 		e.frames.leaveFunc()
-		return stepReturned
+		return stepJumped // the log does not say so
 	}
 	return stepNext
 }

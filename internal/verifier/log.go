@@ -379,7 +379,7 @@ func (l *logger) end(v *Verdict, e *explorer) {
 		}
 		l.buf = append(l.buf, '\n')
 	}
-	l.buf = fmt.Appendf(l.buf, "processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read 0\n", v.ProcessedInsns, maxInsns, v.MaxStatesPerInsn, v.TotalStates, v.PeakStates)
+	l.buf = fmt.Appendf(l.buf, "processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read %d\n", v.ProcessedInsns, maxInsns, v.MaxStatesPerInsn, v.TotalStates, v.PeakStates, e.liveness.longest)
 	_, _ = l.w.Write(l.buf)
 	l.buf = nil
 }

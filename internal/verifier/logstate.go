@@ -182,7 +182,10 @@ func regText(e *position, r *reg, frame int) string {
 func regParts(e *position, r *reg) []string {
 	var a []string
 	add := func(format string, args ...any) { a = append(a, fmt.Sprintf(format, args...)) }
+	byParent := e.has(since.ParentIDLogged)
 	switch {
+	case r.id == 0 && byParent && r.ref != 0:
+		add("id=%d", r.ref)
 	case r.id == 0:
 	case r.typ == scalar && r.id&addConst != 0:
 		add("id=%d%+d", r.id&^addConst, r.off)
@@ -190,10 +193,12 @@ func regParts(e *position, r *reg) []string {
 		add("id=%d", r.id)
 	}
 	switch {
+	case byParent && r.dyn != 0:
+		add("parent_id=%d", r.dyn)
 	case r.ref == 0:
-	case !e.has(since.ParentIDLogged):
+	case !byParent:
 		add("ref_obj_id=%d", r.ref)
-	case r.ref != r.id:
+	case r.id != 0 && r.ref != r.id:
 		add("parent_id=%d", r.ref)
 	}
 	if r.typ.isNonOwning() {

@@ -86,6 +86,8 @@ type liveness struct {
 
 	live *stackLiveness
 	flow *stackFlow // instead of live
+
+	longest int // the most checkpoints that one read marked
 }
 
 // flowAnalysis computes, before exploration, what each function reads and writes on the stack.

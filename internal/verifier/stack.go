@@ -43,7 +43,7 @@ func (k *stack) saveReg(f *frame, spi int, r *reg, size int) {
 	for i := 0; i < 8-size; i++ {
 		if k.has(since.SpillRestKept) {
 			// The rest of the slot stays zero or unwritten if it was.
-			if s.t[i] != slotZero && !(s.t[i] == slotInvalid && k.has(since.SpillRestUnwritten)) {
+			if s.t[i] != slotZero && s.t[i] != slotPoison && !(s.t[i] == slotInvalid && k.has(since.SpillRestUnwritten)) {
 				s.t[i] = slotMisc
 			}
 		} else if s.t[i] != slotInvalid {
@@ -290,6 +290,9 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 			r := k.reg(dst)
 			// The low bytes of a number have ranges that follow from the whole.
 			if k.fillFits(off, size, width) {
+				if size == 4 && width == 4 && src.Width() <= 32 {
+					src = k.identifySlot(f, spi)
+				}
 				r.copyFrom(src)
 				// The load cut something off.
 				if r.Width() > 8*size {
@@ -321,7 +324,7 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 			r.wrote()
 		} else if dst >= 0 {
 			r := k.reg(dst)
-			r.copyFrom(src)
+			r.copyFrom(k.identifySlot(f, spi))
 			r.wrote()
 		}
 		if !k.r.static {
@@ -340,6 +343,17 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 	if history && k.has(since.PreciseSpills) {
 		k.precision.pushHistory(k.cur, histStack, spi, f.no, nil)
 	}
+}
+
+// identifySlot gives a spilled number an identity before it is filled, and returns it.
+func (k *stack) identifySlot(f *frame, spi int) *reg {
+	r := &f.stack[spi].reg
+	if r.typ != scalar || !k.has(since.FillIDs) || r.id != 0 && r.id&addConst == 0 || r.id == 0 && r.Var.IsConst() {
+		return r
+	}
+	r = &f.own(spi).reg
+	k.values.identify(r)
+	return r
 }
 
 func b2u(b bool) uint32 {

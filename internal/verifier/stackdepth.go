@@ -218,6 +218,7 @@ func (e *explorer) stackDepths(accepted bool) (out []int) {
 			seen = seen || e.aux[i].seen
 			switch {
 			case !e.aux[i].seen:
+			case isMayGoto(&e.insns[i]) && e.insns[i].Off == 0: // goes (opt_remove_nops)
 			case e.aux[i].loopState == loopFits && e.has(since.InlinedLoops):
 				loop = -depth&7 + inlinedLoopStack
 			case isMayGoto(&e.insns[i]) && e.has(since.TimedMayGoto) && e.k.Arch != "arm64":
@@ -233,7 +234,7 @@ func (e *explorer) stackDepths(accepted bool) (out []int) {
 			out = append(out, depth+loop+counter)
 		}
 	}
-	if accepted && e.defaultThrow {
+	if accepted && e.defaultThrow && !e.has(since.TotalsLogged) {
 		out = append(out, 0) // a function that the kernel adds (add_hidden_subprog)
 	}
 	return out

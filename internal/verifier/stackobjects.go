@@ -88,15 +88,20 @@ func (k *stack) markDynptr(r *reg, t regType, clone uint32) {
 	if d == dynInvalid {
 		k.refuse(refusal.DynptrWithoutType)
 	}
+	refcounted := dynRefcounted(d)
+	refFirst := k.has(since.DerivedDynptrs) // the order shows in identities
+	if refcounted && clone == 0 && refFirst {
+		clone = k.resources.acquire()
+	}
 	// Slices of the dynptr have its id, to end with it.
 	id := k.newID()
+	if refcounted && clone == 0 {
+		clone = k.resources.acquire()
+	}
 	markDynReg(&a.reg, d, true, id)
 	markDynReg(&b.reg, d, false, id)
 	// Clones share the reference of the original.
-	if dynRefcounted(d) {
-		if clone == 0 {
-			clone = k.resources.acquire()
-		}
+	if refcounted {
 		a.reg.ref, b.reg.ref = clone, clone
 	}
 	k.liveness.wroteSlot(f, spi)

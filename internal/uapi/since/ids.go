@@ -52,6 +52,7 @@ const (
 	UnboundedSpills    // Linux 6.9, check_stack_write_fixed_off: numbers without bounds are spilled as registers, not as bytes of any value
 	TrackedSpills      // Linux 6.3, check_stack_write_fixed_off: a spill through a copy of the frame pointer does not require a precise value
 	SpillIDs           // Linux 6.8, check_stack_write_fixed_off: a spilled register and its slot get one identity
+	FillIDs            // Linux 7.2, check_stack_read_fixed_off: a filled register and its slot get one identity
 	SpillRestKept      // Linux 6.8, save_register_state: the rest of a slot keeps its zero bytes when a part is spilled
 	SpillRestUnwritten // Linux 6.10, mark_stack_slot_misc: the rest of a slot also keeps its unwritten bytes
 	ZeroSpillWrites    // Linux 6.8, check_stack_write_var_off: zeros written at a variable offset keep spilled zeros known
@@ -251,7 +252,7 @@ const (
 	TrustedNotNull         // Linux 6.4, reg_not_null: trusted kernel objects and memory are known not to be null
 	MapsNotNull            // Linux 6.12, reg_not_null: pointers to maps, buffers and XDP sockets are known not to be null
 	FarPointersMayBeNull   // Linux 6.12, reg_not_null: a pointer with an offset beyond the limit may be null
-	NoNullBranch32         // Linux 7.0, is_branch_taken: a 32-bit comparison of a pointer decides nothing
+	NoNullBranch32         // Linux 7.2, is_branch_taken: a 32-bit comparison of a pointer decides nothing
 	LockIdentity           // Linux 6.2, check_ld_imm: the address of a map's value has no identity of its own
 
 	// Maps and their special fields

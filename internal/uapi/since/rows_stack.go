@@ -19,6 +19,8 @@ var stackRows = [...]Row{
 		"a spill through a copy of the frame pointer does not require a precise value"},
 	{"SpillIDs", v6_8, nil, Memory, "check_stack_write_fixed_off",
 		"a spilled register and its slot get one identity"},
+	{"FillIDs", v7_2, nil, Memory, "check_stack_read_fixed_off",
+		"a filled register and its slot get one identity"},
 	{"SpillRestKept", v6_8, nil, Memory, "save_register_state",
 		"the rest of a slot keeps its zero bytes when a part is spilled"},
 	{"SpillRestUnwritten", v6_10, nil, Memory, "mark_stack_slot_misc",
