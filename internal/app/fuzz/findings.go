@@ -30,8 +30,9 @@ type Finding struct {
 	AfterRuns    uint64
 	AfterSeconds float64
 
-	in   *Input
-	key  string
+	in    *Input
+	flags string // that the scenario needs
+	key   string
 	text []byte // of the scenario, without the comment
 }
 
@@ -111,7 +112,7 @@ func (w *worker) report(ctx context.Context, in *Input, rec *record, p *problem)
 			return err
 		}
 	}
-	out := &Finding{Finding: p.Finding, Invariant: p.invariant, key: key, AfterRuns: f.runs.Load(), AfterSeconds: since(f.start)}
+	out := &Finding{Finding: p.Finding, Invariant: p.invariant, key: key, flags: f.flags, AfterRuns: f.runs.Load(), AfterSeconds: since(f.start)}
 	small, problem, err := w.minimise(ctx, in, p, key)
 	if err != nil {
 		return err
@@ -192,6 +193,9 @@ func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, e
 		}
 		for _, r := range res { // a program that these constants keep from being loaded has no finding
 			failed[i] = failed[i] || r.Ran && !r.Passed()
+			if f.plain[out.Program] != nil && r.Result != nil {
+				out.retell(r.Result)
+			}
 		}
 	}
 	if failed[0] != failed[1] {
@@ -199,6 +203,16 @@ func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, e
 		out.Text = "only one of the engines shows it: " + out.Text
 	}
 	return failed[0] || failed[1], nil
+}
+
+// retell takes the text from a run of the object as it is, which has instructions with other numbers
+// than the one that was searched.
+func (x *Finding) retell(res *machine.Result) {
+	for _, p := range problemsOf(res, nil) {
+		if p.Kind == x.Kind && p.Program == x.Program && p.Insn == x.Insn {
+			x.Finding = p.Finding
+		}
+	}
 }
 
 // expectNot is an expectation that the finding violates.
@@ -274,6 +288,9 @@ func (x *Finding) File() []byte {
 	text := header + ": " + strings.Join(strings.Fields(x.key), " ") + "\n" + strings.ReplaceAll(x.Finding.String(), "\n", " ")
 	if x.Line != "" {
 		text += "\n" + strings.TrimSpace(x.Line)
+	}
+	if x.flags != "" {
+		text += "\nIt needs " + x.flags + "."
 	}
 	return append([]byte("# "+strings.ReplaceAll(text, "\n", "\n#   ")+"\n"), x.Input()...)
 }
