@@ -90,6 +90,20 @@ func (f *objectFlags) openWith(path string, more ...loader.Option) (*loader.Obje
 	return obj, nil
 }
 
+// asOpened are the flags that say how an object is opened: no other file can say it.
+func (f *objectFlags) asOpened() (out []string) {
+	for _, t := range f.types {
+		out = append(out, "--type "+t)
+	}
+	if f.loader != "auto" {
+		out = append(out, "--loader "+f.loader)
+	}
+	if f.lightSkeleton {
+		out = append(out, "--light-skeleton")
+	}
+	return out
+}
+
 // loadOptions collects the options for loading an open object.
 func (f *objectFlags) loadOptions() (loader.LoadOptions, error) {
 	var o loader.LoadOptions

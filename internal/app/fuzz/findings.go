@@ -33,7 +33,7 @@ type Finding struct {
 	in    *Input
 	flags string // that the scenario needs
 	key   string
-	text []byte // of the scenario, without the comment
+	text  []byte // of the scenario, without the comment
 }
 
 // Input is the scenario that shows it, without the comment of its file.
@@ -356,10 +356,13 @@ func writeFile(path string, data []byte) (err error) {
 	return os.Rename(t.Name(), path)
 }
 
-// finish writes what a search found.
-func (f *Fuzzer) finish(ctx context.Context) error {
-	const least = 10 * time.Second // also after an interrupt
-	ctx, cancel := context.WithTimeout(ctx, least)
+// finish writes what a search found. Who interrupts it does not wait long.
+func (f *Fuzzer) finish(ctx context.Context, interrupted bool) error {
+	limit := 2 * time.Minute
+	if interrupted {
+		limit = 10 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	slices.SortStableFunc(f.found, func(a, b *Finding) int { return int(int64(a.AfterRuns) - int64(b.AfterRuns)) })
 	f.noteChange()

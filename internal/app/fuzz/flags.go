@@ -22,7 +22,7 @@ func (f *Fuzzer) given() string {
 		putNew(f.root.Child("attach"), name, grammar.Quote(load.AttachProgs[name]))
 	}
 	linked := f.first.linked()
-	var flags []string
+	flags := slices.Clone(f.opt.Flags)
 	for _, path := range slices.Sorted(maps.Keys(load.Globals)) {
 		name := path[:max(strings.IndexAny(path+".", ".["), 1)]
 		def, v, ok := loader.FindVariable(linked.Maps, name, (*loader.Map).Settable)

@@ -44,8 +44,10 @@ type Options struct {
 	// of the object.
 	Without []string
 	Others  []Other
-	// ObjectPath is the path of the object's file; empty for an object that has none.
+	// ObjectPath is the path of the object's file; empty for an object that has none. Flags are those
+	// with which it was opened, as users write them.
 	ObjectPath string
+	Flags      []string
 	// Time and Runs are the budget; 0 is no limit.
 	Time time.Duration
 	Runs uint64
@@ -307,7 +309,7 @@ func (f *Fuzzer) Run(ctx context.Context) (*Report, error) {
 	if n := len(f.waiting); n > 0 && ctx.Err() == nil && !f.spent() {
 		f.note("%d of %d seeds did not run: there was no time for them", n, f.seeded)
 	}
-	err = errors.Join(append(errs, f.finish(context.WithoutCancel(ctx)))...)
+	err = errors.Join(append(errs, f.finish(context.WithoutCancel(ctx), ctx.Err() != nil))...)
 	return f.report(searched.Seconds()), err
 }
 

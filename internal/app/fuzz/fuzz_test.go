@@ -244,8 +244,8 @@ func TestFilesSayHowTheObjectIsLoaded(t *testing.T) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
-		assert.Contains(t, string(data), `hooks: {begin: "vfs_unlink", end: "vfs_rmdir"}`)
-		assert.Contains(t, string(data), "globals: {calls: 7}")
+		assert.Contains(t, string(data), "hooks:\n  begin: \"vfs_unlink\"\n  end: \"vfs_rmdir\"\n")
+		assert.Contains(t, string(data), "globals:\n  calls: 7\n")
 		assert.Contains(t, string(data), "\n# The runs need --map-size started=9.\n")
 	}
 	for file, list := range failures(t, object, keep+"/suite/*.yaml") {
