@@ -7,11 +7,30 @@ import (
 
 // endings are words in names of hooks, and those of the hook where the same thing ends:
 // block_rq_issue and block_rq_complete, workqueue_execute_start and workqueue_execute_end.
-var endings = map[string][]string{
-	"enter": {"exit"}, "entry": {"exit"}, "begin": {"end"}, "start": {"end", "done", "stop", "finish", "complete"}, "issue": {"complete"}, "insert": {"complete"},
-	"submit": {"complete", "done"}, "queue": {"complete", "dequeue"}, "alloc": {"free"}, "malloc": {"free"}, "create": {"destroy", "release", "remove", "delete"},
-	"register": {"unregister"}, "attach": {"detach"}, "map": {"unmap"}, "acquire": {"release"}, "connect": {"close", "disconnect"}, "open": {"close", "release"},
-	"lock": {"unlock"}, "down": {"up"}, "get": {"put"},
+var endings = [...]struct {
+	begin string
+	ends  []string
+}{
+	{"enter", []string{"exit"}},
+	{"entry", []string{"exit"}},
+	{"begin", []string{"end"}},
+	{"start", []string{"end", "done", "stop", "finish", "complete"}},
+	{"issue", []string{"complete"}},
+	{"insert", []string{"complete"}},
+	{"submit", []string{"complete", "done"}},
+	{"queue", []string{"complete", "dequeue"}},
+	{"alloc", []string{"free"}},
+	{"malloc", []string{"free"}},
+	{"create", []string{"destroy", "release", "remove", "delete"}},
+	{"register", []string{"unregister"}},
+	{"attach", []string{"detach"}},
+	{"map", []string{"unmap"}},
+	{"acquire", []string{"release"}},
+	{"connect", []string{"close", "disconnect"}},
+	{"open", []string{"close", "release"}},
+	{"lock", []string{"unlock"}},
+	{"down", []string{"up"}},
+	{"get", []string{"put"}},
 }
 
 // Ends groups programs whose hooks begin something with those at the hook where it ends, as far as
@@ -58,9 +77,9 @@ func (l *Linked) Ends(names []string) []Hooked {
 
 // ends reports whether a hook is where that ends which another one begins.
 func ends(begin, end string) bool {
-	for word, list := range endings {
-		before, after, found := strings.Cut(begin, word)
-		if found && slices.ContainsFunc(list, func(other string) bool { return end == before+other+after }) {
+	for _, e := range endings {
+		before, after, found := strings.Cut(begin, e.begin)
+		if found && slices.ContainsFunc(e.ends, func(other string) bool { return end == before+other+after }) {
 			return true
 		}
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // TestFindingsOfExamplesHappenAgain: what a search finds in the examples that docs/find.md shows
-// happens again on the interpreter, on native code, and in the debugger, where the run executes what
-// it does under test.
+// happens again on the interpreter, on native code, and in the debugger, where the run executes
+// what it does under test.
 func TestFindingsOfExamplesHappenAgain(t *testing.T) {
 	for example, kinds := range map[string][]string{"portmap": {"packet"}, "connlog": {"leak"}, "latency": {"full"}} {
 		object := filepath.Join("../../examples", example, example+".bpf.o")

@@ -291,7 +291,8 @@ func load(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*
 	return linked, nil
 }
 
-// isModuleName reports whether an argument may be the name of a module, rather than a file of types.
+// isModuleName reports whether an argument may be the name of a module, rather than a file of
+// types.
 func isModuleName(arg string) bool { return !strings.ContainsAny(arg, `/\.`) }
 
 // moduleName returns the module's name in a file name such as linux-6.12.107-amd64.kvm.btf.xz or

@@ -17,8 +17,8 @@ import (
 // each. Or it is those at hooks that begin something, and those at the hook where it ends.
 type pairing struct {
 	entries, returns []string
-	// named means that only the names of the hooks say so. Then it counts what the programs do: what
-	// the first stores the second was seen to delete.
+	// named means that only the names of the hooks say so. Then it counts what the programs do:
+	// what the first stores the second was seen to delete.
 	named bool
 }
 
@@ -172,8 +172,8 @@ func (f *Fuzzer) balances(key string, now bool) bool {
 	return f.balanced[key]
 }
 
-// holdsObject reports whether a key has the address of an object that the last event is about: there
-// are as many of them as the kernel makes.
+// holdsObject reports whether a key has the address of an object that the last event is about:
+// there are as many of them as the kernel makes.
 func (s *side) holdsObject(e *Event, key []byte) bool {
 	c := s.watch.ctx
 	if c == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// edge is a side of a conditional jump of a program. Functions of the program are there once for each
-// call ([loader.LoadOptions.CopyCalled]), so that an edge is one of them in one call context.
+// edge is a side of a conditional jump of a program. Functions of the program are there once for
+// each call ([loader.LoadOptions.CopyCalled]), so that an edge is one of them in one call context.
 type edge struct {
 	prog  string
 	pc    int

@@ -205,8 +205,8 @@ func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, e
 	return failed[0] || failed[1], nil
 }
 
-// retell takes the text from a run of the object as it is, which has instructions with other numbers
-// than the one that was searched.
+// retell takes the text from a run of the object as it is, which has instructions with other
+// numbers than the one that was searched.
 func (x *Finding) retell(res *machine.Result) {
 	for _, p := range problemsOf(res, nil) {
 		if p.Kind == x.Kind && p.Program == x.Program && p.Insn == x.Insn {

@@ -11,8 +11,8 @@ import (
 )
 
 // given adds to the scenario what options of the loader say and a file can say too: where programs
-// are attached, and global variables. It returns the flags that say the rest: without them the files
-// of the search would be about another object.
+// are attached, and global variables. It returns the flags that say the rest: without them the
+// files of the search would be about another object.
 func (f *Fuzzer) given() string {
 	load := f.opt.Scenario.Load
 	for _, name := range slices.Sorted(maps.Keys(load.Attach)) {

@@ -15,8 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/fuzz"
 )
 
-// TestAFullDiskLosesNothing: a search whose files cannot be written any more says so, and the files of
-// the search before stay whole. The limit of file sizes is that of a process of its own.
+// TestAFullDiskLosesNothing: a search whose files cannot be written any more says so, and the files
+// of the search before stay whole. The limit of file sizes is that of a process of its own.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	if dir := os.Getenv("BPFRUN_TEST_FULL"); dir != "" {
 		object := filepath.Join(dir, "gates.o")

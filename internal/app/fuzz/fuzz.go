@@ -44,8 +44,8 @@ type Options struct {
 	// of the object.
 	Without []string
 	Others  []Other
-	// ObjectPath is the path of the object's file; empty for an object that has none. Flags are those
-	// with which it was opened, as users write them.
+	// ObjectPath is the path of the object's file; empty for an object that has none. Flags are
+	// those with which it was opened, as users write them.
 	ObjectPath string
 	Flags      []string
 	// Time and Runs are the budget; 0 is no limit.

@@ -199,8 +199,8 @@ func TestFindsMapsThatFillUp(t *testing.T) {
 	}
 }
 
-// TestFindsWhatIsBehindCalls: a branch of a function that one call of it took is new in another call.
-// What is reported is about the program as it is, in which the function is there once.
+// TestFindsWhatIsBehindCalls: a branch of a function that one call of it took is new in another
+// call. What is reported is about the program as it is, in which the function is there once.
 func TestFindsWhatIsBehindCalls(t *testing.T) {
 	object := inDir(t, "../../../testdata/objects/clang-14/called.o")
 	keep := filepath.Join(filepath.Dir(object), "found")
@@ -228,8 +228,8 @@ func TestFindsWhatIsBehindCalls(t *testing.T) {
 	}
 }
 
-// TestFilesSayHowTheObjectIsLoaded: what options of the loader said, the files say, so that they need
-// no flags; or they name the flags.
+// TestFilesSayHowTheObjectIsLoaded: what options of the loader said, the files say, so that they
+// need no flags; or they name the flags.
 func TestFilesSayHowTheObjectIsLoaded(t *testing.T) {
 	object := inDir(t, "../../../examples/latency/latency.bpf.o")
 	keep := filepath.Join(filepath.Dir(object), "found")

@@ -251,9 +251,9 @@ func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []c
 	return out
 }
 
-// decided lists changes for a comparison of a value that other comparisons decided, as in a function
-// that returns whether something is so: those just before it, given newest last, come out otherwise,
-// one by one and all together, whether they did so in another input or not.
+// decided lists changes for a comparison of a value that other comparisons decided, as in a
+// function that returns whether something is so: those just before it, given newest last, come out
+// otherwise, one by one and all together, whether they did so in another input or not.
 func (f *Fuzzer) decided(s *side, in *Input, before []search.Comparison) (out []change) {
 	const most = 6
 	seen := map[string]bool{}

@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// BenchmarkInvariant evaluates one that compares the packet and an element of a map before and after
-// a run, and simpler ones.
+// BenchmarkInvariant evaluates one that compares the packet and an element of a map before and
+// after a run, and simpler ones.
 func BenchmarkInvariant(b *testing.B) {
 	for name, spec := range map[string]invariant.Spec{
 		"packet-and-element": {When: "has(buckets[pkt.ip.src])", Holds: "pkt.ip.ttl == old(pkt.ip.ttl) && buckets[pkt.ip.src].tokens == burst - 1"},
