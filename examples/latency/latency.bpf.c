@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// latency: how long it takes to make directories. It has a bug that shows after hours: docs/find.md finds it.
+// latency: how long it takes to write files to the disk. It has a bug that shows after hours: docs/find.md finds it.
 #include "types.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -13,7 +13,7 @@ struct {
 
 __u64 calls, nanoseconds;
 
-SEC("fentry/vfs_mkdir")
+SEC("fentry/vfs_fsync")
 int BPF_PROG(begin)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -23,8 +23,8 @@ int BPF_PROG(begin)
 	return 0;
 }
 
-SEC("fexit/vfs_mkdir")
-int BPF_PROG(end, void *idmap, void *dir, void *dentry, int mode, int ret)
+SEC("fexit/vfs_fsync")
+int BPF_PROG(end, void *file, int datasync, int ret)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 	__u64 *when;

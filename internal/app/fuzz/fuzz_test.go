@@ -235,7 +235,7 @@ func TestFilesSayHowTheObjectIsLoaded(t *testing.T) {
 	keep := filepath.Join(filepath.Dir(object), "found")
 	opt := fuzz.Options{Runs: 2_000, Seed: 1, Keep: keep}
 	opt.Scenario.Load = loader.LoadOptions{
-		Attach: map[string]string{"begin": "vfs_unlink", "end": "vfs_rmdir"}, Globals: map[string]string{"calls": "7"}, MapSizes: map[string]uint32{"started": 9},
+		Attach: map[string]string{"begin": "vfs_read"}, Globals: map[string]string{"calls": "7"}, MapSizes: map[string]uint32{"started": 9},
 	}
 	search(t, object, opt)
 	files, err := filepath.Glob(keep + "/suite/*.yaml")
@@ -244,7 +244,7 @@ func TestFilesSayHowTheObjectIsLoaded(t *testing.T) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
-		assert.Contains(t, string(data), "hooks:\n  begin: \"vfs_unlink\"\n  end: \"vfs_rmdir\"\n")
+		assert.Contains(t, string(data), "hooks:\n  begin: \"vfs_read\"\n")
 		assert.Contains(t, string(data), "globals:\n  calls: 7\n")
 		assert.Contains(t, string(data), "\n# The runs need --map-size started=9.\n")
 	}
