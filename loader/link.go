@@ -19,9 +19,25 @@ type linker struct {
 	l      *loading
 	lp     *LinkedProgram
 	placed map[*Function]int
-	tables map[uint32]*Map // jump tables by offset in .jumptables
-	err    *Error          // the first failure
+	tables map[tableAt]*Map
+	err    *Error // the first failure
+	// copies and copied are the functions that were copied for one more call, and their
+	// instructions.
+	copies, copied int
 }
+
+// tableAt is a jump table: its offset in .jumptables, and where the function that has it begins.
+type tableAt struct {
+	off   uint32
+	start int
+}
+
+// maxCopies and maxCopied limit the functions that are copied for their calls, and their
+// instructions.
+const (
+	maxCopies = 64
+	maxCopied = 1 << 14
+)
 
 // frame is a function whose instructions are being walked.
 type frame struct {
@@ -29,6 +45,8 @@ type frame struct {
 	start int // in the linked program
 	pc    int // next instruction
 	rel   int // next relocation
+	// called is one more than the instruction whose function was placed for it last.
+	called int
 }
 
 // linkPrograms links every program and determines its status.
@@ -44,7 +62,7 @@ func (l *loading) linkPrograms() error {
 			lp.Program = &c
 		}
 		l.Programs = append(l.Programs, lp)
-		k := &linker{l: l, lp: lp, placed: map[*Function]int{}, tables: map[uint32]*Map{}}
+		k := &linker{l: l, lp: lp, placed: map[*Function]int{}, tables: map[tableAt]*Map{}}
 		lp.Insns, lp.Relocs = insns.take(), relocs.take()
 		k.run()
 		lp.Insns, lp.Relocs = insns.keep(lp.Insns), relocs.keep(lp.Relocs)
@@ -117,9 +135,10 @@ func (k *linker) fail(fn *Function, pc int, kind error, format string, args ...a
 func (k *linker) place(fn *Function) frame {
 	lp, start := k.lp, len(k.lp.Insns)
 	lf := k.l.Functions[fn.Index]
+	_, again := k.placed[fn]
 	k.placed[fn] = start
 	lp.Insns = append(lp.Insns, lf.Insns...)
-	lp.Funcs = append(lp.Funcs, Func{Name: fn.Name, Start: start, Len: len(lf.Insns), Type: fn.Type, Function: fn})
+	lp.Funcs = append(lp.Funcs, Func{Name: fn.Name, Start: start, Len: len(lf.Insns), Type: fn.Type, Function: fn, Copy: again})
 	for _, r := range lf.Relocs {
 		r.Insn = start + r.FuncInsn
 		lp.Relocs = append(lp.Relocs, r)
@@ -198,17 +217,17 @@ func (k *linker) step(f *frame) *Function {
 			fn := f.fn.sec.at(target)
 			if fn == nil || fn.SectionOff != target {
 				k.fail(f.fn, f.pc, ErrRelocation, "call of instruction %d of the section, which is not the start of a function", target)
-			} else if start, ok := k.placed[fn]; !ok {
+			} else if k.wants(f, fn) {
 				return fn
 			} else {
-				in.Imm = int32(start - at - 1)
+				in.Imm = int32(k.placed[fn] - at - 1)
 			}
 		}
 		f.pc += slots
 		return nil
 	}
 	if rel.fn != nil {
-		if _, ok := k.placed[rel.fn]; !ok {
+		if _, ok := k.placed[rel.fn]; !ok && rel.kind != relocCall || rel.kind == relocCall && k.wants(f, rel.fn) {
 			return rel.fn
 		}
 	}
@@ -216,6 +235,24 @@ func (k *linker) step(f *frame) *Function {
 	f.pc += slots
 	f.rel++
 	return nil
+}
+
+// wants reports whether the function that an instruction calls is to be placed for it: it has no
+// place yet, or each call gets a copy.
+func (k *linker) wants(f *frame, fn *Function) bool {
+	_, ok := k.placed[fn]
+	switch {
+	case f.called == f.pc+1:
+		return false
+	case ok:
+		n := len(k.l.Functions[fn.Index].Insns)
+		if !k.l.opts.CopyCalled || len(k.l.opts.AttachProgs) > 0 || k.copies >= maxCopies || k.copied+n > maxCopied {
+			return false
+		}
+		k.copies, k.copied = k.copies+1, k.copied+n
+	}
+	f.called = f.pc + 1
+	return true
 }
 
 // apply applies an ELF relocation.
@@ -304,7 +341,8 @@ func (k *linker) kfunc(at int, e *LinkedExtern) {
 // jumpTable creates the instruction array for a table of .jumptables: byte offsets in the section
 // become instructions of the linked program (libbpf create_jt_map).
 func (k *linker) jumpTable(f *frame, at int, rel *codeReloc) {
-	m := k.tables[rel.off]
+	key := tableAt{rel.off, f.start}
+	m := k.tables[key]
 	if m == nil {
 		n := uint32(len(rel.data) / 8)
 		m = &Map{
@@ -320,7 +358,7 @@ func (k *linker) jumpTable(f *frame, at int, rel *codeReloc) {
 			}
 			m.Slots[i] = uint32(to) + uint32(f.start)
 		}
-		k.tables[rel.off] = m
+		k.tables[key] = m
 		k.lp.JumpTables = append(k.lp.JumpTables, m)
 	}
 	in := &k.lp.Insns[at]

@@ -167,6 +167,8 @@ type Func struct {
 	// Lines, if not nil, replaces the line information of .BTF.ext. Offsets are in bytes from the
 	// section's start, ascending.
 	Lines []btf.LineInfo
+	// Copy means that it is there before, for another call ([LoadOptions.CopyCalled]).
+	Copy bool
 }
 
 // RefKind is the kind of a reference from an instruction.
@@ -258,6 +260,26 @@ func (lp *LinkedProgram) FuncAt(pc int) (Func, bool) {
 	return lp.Funcs[i], true
 }
 
+// Plain returns the number that each instruction has without copies ([LoadOptions.CopyCalled]), nil
+// if there are none.
+func (lp *LinkedProgram) Plain() []int {
+	if !slices.ContainsFunc(lp.Funcs, func(f Func) bool { return f.Copy }) {
+		return nil
+	}
+	out := make([]int, len(lp.Insns))
+	first, next := map[*Function]int{}, 0
+	for _, f := range lp.Funcs {
+		if !f.Copy {
+			first[f.Function] = next
+			next += f.Len
+		}
+		for i := range f.Len {
+			out[f.Start+i] = first[f.Function] + i
+		}
+	}
+	return out
+}
+
 // LineAt returns the source line of instruction pc.
 func (lp *LinkedProgram) LineAt(pc int) (btf.LineInfo, bool) {
 	fn, ok := lp.FuncAt(pc)
@@ -347,6 +369,10 @@ type LoadOptions struct {
 	// AsDefined leaves map definitions unchanged, so that the kernel refuses those which the
 	// object's own loader would complete.
 	AsDefined bool
+	// CopyCalled appends a function once more for each further call of it, within limits, so that
+	// each call has instructions of its own ([LinkedProgram.Plain]). Programs do what they did; a
+	// verifier may count other numbers. With AttachProgs there are no copies.
+	CopyCalled bool
 	// LinkOnly stops where libbpf does: hooks and instructions are not checked against the kernel's
 	// rules, and a program is refused only if it cannot be linked.
 	LinkOnly bool

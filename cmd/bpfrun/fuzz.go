@@ -112,7 +112,7 @@ Exit code 1 with findings.`,
 func (c *fuzzCommand) options(path string) (fuzz.Options, error) {
 	opt := fuzz.Options{
 		Programs: c.progs, Time: c.time, Runs: c.runs, Seed: c.sim.seed, Workers: c.workers, Corpus: c.corpus, Merge: c.merge, Keep: c.keep, ObjectPath: path,
-		Note: func(text string) { c.note("%s", text) },
+		Note: func(text string) { c.note("%s", text) }, Flags: c.objects.asOpened(),
 	}
 	var err error
 	if opt.Scenario, err = c.sim.scenarioOptions(c.objects, nil); err != nil {
@@ -137,8 +137,11 @@ func (c *fuzzCommand) options(path string) (fuzz.Options, error) {
 		i, n, ok := strings.Cut(c.shard, "/")
 		a, err1 := strconv.Atoi(i)
 		b, err2 := strconv.Atoi(n)
-		if !ok || err1 != nil || err2 != nil || a < 1 || b < a {
+		if !ok || err1 != nil || err2 != nil || a < 0 || b < max(a, 1) {
 			return opt, usagef("--shard %s: want I/N, such as 2/8", c.shard)
+		}
+		if a == 0 { // counted from 0
+			a = b
 		}
 		opt.Shard, opt.Shards = a, b
 	}

@@ -90,6 +90,20 @@ func (f *objectFlags) openWith(path string, more ...loader.Option) (*loader.Obje
 	return obj, nil
 }
 
+// asOpened are the flags that say how an object is opened: no other file can say it.
+func (f *objectFlags) asOpened() (out []string) {
+	for _, t := range f.types {
+		out = append(out, "--type "+t)
+	}
+	if f.loader != "auto" {
+		out = append(out, "--loader "+f.loader)
+	}
+	if f.lightSkeleton {
+		out = append(out, "--light-skeleton")
+	}
+	return out
+}
+
 // loadOptions collects the options for loading an open object.
 func (f *objectFlags) loadOptions() (loader.LoadOptions, error) {
 	var o loader.LoadOptions
@@ -277,7 +291,8 @@ func load(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*
 	return linked, nil
 }
 
-// isModuleName reports whether an argument may be the name of a module, rather than a file of types.
+// isModuleName reports whether an argument may be the name of a module, rather than a file of
+// types.
 func isModuleName(arg string) bool { return !strings.ContainsAny(arg, `/\.`) }
 
 // moduleName returns the module's name in a file name such as linux-6.12.107-amd64.kvm.btf.xz or

@@ -2,9 +2,7 @@ package machine_test
 
 import (
 	"context"
-	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -82,30 +80,3 @@ var packets = func() (out [2][]byte) {
 	}
 	return out
 }()
-
-// BenchmarkFindings is the time of a run that watches for findings divided by that of one that does
-// not, on each engine, in windows that take turns: ns/op is of both together.
-func BenchmarkFindings(b *testing.B) {
-	for name, engine := range map[string]machine.Engine{"interpreter": machine.EngineInterpreter, "jit": machine.EngineJIT} {
-		b.Run(name, func(b *testing.B) {
-			benchOn(b, machine.Config{Engine: engine, Restores: true}, func(b *testing.B, m *machine.Machine, name string) {
-				s := m.Snapshot()
-				best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
-				for b.Loop() {
-					for i, off := range []bool{false, true} {
-						const window = 256
-						machine.Untracked(m, off)
-						began := time.Now()
-						for range window {
-							_, err := m.Run(context.Background(), name, machine.Input{})
-							require.NoError(b, err)
-							m.Restore(s)
-						}
-						best[i] = min(best[i], time.Since(began)/window)
-					}
-				}
-				b.ReportMetric(float64(best[0])/float64(best[1]), "with/without")
-			})
-		})
-	}
-}

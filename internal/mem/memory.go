@@ -60,6 +60,7 @@ type Memory struct {
 
 	windows []*Window
 	undef   map[uint64]marks // by granule; absent = all eight bytes, see wholeMarks
+	undefIn [2]uint64        // the keys of undef are not below the first, and below the second
 	watches []Watch
 	watched map[uint64]Class // granule -> class beneath the watch
 	watchID int

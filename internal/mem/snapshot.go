@@ -21,6 +21,7 @@ type Snapshot struct {
 	quarBytes    uint64
 	windows      []windowSnapshot
 	undef        map[uint64]marks
+	undefIn      [2]uint64
 	watches      []Watch
 	watched      map[uint64]Class
 	watchID      int
@@ -113,7 +114,7 @@ func (m *Memory) Snapshot() *Snapshot {
 		blocks: slices.Clone(m.blocks), regions: make([]Region, len(m.blocks)),
 		freeBlocks: make(map[uint64][]int32, len(m.freeBlocks)),
 		quarantine: slices.Clone(m.quarantine), quarBytes: m.quarBytes,
-		undef: maps.Clone(m.undef), watches: slices.Clone(m.watches), watched: maps.Clone(m.watched), watchID: m.watchID,
+		undef: maps.Clone(m.undef), undefIn: m.undefIn, watches: slices.Clone(m.watches), watched: maps.Clone(m.watched), watchID: m.watchID,
 	}
 	var prev Snapshot
 	if m.lastSnap != nil {
@@ -167,7 +168,7 @@ func (s *Snapshot) loadFree(m *Memory) {
 }
 
 // loadMarks restores which bytes count as unset.
-func (s *Snapshot) loadMarks(m *Memory) { m.undef = maps.Clone(s.undef) }
+func (s *Snapshot) loadMarks(m *Memory) { m.undef, m.undefIn = maps.Clone(s.undef), s.undefIn }
 
 // Restore restores the Memory to a snapshot of it. Regions allocated since are freed; regions freed
 // since are live again under the same pointers. Restoring the snapshot that was taken or restored

@@ -135,15 +135,21 @@ func (m *Memory) define(off, n uint64) {
 }
 
 func (m *Memory) setMarks(g uint64, k marks) {
-	if m.undef == nil {
+	switch {
+	case m.undef == nil:
 		m.undef = make(map[uint64]marks)
+		fallthrough
+	case len(m.undef) == 0:
+		m.undefIn = [2]uint64{g, g + 1}
+	default:
+		m.undefIn = [2]uint64{min(m.undefIn[0], g), max(m.undefIn[1], g+1)}
 	}
 	m.undef[g] = k
 }
 
 // dropMarks drops undefined and watch marks of [lo, hi) before its shadow is rewritten.
 func (m *Memory) dropMarks(lo, hi uint64) {
-	if len(m.undef) == 0 && len(m.watched) == 0 {
+	if len(m.watched) == 0 && (len(m.undef) == 0 || lo/granule >= m.undefIn[1] || (hi+granule-1)/granule <= m.undefIn[0]) {
 		return
 	}
 	m.journal.marks = true

@@ -27,6 +27,24 @@ func TestAttach(t *testing.T) {
 	}
 }
 
+// TestHooks: a program runs at the hook that the file names.
+func TestHooks(t *testing.T) {
+	object := "../../examples/fentry/fentry.bpf.o"
+	r, err := openScenario(t, object, "hooks: {vfs_read_enter: vfs_write}\nruns: [{prog: vfs_read_enter, expect: {ret: 0}}]")
+	require.NoError(t, err)
+	lp, ok := r.Machine().Linked().Program("vfs_read_enter")
+	require.True(t, ok)
+	assert.Equal(t, "vfs_write", lp.AttachTo)
+	for _, c := range []struct{ object, text, want string }{
+		{object, "hooks: {nonesuch: vfs_read}", `unknown program "nonesuch"`},
+		{object, "hooks: {vfs_read_enter: [vfs_read]}", "hooks: want a string"},
+		{"../../testdata/objects/clang-14/extends.o", "hooks: {target: vfs_read}", "has no named attach target"},
+	} {
+		_, err := openScenario(t, c.object, c.text+"\nruns: []")
+		assert.ErrorContains(t, err, c.want, c.text)
+	}
+}
+
 func TestAttachMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"attach: {nonesuch: target}", `unknown program "nonesuch"`},

@@ -34,6 +34,9 @@ type File struct {
 	Unverified bool
 	// Objects, Maps and Globals are set up before the runs, in file order.
 	Objects, Maps, Globals []grammar.Pair
+	// Hooks are programs with the functions or tracepoints that they are attached to instead of
+	// their own.
+	Hooks []grammar.Pair
 	// Attach are programs that are attached to functions of others, with their targets.
 	Attach []grammar.Pair
 	Runs   []*Run
@@ -459,6 +462,7 @@ func (f *File) decodeTables(root *grammar.Node) error {
 		func() error { return f.decodeObjects(root.Get("objects")) },
 		func() (err error) { f.Maps, err = root.Get("maps").Members("maps"); return err },
 		func() (err error) { f.Globals, err = root.Get("globals").Members("globals"); return err },
+		func() (err error) { f.Hooks, err = root.Get("hooks").Members("hooks"); return err },
 		func() (err error) { f.Attach, err = root.Get("attach").Members("attach"); return err },
 		func() error { return f.decodeInvariants(root.Get("invariants")) },
 		func() error { return f.decodeIgnored(root.Get("ignore")) },

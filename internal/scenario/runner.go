@@ -72,6 +72,7 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	load, err := f.loadOptions(obj, opt.Load)
 	wrong.Add(err)
 	wrong.Add(f.innerMaps(obj, &load))
+	wrong.Add(f.hooks(obj, &load))
 	wrong.Add(f.attachProgs(obj, &load))
 	known := *f // do not check runs of unknown programs further
 	known.Runs = nil

@@ -204,3 +204,93 @@ int rename_return(struct pt_regs *ctx)
 		bpf_map_delete_elem(&named, &key);
 	return 0;
 }
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, struct started);
+} requests SEC(".maps"), works SEC(".maps"), merged SEC(".maps");
+
+// Whatever became of a request, the element goes. What is of a device that is filtered out was never stored.
+SEC("tp_btf/block_rq_issue")
+int issued(__u64 *ctx)
+{
+	struct started s = {.when = bpf_ktime_get_ns()};
+	__u64 rq = ctx[0];
+
+	bpf_map_update_elem(&requests, &rq, &s, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int completed(__u64 *ctx)
+{
+	__u64 rq = ctx[0];
+	struct started *s = bpf_map_lookup_elem(&requests, &rq);
+
+	if (!s)
+		return 0;
+	if (!(__u8)ctx[1])
+		bpf_ringbuf_output(&records, s, sizeof(*s), 0);
+	bpf_map_delete_elem(&requests, &rq);
+	return 0;
+}
+
+struct work {
+	__u64 common;
+	__u64 work, function;
+};
+
+// Works of one function are watched, from their beginning to their end.
+const volatile __u64 watched;
+
+SEC("tracepoint/workqueue/workqueue_execute_start")
+int work_begins(struct work *ctx)
+{
+	struct started s = {.when = bpf_ktime_get_ns()};
+	__u64 key = ctx->work;
+
+	if (watched && ctx->function != watched)
+		return 0;
+	bpf_map_update_elem(&works, &key, &s, BPF_ANY);
+	return 0;
+}
+
+SEC("tracepoint/workqueue/workqueue_execute_end")
+int work_ends(struct work *ctx)
+{
+	__u64 key = ctx->work;
+
+	if (watched && ctx->function != watched)
+		return 0;
+	bpf_map_delete_elem(&works, &key);
+	return 0;
+}
+
+// A lock that is taken twice is given back twice: the names say that they belong together, the programs that only the last one counts.
+SEC("tp_btf/contention_begin")
+int waits(__u64 *ctx)
+{
+	struct started s = {.when = bpf_ktime_get_ns(), .arg = 1}, *had;
+	__u64 lock = ctx[0];
+
+	had = bpf_map_lookup_elem(&merged, &lock);
+	if (had) {
+		__sync_fetch_and_add(&had->arg, 1);
+		return 0;
+	}
+	bpf_map_update_elem(&merged, &lock, &s, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int goes_on(__u64 *ctx)
+{
+	__u64 lock = ctx[0];
+	struct started *s = bpf_map_lookup_elem(&merged, &lock);
+
+	if (s && __sync_fetch_and_add(&s->arg, -1) <= 1)
+		bpf_map_delete_elem(&merged, &lock);
+	return 0;
+}

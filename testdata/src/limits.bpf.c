@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// limits: programs that reach limits of the kernel, and maps that fill up because a return does not delete what its entry stored. Correct twins are in
+// limits: programs that reach limits of the kernel, and maps that fill up because a return does not delete what its entry stored, or the end of a request
+// what its beginning did. Correct twins are in
 // ../falsealarms/balanced.bpf.c.
 #include "types.h"
 #include <bpf/bpf_helpers.h>
@@ -110,5 +111,67 @@ int mkdir_return(void *ctx)
 	*out = *s;
 	bpf_ringbuf_submit(out, 0);
 	bpf_map_delete_elem(&sent, &tid);
+	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, struct started);
+} requests SEC(".maps"), works SEC(".maps");
+
+// The end of a request forgets those that failed: rq is its address.
+SEC("tp_btf/block_rq_issue")
+int issued(__u64 *ctx)
+{
+	struct started s = {.when = bpf_ktime_get_ns()};
+	__u64 rq = ctx[0];
+
+	bpf_map_update_elem(&requests, &rq, &s, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int completed(__u64 *ctx)
+{
+	__u64 rq = ctx[0];
+
+	if ((__u8)ctx[1])
+		return 0;
+	bpf_map_delete_elem(&requests, &rq);
+	return 0;
+}
+
+struct work {
+	__u64 common;
+	__u64 work, function;
+};
+
+// The end of a work forgets what it had no room to send.
+SEC("tracepoint/workqueue/workqueue_execute_start")
+int work_begins(struct work *ctx)
+{
+	struct started s = {.when = bpf_ktime_get_ns(), .arg = ctx->function};
+	__u64 key = ctx->work;
+
+	bpf_map_update_elem(&works, &key, &s, BPF_ANY);
+	return 0;
+}
+
+SEC("tracepoint/workqueue/workqueue_execute_end")
+int work_ends(struct work *ctx)
+{
+	__u64 key = ctx->work;
+	struct started *s = bpf_map_lookup_elem(&works, &key), *out;
+
+	if (!s)
+		return 0;
+	out = bpf_ringbuf_reserve(&records, sizeof(*out), 0);
+	if (!out)
+		return 0;
+	*out = *s;
+	bpf_ringbuf_submit(out, 0);
+	bpf_map_delete_elem(&works, &key);
 	return 0;
 }

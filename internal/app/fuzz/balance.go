@@ -14,8 +14,13 @@ import (
 )
 
 // pairing is the programs at the entry and at the return of one function: a call is one event of
-// each.
-type pairing struct{ entries, returns []string }
+// each. Or it is those at hooks that begin something, and those at the hook where it ends.
+type pairing struct {
+	entries, returns []string
+	// named means that only the names of the hooks say so. Then it counts what the programs do:
+	// what the first stores the second was seen to delete.
+	named bool
+}
 
 // pairings lists them for the programs that are searched.
 func (f *Fuzzer) pairings(l *loader.Linked) (out []pairing) {
@@ -27,8 +32,11 @@ func (f *Fuzzer) pairings(l *loader.Linked) (out []pairing) {
 	}
 	for _, h := range l.Pairs(names) {
 		if len(h.Entries) > 0 && len(h.Returns) > 0 {
-			out = append(out, pairing{h.Entries, h.Returns})
+			out = append(out, pairing{entries: h.Entries, returns: h.Returns})
 		}
+	}
+	for _, e := range l.Ends(names) {
+		out = append(out, pairing{e.Entries, e.Returns, true})
 	}
 	return out
 }
@@ -86,14 +94,14 @@ func (f *Fuzzer) eventsOf(progs []string) (out []*Input) {
 // noRoom are the helpers that fail in a kernel under load, whatever the program does.
 var noRoom = []string{"bpf_ringbuf_reserve", "bpf_ringbuf_reserve_dynptr", "bpf_ringbuf_output", "bpf_perf_event_output"}
 
-// sameCall reports whether an entry and a return are of one call: made by the same thread, with the
-// same arguments.
+// sameCall reports whether an entry and a return are of one call, or two events of one thing: made
+// by the same thread, with the same arguments.
 func (f *Fuzzer) sameCall(entry, ret *Event) bool {
 	for _, h := range slices.Concat(entry.Helpers, ret.Helpers) {
 		same := func(list []Answer) bool {
 			return slices.ContainsFunc(list, func(o Answer) bool { return o.Helper == h.Helper && o.At == 0 && slices.Equal(o.Returns, h.Returns) })
 		}
-		if !slices.Contains(noRoom, h.Helper) && !(h.Helper == whoCalls && same(entry.Helpers) && same(ret.Helpers)) {
+		if !slices.Contains(noRoom, h.Helper) && !(slices.Contains(subjects, h.Helper) && same(entry.Helpers) && same(ret.Helpers)) {
 			return false
 		}
 	}
@@ -117,36 +125,110 @@ func (s *side) unbalanced(in *Input, results []*machine.Result) (out []problem) 
 	f, w := s.f, s.f.space.writers
 	for i := 1; i < len(results) && !w.deletes; i++ {
 		entry, ret := results[i-1], results[i]
-		at := slices.IndexFunc(f.pairs, func(p pairing) bool {
-			return slices.Contains(p.entries, entry.Program) && slices.Contains(p.returns, ret.Program)
-		})
-		if at < 0 || !entry.Ran || !ret.Ran || entry.Fault != nil || ret.Fault != nil || !f.sameCall(&in.Events[i-1], &in.Events[i]) {
+		if !entry.Ran || !ret.Ran || entry.Fault != nil || ret.Fault != nil || !f.sameCall(&in.Events[i-1], &in.Events[i]) {
 			continue
 		}
-		for _, c := range entry.Changes {
-			by := w.deleters[c.Map]
-			def, ok := s.linked().Map(c.Map)
-			if !ok || c.Old != nil || c.New == nil || def.Type != uapi.MapTypeHash && def.Type != uapi.MapTypePercpuHash || !slices.Contains(by, ret.Program) ||
-				slices.ContainsFunc(by, func(name string) bool { return !slices.Contains(f.pairs[at].returns, name) }) ||
-				slices.ContainsFunc(ret.Changes, func(r machine.Change) bool { return r.Map == c.Map && r.New == nil && bytes.Equal(r.Key, c.Key) }) {
+		for _, p := range f.pairs {
+			if !slices.Contains(p.entries, entry.Program) || !slices.Contains(p.returns, ret.Program) {
 				continue
 			}
-			out = append(out, problem{Finding: finding.Finding{
-				Kind: finding.Full, Program: ret.Program, Insn: -1,
-				Text: fmt.Sprintf("%s keeps what %s stored: with this input %s, which deletes such elements, does not, and nothing else does; after as many calls by other threads as it has room for (max_entries %d) nothing can be stored",
-					c.Map, entry.Program, ret.Program, def.MaxEntries),
-			}, event: i, full: c.Map})
+			for _, c := range entry.Changes {
+				def, ok := s.linked().Map(c.Map)
+				if !ok || c.Old != nil || c.New == nil || def.Type != uapi.MapTypeHash && def.Type != uapi.MapTypePercpuHash || !w.deletedBy(c.Map, ret.Program, p.returns) {
+					continue
+				}
+				deleted := slices.ContainsFunc(ret.Changes, func(r machine.Change) bool { return r.Map == c.Map && r.New == nil && bytes.Equal(r.Key, c.Key) })
+				if p.named && !f.balances(entry.Program+" "+ret.Program+" "+c.Map, deleted) || deleted {
+					continue
+				}
+				text := fmt.Sprintf("%s keeps what %s stored: with this input %s, which deletes such elements, does not, and nothing else does; ", c.Map, entry.Program, ret.Program)
+				if p.named {
+					text += fmt.Sprintf("after as many of both events as it has room for (max_entries %d) nothing can be stored", def.MaxEntries)
+				} else {
+					text += fmt.Sprintf("after as many calls by other threads as it has room for (max_entries %d) nothing can be stored", def.MaxEntries)
+				}
+				q := problem{Finding: finding.Finding{Kind: finding.Full, Program: ret.Program, Insn: -1, Text: text}, event: i, full: c.Map}
+				q.object = p.named && i == len(results)-1 && s.holdsObject(&in.Events[i], c.Key)
+				out = append(out, q)
+				break
+			}
 		}
 	}
 	return out
 }
 
-// whoCalls is the helper that tells one thread from another.
+// deletedBy reports whether a program deletes elements of a map, and none does but those at its
+// hook.
+func (w *writers) deletedBy(name, prog string, hook []string) bool {
+	by := w.deleters[name]
+	return slices.Contains(by, prog) && !slices.ContainsFunc(by, func(o string) bool { return !slices.Contains(hook, o) })
+}
+
+// balances notes that two programs were seen to balance a map, and reports whether they ever were.
+func (f *Fuzzer) balances(key string, now bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.balanced[key] = f.balanced[key] || now
+	return f.balanced[key]
+}
+
+// holdsObject reports whether a key has the address of an object that the last event is about:
+// there are as many of them as the kernel makes.
+func (s *side) holdsObject(e *Event, key []byte) bool {
+	c := s.watch.ctx
+	if c == nil {
+		return false
+	}
+	for _, name := range s.f.space.runs[e.Run].pointers {
+		var b [8]byte
+		v, size, ok := c.ArgValue(name)
+		s.whole.Machine().Memory().ByteOrder().PutUint64(b[:], v)
+		if ok && size == len(b) && v != 0 && bytes.Contains(key, b[:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// whoCalls is the helper that tells one thread from another, and subjects are it and others that
+// tell which of many things an event is about.
 const whoCalls = "bpf_get_current_pid_tgid"
 
+var subjects = []string{whoCalls, "bpf_get_socket_cookie"}
+
 // fills reports whether the map of a problem keeps another element for each further call by another
-// thread. Maps whose keys are few never fill up.
+// thread, or about another thing. Maps whose keys are few never fill up.
 func (w *worker) fills(ctx context.Context, s *side, in *Input, p *problem) (bool, error) {
+	if p.object {
+		return true, nil
+	}
+	for _, other := range w.f.others(s, in.Events[p.event-1:p.event+1]) {
+		if ok, err := w.fillsWith(ctx, s, in, p, other); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// others are the ways in which another pair of events may be about something else.
+func (f *Fuzzer) others(s *side, pair []Event) (out []func(e *Event, round int)) {
+	for _, helper := range subjects {
+		if !slices.ContainsFunc(pair, func(e Event) bool { return !slices.Contains(s.whole.Machine().Calls(f.first.runs[e.Run].Prog), helper) }) {
+			out = append(out, func(e *Event, round int) {
+				e.setAnswer(Answer{Helper: helper, Returns: []uint64{uint64(0x7a0000+round)<<32 | uint64(0x7b0000+round)}})
+			})
+		}
+	}
+	for _, a := range f.space.runs[pair[0].Run].args {
+		if b := find(f.space.runs[pair[1].Run].args, a.Name); b != nil && min(a.bits, b.bits) >= 32 {
+			out = append(out, func(e *Event, round int) { e.setArg(a.Name, valueIn(e.Args, a.Name, a.Value)+uint64(round)<<8) })
+		}
+	}
+	return out
+}
+
+// fillsWith reports it for one of these ways.
+func (w *worker) fillsWith(ctx context.Context, s *side, in *Input, p *problem, other func(*Event, int)) (bool, error) {
 	next := in.clone()
 	next.Events = next.Events[:p.event+1]
 	had := -1
@@ -154,10 +236,7 @@ func (w *worker) fills(ctx context.Context, s *side, in *Input, p *problem) (boo
 		if round > 0 {
 			pair := next.clone().Events[p.event-1 : p.event+1]
 			for i := range pair {
-				if !slices.Contains(s.whole.Machine().Calls(w.f.first.runs[pair[i].Run].Prog), whoCalls) {
-					return false, nil
-				}
-				pair[i].setAnswer(Answer{Helper: whoCalls, Returns: []uint64{uint64(0x7a0000+round)<<32 | uint64(0x7b0000+round)}})
+				other(&pair[i], round)
 			}
 			next.Events = append(next.Events, pair...)
 		}

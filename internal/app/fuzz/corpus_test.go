@@ -109,6 +109,37 @@ func TestNoRoomIsAnError(t *testing.T) {
 	}
 }
 
+// TestAnotherObjectInItsPlace: a build that replaces the object while it is searched, or takes it
+// away, is named, and what was found is kept.
+func TestAnotherObjectInItsPlace(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(path string) error
+		want   string
+	}{
+		{"another", func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, "changed while it was searched"},
+		{"none", os.Remove, "is not there any more"},
+	} {
+		object := inDir(t, gates)
+		keep := filepath.Join(filepath.Dir(object), "found")
+		var notes []string
+		f := prepare(t, object, fuzz.Options{Runs: 20_000, Seed: 2, Keep: keep, Corpus: keep + "/corpus", Note: func(text string) { notes = append(notes, text) }})
+		require.NoError(t, c.change(object))
+		r, err := f.Run(context.Background())
+		f.Close()
+		require.NoError(t, err, c.name)
+		require.NotEmpty(t, r.Findings, c.name)
+		for _, x := range r.Findings {
+			assert.FileExists(t, x.Scenario)
+		}
+		require.Len(t, notes, 1, c.name)
+		assert.Contains(t, notes[0], c.want)
+		files, err := filepath.Glob(keep + "/corpus/*.input.json")
+		require.NoError(t, err)
+		assert.NotEmpty(t, files, c.name)
+	}
+}
+
 // TestIgnoredAndFixed: what is ignored is not found, and what is fixed not changed.
 func TestIgnoredAndFixed(t *testing.T) {
 	ignore, err := finding.ParseIgnore("packet:layers")

@@ -1,11 +1,14 @@
 package fuzz
 
 import (
+	"slices"
+
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// edge is a side of a conditional jump of a program.
+// edge is a side of a conditional jump of a program. Functions of the program are there once for
+// each call ([loader.LoadOptions.CopyCalled]), so that an edge is one of them in one call context.
 type edge struct {
 	prog  string
 	pc    int
@@ -15,23 +18,43 @@ type edge struct {
 // entered is the place of the edge that says that a program ran at all.
 const entered = -1
 
-// jump is a conditional jump that can go both ways, as far as constants tell.
+// jump is a conditional jump that can go both ways, as far as constants tell, in any call context.
 type jump struct {
-	pc          int
+	pc          int  // without copies of functions
+	at          int  // with copies: the first of them
 	taken, fell bool // possible
 }
 
+// branch is an edge whatever the call context.
+func (f *Fuzzer) branch(e edge) edge {
+	e.pc = f.plainAt(e.prog, e.pc)
+	return e
+}
+
+// plainAt is the number of an instruction in a program whose functions are there once.
+func (f *Fuzzer) plainAt(prog string, pc int) int {
+	if list := f.plain[prog]; pc >= 0 && pc < len(list) {
+		return list[pc]
+	}
+	return pc
+}
+
 // jumpsOf lists the jumps of all programs of a machine.
-func jumpsOf(m *machine.Machine) map[string][]jump {
+func (f *Fuzzer) jumpsOf(m *machine.Machine) map[string][]jump {
 	out := map[string][]jump{}
 	for _, lp := range m.Linked().Programs {
 		reach := lp.Reachable()
 		m.Branches(lp, func(pc int) {
-			j := jump{pc: pc}
+			j := jump{pc: f.plainAt(lp.Name, pc), at: pc}
 			if reach[pc] {
 				j.taken, j.fell = lp.Ways(pc)
 			}
-			out[lp.Name] = append(out[lp.Name], j)
+			list := out[lp.Name]
+			if i := slices.IndexFunc(list, func(o jump) bool { return o.pc == j.pc }); i >= 0 && f.plain[lp.Name] != nil {
+				list[i].taken, list[i].fell = list[i].taken || j.taken, list[i].fell || j.fell
+				return
+			}
+			out[lp.Name] = append(list, j)
 		})
 	}
 	return out

@@ -30,9 +30,10 @@ type Finding struct {
 	AfterRuns    uint64
 	AfterSeconds float64
 
-	in   *Input
-	key  string
-	text []byte // of the scenario, without the comment
+	in    *Input
+	flags string // that the scenario needs
+	key   string
+	text  []byte // of the scenario, without the comment
 }
 
 // Input is the scenario that shows it, without the comment of its file.
@@ -111,7 +112,7 @@ func (w *worker) report(ctx context.Context, in *Input, rec *record, p *problem)
 			return err
 		}
 	}
-	out := &Finding{Finding: p.Finding, Invariant: p.invariant, key: key, AfterRuns: f.runs.Load(), AfterSeconds: since(f.start)}
+	out := &Finding{Finding: p.Finding, Invariant: p.invariant, key: key, flags: f.flags, AfterRuns: f.runs.Load(), AfterSeconds: since(f.start)}
 	small, problem, err := w.minimise(ctx, in, p, key)
 	if err != nil {
 		return err
@@ -192,6 +193,9 @@ func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, e
 		}
 		for _, r := range res { // a program that these constants keep from being loaded has no finding
 			failed[i] = failed[i] || r.Ran && !r.Passed()
+			if f.plain[out.Program] != nil && r.Result != nil {
+				out.retell(r.Result)
+			}
 		}
 	}
 	if failed[0] != failed[1] {
@@ -199,6 +203,16 @@ func (f *Fuzzer) confirm(ctx context.Context, out *Finding, p *problem) (bool, e
 		out.Text = "only one of the engines shows it: " + out.Text
 	}
 	return failed[0] || failed[1], nil
+}
+
+// retell takes the text from a run of the object as it is, which has instructions with other
+// numbers than the one that was searched.
+func (x *Finding) retell(res *machine.Result) {
+	for _, p := range problemsOf(res, nil) {
+		if p.Kind == x.Kind && p.Program == x.Program && p.Insn == x.Insn {
+			x.Finding = p.Finding
+		}
+	}
 }
 
 // expectNot is an expectation that the finding violates.
@@ -275,6 +289,9 @@ func (x *Finding) File() []byte {
 	if x.Line != "" {
 		text += "\n" + strings.TrimSpace(x.Line)
 	}
+	if x.flags != "" {
+		text += "\nIt needs " + x.flags + "."
+	}
 	return append([]byte("# "+strings.ReplaceAll(text, "\n", "\n#   ")+"\n"), x.Input()...)
 }
 
@@ -339,10 +356,13 @@ func writeFile(path string, data []byte) (err error) {
 	return os.Rename(t.Name(), path)
 }
 
-// finish writes what a search found.
-func (f *Fuzzer) finish(ctx context.Context) error {
-	const least = 10 * time.Second // also after an interrupt
-	ctx, cancel := context.WithTimeout(ctx, least)
+// finish writes what a search found. Who interrupts it does not wait long.
+func (f *Fuzzer) finish(ctx context.Context, interrupted bool) error {
+	limit := 2 * time.Minute
+	if interrupted {
+		limit = 10 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	slices.SortStableFunc(f.found, func(a, b *Finding) int { return int(int64(a.AfterRuns) - int64(b.AfterRuns)) })
 	f.noteChange()

@@ -44,8 +44,10 @@ type Options struct {
 	// of the object.
 	Without []string
 	Others  []Other
-	// ObjectPath is the path of the object's file; empty for an object that has none.
+	// ObjectPath is the path of the object's file; empty for an object that has none. Flags are
+	// those with which it was opened, as users write them.
 	ObjectPath string
+	Flags      []string
 	// Time and Runs are the budget; 0 is no limit.
 	Time time.Duration
 	Runs uint64
@@ -85,12 +87,16 @@ type Fuzzer struct {
 	root   *grammar.Node // of the scenario with the seeds
 	file   *scenario.File
 	digest [sha256.Size]byte // of the object's file
+	flags  string            // that the files need beside them
 	order  []string          // runs that are searched
 	skip   []Skipped
 	varies map[string]bool // maps and variables that are input although programs write them
 	space  space
 	jumps  map[string][]jump
+	plain  map[string][]int // numbers of instructions without copies, of programs that have any
 	pairs  []pairing
+	// balanced are programs and maps of which one deletes what the other stored.
+	balanced map[string]bool
 
 	runs atomic.Uint64
 	// verify judges programs with the constants of a finding.
@@ -102,7 +108,8 @@ type Fuzzer struct {
 
 	mu       sync.Mutex
 	reached  map[edge]bool
-	defaults map[edge]bool
+	branches map[edge]bool // of the object itself, in any call context
+	defaults map[edge]bool // likewise
 	corpus   []*entry
 	seeded   int // seeds, those that wait too
 	explored int // how many of the corpus had their comparisons solved
@@ -138,8 +145,8 @@ type entry struct {
 // machines.
 func New(ctx context.Context, obj *loader.Object, target *loader.Target, opt Options) (*Fuzzer, error) {
 	f := &Fuzzer{
-		opt: opt, obj: obj, target: target, varies: map[string]bool{}, reached: map[edge]bool{}, defaults: map[edge]bool{}, hashes: map[string]bool{}, needs: map[edge]string{},
-		seen: map[string]bool{}, written: map[string]bool{}, progRuns: map[string]uint64{},
+		opt: opt, obj: obj, target: target, varies: map[string]bool{}, reached: map[edge]bool{}, branches: map[edge]bool{}, defaults: map[edge]bool{}, hashes: map[string]bool{}, needs: map[edge]string{},
+		seen: map[string]bool{}, written: map[string]bool{}, progRuns: map[string]uint64{}, plain: map[string][]int{}, balanced: map[string]bool{},
 	}
 	if f.opt.Workers == 0 {
 		f.opt.Workers = 1
@@ -158,6 +165,7 @@ func New(ctx context.Context, obj *loader.Object, target *loader.Target, opt Opt
 	if err := f.choose(); err != nil {
 		return nil, err
 	}
+	f.flags = f.given()
 	return f, nil
 }
 
@@ -201,7 +209,12 @@ func (f *Fuzzer) choose() error {
 		f.order = append(f.order, run.Name)
 	}
 	f.skipWithoutRuns(m)
-	f.jumps = jumpsOf(m)
+	for _, lp := range m.Linked().Programs {
+		if list := lp.Plain(); list != nil {
+			f.plain[lp.Name] = list
+		}
+	}
+	f.jumps = f.jumpsOf(m)
 	f.pairs = f.pairings(m.Linked())
 	f.space = f.findSpace(s)
 	return nil
@@ -296,7 +309,7 @@ func (f *Fuzzer) Run(ctx context.Context) (*Report, error) {
 	if n := len(f.waiting); n > 0 && ctx.Err() == nil && !f.spent() {
 		f.note("%d of %d seeds did not run: there was no time for them", n, f.seeded)
 	}
-	err = errors.Join(append(errs, f.finish(context.WithoutCancel(ctx)))...)
+	err = errors.Join(append(errs, f.finish(context.WithoutCancel(ctx), ctx.Err() != nil))...)
 	return f.report(searched.Seconds()), err
 }
 
@@ -404,7 +417,7 @@ func (w *worker) sow(ctx context.Context, s seed) error {
 	}
 	w.f.mu.Lock()
 	for _, e := range rec.edges {
-		w.f.defaults[e] = true
+		w.f.defaults[w.f.branch(e)] = true
 	}
 	w.f.mu.Unlock()
 	if err := w.compare(ctx, s.in, rec, list); err != nil {
@@ -479,7 +492,9 @@ func (f *Fuzzer) learn(rec *record) (fresh []edge) {
 		}
 	}
 	for _, e := range fresh {
-		delete(f.needs, e)
+		b := f.branch(e)
+		f.branches[b] = true
+		delete(f.needs, b)
 	}
 	return fresh
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/app/fuzz"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/scenario"
@@ -170,8 +171,9 @@ func TestFindsWhatIsBehindPointers(t *testing.T) {
 }
 
 // TestFindsMapsThatFillUp: a return that does not delete what its entry stored, if nothing else
-// deletes it and there are as many keys as threads; and limits that a run reaches. Correct programs
-// that look like that have no finding.
+// deletes it and there are as many keys as threads, and the end of a request that leaves what its
+// beginning stored; and limits that a run reaches. Correct programs that look like that have no
+// finding.
 func TestFindsMapsThatFillUp(t *testing.T) {
 	object := inDir(t, "../../../testdata/objects/clang-14/limits.o")
 	keep := filepath.Join(filepath.Dir(object), "found")
@@ -180,18 +182,74 @@ func TestFindsMapsThatFillUp(t *testing.T) {
 	for _, f := range r.Findings {
 		found[f.Program] = f.Kind
 	}
-	want := map[string]finding.Kind{"around": finding.Limit, "flood": finding.Limit, "rmdir_return": finding.Full, "mkdir_return": finding.Full}
+	want := map[string]finding.Kind{
+		"around": finding.Limit, "flood": finding.Limit, "rmdir_return": finding.Full, "mkdir_return": finding.Full, "completed": finding.Full, "work_ends": finding.Full,
+	}
 	assert.Equal(t, want, found)
 	assert.Zero(t, r.Unconfirmed)
 	lists := failures(t, object, keep+"/full-*.yaml")
-	assert.Len(t, lists, 2)
+	assert.Len(t, lists, 4)
 	for file, list := range lists {
 		require.Len(t, list, 1, file)
-		assert.Regexp(t, `want count\((calls|sent)\) == 0, got count\((calls|sent)\) is 1`, list[0])
+		assert.Regexp(t, `want count\((calls|sent|requests|works)\) == 0, got count\((calls|sent|requests|works)\) is 1`, list[0])
 	}
 	for _, name := range []string{"balanced", "leakfree", "tails", "fields", "calledback"} {
 		r := search(t, "../../../testdata/objects/clang-14/"+name+".o", fuzz.Options{Runs: 3_000, Seed: 1})
 		assert.Empty(t, r.Findings, name)
+	}
+}
+
+// TestFindsWhatIsBehindCalls: a branch of a function that one call of it took is new in another
+// call. What is reported is about the program as it is, in which the function is there once.
+func TestFindsWhatIsBehindCalls(t *testing.T) {
+	object := inDir(t, "../../../testdata/objects/clang-14/called.o")
+	keep := filepath.Join(filepath.Dir(object), "found")
+	r := search(t, object, fuzz.Options{Runs: 2_000, Seed: 1, Keep: keep})
+	require.Len(t, r.Findings, 1)
+	assert.Equal(t, finding.Leak, r.Findings[0].Kind)
+	linked, err := open(t, object).Load(target(t), loader.LoadOptions{})
+	require.NoError(t, err)
+	lp, ok := linked.Program("gated")
+	require.True(t, ok)
+	line, ok := lp.LineAt(r.Findings[0].Insn)
+	require.True(t, ok)
+	assert.Contains(t, line.Text, "bpf_ringbuf_submit")
+	require.Len(t, r.Programs, 1)
+	jumps := 0
+	for pc := range lp.Insns {
+		if lp.Insns[pc].Op().Info().Flags&decode.FlagBranch != 0 {
+			jumps++
+		}
+	}
+	assert.Equal(t, 2*jumps, r.Programs[0].Total, "each branch counts once")
+	assert.Equal(t, r.Programs[0].Reachable, r.Programs[0].Reached)
+	for file, list := range failures(t, object, keep+"/suite/*.yaml") {
+		assert.Empty(t, list, file)
+	}
+}
+
+// TestFilesSayHowTheObjectIsLoaded: what options of the loader said, the files say, so that they
+// need no flags; or they name the flags.
+func TestFilesSayHowTheObjectIsLoaded(t *testing.T) {
+	object := inDir(t, "../../../examples/latency/latency.bpf.o")
+	keep := filepath.Join(filepath.Dir(object), "found")
+	opt := fuzz.Options{Runs: 2_000, Seed: 1, Keep: keep}
+	opt.Scenario.Load = loader.LoadOptions{
+		Attach: map[string]string{"begin": "vfs_read"}, Globals: map[string]string{"calls": "7"}, MapSizes: map[string]uint32{"started": 9},
+	}
+	search(t, object, opt)
+	files, err := filepath.Glob(keep + "/suite/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Contains(t, string(data), "hooks:\n  begin: \"vfs_read\"\n")
+		assert.Contains(t, string(data), "globals:\n  calls: 7\n")
+		assert.Contains(t, string(data), "\n# The runs need --map-size started=9.\n")
+	}
+	for file, list := range failures(t, object, keep+"/suite/*.yaml") {
+		assert.Empty(t, list, file)
 	}
 }
 

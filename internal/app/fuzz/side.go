@@ -50,6 +50,7 @@ func (f *Fuzzer) open(name string, obj *loader.Object, target *loader.Target, fi
 	}
 	opt := f.opt.Scenario
 	opt.Engine, opt.Restores, opt.Cover = machine.EngineJIT, true, noSink{}
+	opt.Load.CopyCalled = true // what is new in another call is new
 	var err error
 	if s.fast, err = scenario.Open(file, obj, target, opt); err != nil {
 		return nil, err
@@ -354,6 +355,8 @@ type problem struct {
 	// fault means that the run did not end; full is a map that keeps elements.
 	fault bool
 	full  string
+	// object means that the map's key is of a kernel object.
+	object bool
 }
 
 // examine makes all runs of an input and returns everything about them. trace, if not nil, follows
@@ -388,6 +391,9 @@ func (s *side) examine(ctx context.Context, in *Input, at int, trace machine.Tra
 	}
 	rec.problems = append(rec.problems, s.watch.problems...)
 	rec.problems = append(rec.problems, s.unbalanced(in, rec.results)...)
+	for i := range rec.problems {
+		rec.problems[i].Insn = s.f.plainAt(rec.problems[i].Program, rec.problems[i].Insn)
+	}
 	rec.edges = s.cover.edges
 	return rec, nil
 }

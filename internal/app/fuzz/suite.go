@@ -97,8 +97,16 @@ func (f *Fuzzer) covering() []*entry {
 	var out []*entry
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	seen := map[edge]bool{}
 	for _, e := range f.corpus {
-		if len(e.edges) > 0 && f.allInput(e.in) {
+		if !f.allInput(e.in) {
+			continue
+		}
+		n := len(seen)
+		for _, x := range e.edges {
+			seen[f.branch(x)] = true
+		}
+		if len(seen) > n { // the others are about further calls of a function
 			out = append(out, e)
 		}
 	}
@@ -136,6 +144,9 @@ func (f *Fuzzer) suiteFile(ctx context.Context, dir string, list []*entry) (text
 	}
 	sequence := len(list[0].in.Events) > 1
 	comment := header + ": what the object does today, a run for each branch that was reached.\nChange the expectations where that is wrong."
+	if f.flags != "" {
+		comment += "\nThe runs need " + f.flags + "."
+	}
 	opt := f.opt.Scenario
 	file, err := scenario.Parse(filepath.Join(dir, "suite.yaml"), d.text(comment, sequence))
 	if err != nil {
@@ -176,14 +187,20 @@ func (f *Fuzzer) suiteFile(ctx context.Context, dir string, list []*entry) (text
 
 // inWords describes what an input reached first: the line of its first branch, and how many more.
 func (f *Fuzzer) inWords(edges []edge) string {
-	list := slices.DeleteFunc(slices.Clone(edges), func(e edge) bool { return e.pc == entered })
+	seen := map[edge]bool{}
+	list := slices.DeleteFunc(slices.Clone(edges), func(e edge) bool {
+		b := f.branch(e)
+		was := seen[b]
+		seen[b] = true
+		return e.pc == entered || was
+	})
 	if len(list) == 0 {
 		return edges[0].prog
 	}
-	slices.SortFunc(list, func(a, b edge) int { return a.pc - b.pc })
+	slices.SortFunc(list, func(a, b edge) int { return f.plainAt(a.prog, a.pc) - f.plainAt(b.prog, b.pc) })
 	best := list[0]
 	l := f.first.fast.Machine().Linked()
-	text := words(l, best)
+	text := f.words(l, best)
 	if n := len(list) - 1; n > 0 {
 		text += fmt.Sprintf(", and %d more", n)
 	}
@@ -191,18 +208,18 @@ func (f *Fuzzer) inWords(edges []edge) string {
 }
 
 // words describes a branch by its source line.
-func words(l *loader.Linked, e edge) string {
+func (f *Fuzzer) words(l *loader.Linked, e edge) string {
 	lp, ok := l.Program(e.prog)
 	side := "goes on"
 	if e.taken {
 		side = "jumps"
 	}
 	if !ok {
-		return fmt.Sprintf("%s %s at insn %d", e.prog, side, e.pc)
+		return fmt.Sprintf("%s %s at insn %d", e.prog, side, f.plainAt(e.prog, e.pc))
 	}
 	line, ok := lp.LineAt(e.pc)
 	if !ok || line.Line == 0 {
-		return fmt.Sprintf("%s %s at insn %d", e.prog, side, e.pc)
+		return fmt.Sprintf("%s %s at insn %d", e.prog, side, f.plainAt(e.prog, e.pc))
 	}
 	text := strings.Join(strings.Fields(line.Text), " ")
 	if len(text) > 60 {
@@ -212,13 +229,13 @@ func words(l *loader.Linked, e edge) string {
 }
 
 // sourceOf is "file:line" of an instruction, or its number.
-func sourceOf(l *loader.Linked, prog string, pc int) string {
+func (f *Fuzzer) sourceOf(l *loader.Linked, prog string, pc int) string {
 	if lp, ok := l.Program(prog); ok {
 		if line, ok := lp.LineAt(pc); ok && line.Line != 0 {
 			return fmt.Sprintf("%s:%d", path.Base(line.File), line.Line)
 		}
 	}
-	return fmt.Sprintf("insn %d", pc)
+	return fmt.Sprintf("insn %d", f.plainAt(prog, pc))
 }
 
 // Report is what a search did.
@@ -264,10 +281,10 @@ func (f *Fuzzer) report(took float64) *Report {
 		for _, j := range f.jumps[name] {
 			for _, taken := range []bool{true, false} {
 				e, other := edge{name, j.pc, taken}, edge{name, j.pc, !taken}
-				if taken && !j.taken || !taken && !j.fell || f.reached[e] || !f.reached[other] {
+				if taken && !j.taken || !taken && !j.fell || f.branches[e] || !f.branches[other] {
 					continue
 				}
-				u := Unreached{sourceOf(l, name, j.pc), f.needs[e]}
+				u := Unreached{f.sourceOf(l, name, j.at), f.needs[e]}
 				if u.Needs == "" {
 					u.Needs = "a value that no single input decides"
 				}
@@ -288,13 +305,13 @@ func (f *Fuzzer) count(prog string) (reachable, reached, byDefault int) {
 	for _, j := range f.jumps[prog] {
 		for _, taken := range []bool{true, false} {
 			e := edge{prog, j.pc, taken}
-			if f.reached[e] {
+			if f.branches[e] {
 				reached++
 			}
 			if f.defaults[e] {
 				byDefault++
 			}
-			if f.reached[e] || taken && j.taken || !taken && j.fell {
+			if f.branches[e] || taken && j.taken || !taken && j.fell {
 				reachable++
 			}
 		}

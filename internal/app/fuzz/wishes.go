@@ -191,7 +191,7 @@ func (w *worker) comparisons(ctx context.Context, s *side, in *Input) ([]search.
 func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []change {
 	f := w.f
 	var out []change
-	for _, cmp := range comparisons {
+	for i, cmp := range comparisons {
 		want := s.edgeOf(edge{cmp.Program.Name, cmp.PC, !cmp.Taken})
 		f.mu.Lock()
 		known := f.reached[want]
@@ -231,6 +231,9 @@ func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []c
 				needs = append(needs, "other values of "+strings.Join(names, " and "))
 			}
 		}
+		if len(needs) == 0 && len(cmp.Wishes) == 0 {
+			out = append(out, f.decided(s, in, comparisons[:i])...)
+		}
 		for _, from := range cmp.From {
 			if len(needs) > 0 {
 				break
@@ -240,10 +243,37 @@ func (w *worker) wishes(s *side, in *Input, comparisons []search.Comparison) []c
 			}
 		}
 		f.mu.Lock()
-		if len(needs) > 0 && !f.reached[want] {
-			f.needs[want] = strings.Join(needs, " or ")
+		if b := f.branch(want); len(needs) > 0 && !f.branches[b] {
+			f.needs[b] = strings.Join(needs, " or ")
 		}
 		f.mu.Unlock()
+	}
+	return out
+}
+
+// decided lists changes for a comparison of a value that other comparisons decided, as in a
+// function that returns whether something is so: those just before it, given newest last, come out
+// otherwise, one by one and all together, whether they did so in another input or not.
+func (f *Fuzzer) decided(s *side, in *Input, before []search.Comparison) (out []change) {
+	const most = 6
+	seen := map[string]bool{}
+	for i := len(before) - 1; i >= 0 && len(out) < most; i-- {
+		for _, w := range before[i].Wishes {
+			at, ok := s.locate(in, w)
+			if !ok || !f.varied(at) || at.pointer || w.Kind == search.Element && !f.isInput(at.name) || seen[at.text] {
+				continue
+			}
+			seen[at.text] = true
+			out = append(out, change{sets, func(s *side, in *Input) { f.grant(s, in, at, w) }})
+			break
+		}
+	}
+	if all := slices.Clone(out); len(all) > 1 {
+		out = append(out, change{sets, func(s *side, in *Input) {
+			for _, c := range all {
+				c.do(s, in)
+			}
+		}})
 	}
 	return out
 }

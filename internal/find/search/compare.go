@@ -109,7 +109,8 @@ func (c *Comparing) read(id uapi.FuncID, before, after *[11]uint64) {
 	}
 }
 
-// Comparisons returns the comparisons of the run, each once for every input that decided it.
+// Comparisons returns the comparisons of the run, each once for every input that decided it. Those
+// that no input decided have no wishes.
 func (c *Comparing) Comparisons() []Comparison {
 	var out []Comparison
 	type key struct {
@@ -120,7 +121,7 @@ func (c *Comparing) Comparisons() []Comparison {
 	for _, b := range c.t.Branches {
 		const most = 3 // of one jump in one direction: loops compare bytes one by one
 		k := key{b.At, b.Taken}
-		if b.From == [2]*Value{} || seen[k] >= most {
+		if seen[k] >= most {
 			continue
 		}
 		seen[k]++

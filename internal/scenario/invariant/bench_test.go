@@ -14,8 +14,19 @@ import (
 )
 
 // BenchmarkInvariant evaluates one that compares the packet and an element of a map before and
-// after a run.
+// after a run, and simpler ones.
 func BenchmarkInvariant(b *testing.B) {
+	for name, spec := range map[string]invariant.Spec{
+		"packet-and-element": {When: "has(buckets[pkt.ip.src])", Holds: "pkt.ip.ttl == old(pkt.ip.ttl) && buckets[pkt.ip.src].tokens == burst - 1"},
+		"packet":             {Holds: "pkt.ip.ttl == old(pkt.ip.ttl)"},
+		"unchanged":          {Holds: "unchanged(burst)"},
+		"retval":             {Holds: "$retval == 0"},
+	} {
+		b.Run(name, func(b *testing.B) { benchInvariant(b, spec) })
+	}
+}
+
+func benchInvariant(b *testing.B, s invariant.Spec) {
 	obj, err := loader.Open("../../../examples/ratelimit/ratelimit.bpf.o")
 	require.NoError(b, err)
 	spec, err := embedded.Spec()
@@ -27,7 +38,7 @@ func BenchmarkInvariant(b *testing.B) {
 	defer m.Close()
 	c, err := invariant.New(m)
 	require.NoError(b, err)
-	require.NoError(b, c.Add(invariant.Spec{When: "has(buckets[pkt.ip.src])", Holds: "pkt.ip.ttl == old(pkt.ip.ttl) && buckets[pkt.ip.src].tokens == burst - 1"}))
+	require.NoError(b, c.Add(s))
 	frame, err := packet.Parse("eth/ip(src=192.0.2.7)/udp(dport=53)")
 	require.NoError(b, err)
 	l, _, err := m.Loop("limit", machine.Input{Packet: frame})
