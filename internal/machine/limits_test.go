@@ -14,7 +14,7 @@ import (
 // runs it and however often; what stays just below is not.
 func TestLimitsAreFindings(t *testing.T) {
 	for _, c := range []struct{ object, prog, want, source string }{
-		{"limits", "around", "bpf_tail_call does nothing here: the run has made 33 tail calls, and the kernel makes no more", "testdata/src/limits.bpf.c:46:2"},
+		{"limits", "around", "bpf_tail_call does nothing here: the run has made 33 tail calls, and the kernel makes no more", "testdata/src/limits.bpf.c:47:2"},
 		{"limits", "flood", "ring buffer records of 4096 bytes, which was empty before the run, has no room for 2 records of this run", ""},
 		{"limits", "rmdir_entry", "", ""},
 		{"balanced", "around", "", ""},

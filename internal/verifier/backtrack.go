@@ -487,12 +487,13 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 				t.bug("backtracking idx %d", i)
 			}
 		}
+		later := s
 		s = s.parent
 		if s == nil {
 			break
 		}
 		// What is still wanted was there when the parent was kept.
-		t.markParent(s, changed)
+		t.markParent(s, later, changed)
 		if b.empty() {
 			return
 		}
@@ -512,9 +513,9 @@ func setTrue(p *bool) {
 	}
 }
 
-// markParent marks registers and slots in a checkpoint. Those already marked have been followed
-// before.
-func (t *precision) markParent(s *state, changed *bool) {
+// markParent marks registers and slots in a checkpoint, from which later goes on. Those already
+// marked have been followed before.
+func (t *precision) markParent(s, later *state, changed *bool) {
 	b := &t.bt
 	for fr := b.frame; fr >= 0; fr-- {
 		f := s.frames[fr]
@@ -547,7 +548,7 @@ func (t *precision) markParent(s *state, changed *bool) {
 			if !sl.isScalarSpill() || sl.reg.precise {
 				b.stacks[fr] &^= 1 << i
 			} else {
-				f.own(i).reg.precise = true
+				f.markPrecise(i, later.frames[fr])
 				setTrue(changed)
 			}
 		}

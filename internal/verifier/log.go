@@ -212,7 +212,9 @@ func (l *logger) markPrecise(e *position, b *backtrack, i int) {
 
 // markFrom logs the range of instructions that is followed back.
 func (l *logger) markFrom(frame, last, first, subseq int) {
-	l.note("mark_precise: frame%d: last_idx %d first_idx %d subseq_idx %d ", frame, last, first, subseq)
+	if l.level > 1 {
+		l.note("mark_precise: frame%d: last_idx %d first_idx %d subseq_idx %d ", frame, last, first, subseq)
+	}
 }
 
 // markParent logs the registers and slots that are looked for in a checkpoint.

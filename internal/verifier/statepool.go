@@ -45,6 +45,21 @@ func (f *frame) replace(i int, s *slot) {
 	f.stack[i] = s
 }
 
+// markPrecise marks the number in slot i. On a long way back many states hold the same number, so
+// the slot of the later one is shared if it is the same with its mark.
+func (f *frame) markPrecise(i int, later *frame) {
+	if s := f.stack[i]; s.refs != 1 && later != nil && i < len(later.stack) {
+		marked := *s
+		marked.reg.precise = true
+		n := later.stack[i]
+		if marked.refs = n.refs; n.refs > 0 && marked == *n {
+			f.replace(i, n)
+			return
+		}
+	}
+	f.own(i).reg.precise = true
+}
+
 // use returns the marks of use of slot i; releases from 6.18 on have none.
 func (f *frame) use(i int) uint8 {
 	if i < len(f.uses) {
