@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/loader"
@@ -138,7 +138,7 @@ func (k *Target) TryLoad(object any, opts ...LoadOption) (*Object, error) {
 		return nil, fmt.Errorf("%s on %s: %w", obj.Name, k.tgt.Name, err)
 	}
 	cfg := k.o.machine
-	cfg.Types, cfg.Mode = k.kt, kernel.ModeScenario
+	cfg.Types, cfg.Mode = k.kt, kobject.ModeScenario
 	if !k.o.unverified {
 		cfg.Verify = k.verdicts.Each(context.Background())(linked)
 	}

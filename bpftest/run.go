@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/progtype"
@@ -400,7 +400,7 @@ func (p *Program) arguments(args Fields, mi *machine.Input) error {
 	if err != nil {
 		return err
 	}
-	typed := map[string]kernel.Arg{}
+	typed := map[string]hook.Arg{}
 	for _, a := range c.Args {
 		typed[a.Name] = a
 	}
@@ -430,7 +430,7 @@ func (p *Program) arguments(args Fields, mi *machine.Input) error {
 	return nil
 }
 
-func (p *Program) argument(name string, v any, typed map[string]kernel.Arg) (any, error) {
+func (p *Program) argument(name string, v any, typed map[string]hook.Arg) (any, error) {
 	arg, isArg := typed[name]
 	k := p.o.m.Kernel()
 	switch v := v.(type) {

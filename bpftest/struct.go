@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 )
 
@@ -20,7 +21,7 @@ type Fields map[string]any
 // Struct is an object of the simulated kernel: a task, a file, any type of the kernel's BTF.
 type Struct struct {
 	o   *Object
-	obj *kernel.Object
+	obj *object.Object
 	def definition
 }
 
@@ -31,7 +32,7 @@ type User uint64
 // test ends.
 func (o *Object) Struct(typ string, f Fields) *Struct {
 	o.t.Helper()
-	return o.build("object", f, "", Fields{"type": typ}, func(role string) (*kernel.Object, error) { return o.m.Kernel().NewObjectNamed(role, typ) })
+	return o.build("object", f, "", Fields{"type": typ}, func(role string) (*object.Object, error) { return o.m.Kernel().NewObjectNamed(role, typ) })
 }
 
 // Task creates a task with what every task has: ids, credentials, an address space, files, a
@@ -44,13 +45,13 @@ func (o *Object) Task(f Fields) *Struct {
 // File creates an open file with its path.
 func (o *Object) File(path string, f Fields) *Struct {
 	o.t.Helper()
-	return o.build("file", f, "!file", Fields{"path": path}, func(role string) (*kernel.Object, error) {
-		return o.m.Kernel().NewFile(role, kernel.FileSpec{Path: path})
+	return o.build("file", f, "!file", Fields{"path": path}, func(role string) (*object.Object, error) {
+		return o.m.Kernel().NewFile(role, model.FileSpec{Path: path})
 	})
 }
 
 // build creates an object; tag and own are its builder and keys in a scenario file.
-func (o *Object) build(what string, f Fields, tag string, own Fields, build func(role string) (*kernel.Object, error)) *Struct {
+func (o *Object) build(what string, f Fields, tag string, own Fields, build func(role string) (*object.Object, error)) *Struct {
 	o.t.Helper()
 	def := definition{name: fmt.Sprintf("%s%d", what, len(o.objects)+1), tag: tag, own: own, fields: Fields{}}
 	obj, err := build(def.name)
@@ -133,7 +134,7 @@ func kernelValue(v any) (any, error) {
 		}
 		return v.obj, nil
 	case User:
-		return kernel.Pointer(v), nil
+		return object.Pointer(v), nil
 	case Fields:
 		out := make(map[string]any, len(v))
 		for name, e := range v {

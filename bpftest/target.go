@@ -9,7 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/verifier"
@@ -34,7 +34,7 @@ type Target struct {
 	o    options
 	tgt  *loader.Target
 	path string // path of the types, for the command line
-	kt   *kernel.Types
+	kt   *object.Types
 	// verdicts keeps those of the kernel's verifier for all tests of the process.
 	verdicts *verifier.Cache
 }
@@ -139,7 +139,7 @@ func Open(t TB, opts ...Option) (*Target, error) {
 type found struct {
 	name, path string
 	spec       *btf.Spec
-	types      *kernel.Types
+	types      *object.Types
 	verdicts   *verifier.Cache
 }
 
@@ -154,7 +154,7 @@ func (o *options) find() (found, error) {
 		if err != nil {
 			return found{}, fmt.Errorf("KernelBytes: %w", err)
 		}
-		return found{name: o.name, spec: spec, types: kernel.NewTypes(), verdicts: verifier.NewCache()}, nil
+		return found{name: o.name, spec: spec, types: object.NewTypes(), verdicts: verifier.NewCache()}, nil
 	}
 	sources, err := kernels.Default().Expand(o.name)
 	if err != nil {
@@ -166,7 +166,7 @@ func (o *options) find() (found, error) {
 	s := sources[0]
 	load, _ := opened.LoadOrStore(s.Path, sync.OnceValues(func() (found, error) {
 		spec, err := s.Load(kernels.Cache())
-		return found{s.Name, s.Path, spec, kernel.NewTypes(), verifier.NewCache()}, err
+		return found{s.Name, s.Path, spec, object.NewTypes(), verifier.NewCache()}, err
 	}))
 	f, err := load.(func() (found, error))()
 	if err != nil {

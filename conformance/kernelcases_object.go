@@ -6,21 +6,21 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
 // JudgeCases is like [Cases], but takes an object and cases that are already in memory.
 func JudgeCases(ctx context.Context, obj *loader.Object, target *loader.Target, file *CaseFile, w io.Writer) (*CasesResult, error) {
-	r := &caseRunner{file: file, object: obj, target: target, types: kernel.NewTypes()}
+	r := &caseRunner{file: file, object: obj, target: target, types: object.NewTypes()}
 	return r.judgeAll(ctx, w)
 }
 
 // Replay runs a case and returns the outcome of each run in the format of a record. It fails if the
 // case cannot be set up or a run does not complete.
 func Replay(ctx context.Context, obj *loader.Object, target *loader.Target, file *CaseFile, c *Case) ([]RunExpect, error) {
-	r := &caseRunner{file: file, object: obj, target: target, types: kernel.NewTypes()}
+	r := &caseRunner{file: file, object: obj, target: target, types: object.NewTypes()}
 	m, err := r.machine(c)
 	if err != nil {
 		return nil, err

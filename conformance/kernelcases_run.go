@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/conformance/result"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -101,7 +101,7 @@ type caseRunner struct {
 	cfg    CasesConfig
 	object *loader.Object
 	target *loader.Target
-	types  *kernel.Types
+	types  *kobject.Types
 }
 
 func newCaseRunner(file *CaseFile, cfg CasesConfig) (*caseRunner, error) {
@@ -117,7 +117,7 @@ func newCaseRunner(file *CaseFile, cfg CasesConfig) (*caseRunner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &caseRunner{file: file, cfg: cfg, object: obj, target: target, types: kernel.NewTypes()}, nil
+	return &caseRunner{file: file, cfg: cfg, object: obj, target: target, types: kobject.NewTypes()}, nil
 }
 
 // openObject opens an object, or one that is there only compressed, with .gz after its name.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -21,7 +21,7 @@ func TestReleasesOfFibLookupFlags(t *testing.T) {
 	} {
 		for _, minor := range []uint32{tt.minor - 1, tt.minor, tt.minor + 1} {
 			r := newRig(t, uapi.VersionCode(tt.major, minor))
-			c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+			c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 			p := make([]byte, sizeofFib)
 			p[0] = afInet
 			r.mem.ByteOrder().PutUint32(p[fibIfindex:], 1)
@@ -45,7 +45,7 @@ func TestMostIterationsOfLoops(t *testing.T) {
 // TestLongestTunnelOptions: up to 255 bytes, in words, so 252.
 func TestLongestTunnelOptions(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	data := r.alloc(make([]byte, 512))
 	assert.Zero(t, r.ok(uapi.FuncSkbSetTunnelKey, c.Addr, data, tunnelSize, 0))
 	for n, want := range map[uint64]uint64{4: 0, 6: neg(uapi.EINVAL), 252: 0, 256: neg(uapi.ENOMEM), 260: neg(uapi.ENOMEM)} {

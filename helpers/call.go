@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/printf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -312,7 +312,7 @@ func onMap[T maps.Map](do func(*Call, T) (uint64, *vm.Action)) Impl {
 }
 
 // take returns an object with a reference that the program must release; NULL for nil.
-func (c *Call) take(o *kernel.Object, name string) (uint64, *vm.Action) {
+func (c *Call) take(o *object.Object, name string) (uint64, *vm.Action) {
 	if o == nil {
 		return 0, nil
 	}

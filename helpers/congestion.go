@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -63,7 +63,7 @@ const (
 
 // connection is a TCP socket with the current time.
 type connection struct {
-	*kernel.Connection
+	*net.Connection
 	now, hz uint32 // jiffies, and jiffies per second
 }
 

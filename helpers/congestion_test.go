@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // tcp is a connection with these fields of struct tcp_sock.
-func (r *rig) tcp(fields map[string]uint64) *kernel.Object {
+func (r *rig) tcp(fields map[string]uint64) *object.Object {
 	r.t.Helper()
 	o, err := r.kernel.NewObjectNamed("sk", "tcp_sock")
 	require.NoError(r.t, err)
@@ -28,7 +28,7 @@ func (r *rig) tcp(fields map[string]uint64) *kernel.Object {
 	return o
 }
 
-func fields(t *testing.T, o *kernel.Object, want map[string]uint64) {
+func fields(t *testing.T, o *object.Object, want map[string]uint64) {
 	t.Helper()
 	for f, v := range want {
 		got, err := o.Uint(f)

@@ -6,7 +6,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
@@ -39,8 +40,8 @@ const (
 
 // connQuery is what a lookup and an allocation ask for.
 type connQuery struct {
-	tuple kernel.ConnTuple
-	zone  kernel.ConnZone
+	tuple net.ConnTuple
+	zone  net.ConnZone
 }
 
 // connOpts decodes the arguments of a lookup or an allocation, which check them in a different
@@ -57,7 +58,7 @@ func (c *Call) connOpts(alloc bool) (q connQuery, errno uapi.Errno, f *vm.Action
 	}
 	order := c.guest.Order()
 	netns, protocol := int32(order.Uint32(o[ctNetns:])), o[ctProtocol]
-	q.zone = kernel.ConnZone{Dir: kernel.ConnBothDirs}
+	q.zone = net.ConnZone{Dir: net.ZoneBothDirs}
 	if zoned {
 		if o[13]|o[14]|o[15] != 0 {
 			return q, uapi.EINVAL, nil
@@ -88,13 +89,13 @@ func (c *Call) connOpts(alloc bool) (q connQuery, errno uapi.Errno, f *vm.Action
 		return q, uapi.ENONET, nil // no namespace has an id
 	}
 	if zoned && o[ctZoneDir] == 0 {
-		return q, 0, c.guest.WriteInt(c.Args[3]+ctZoneDir, 1, kernel.ConnBothDirs)
+		return q, 0, c.guest.WriteInt(c.Args[3]+ctZoneDir, 1, net.ZoneBothDirs)
 	}
 	return q, 0, nil
 }
 
 // connTuple reads the bpf_sock_tuple; one of a wrong size has no addresses.
-func (c *Call) connTuple(protocol uint8) (t kernel.ConnTuple, f *vm.Action) {
+func (c *Call) connTuple(protocol uint8) (t net.ConnTuple, f *vm.Action) {
 	n := c.Args[2] & 0xffffffff
 	if n != tupleIPv4 && n != tupleIPv6 {
 		return t, nil
@@ -107,7 +108,7 @@ func (c *Call) connTuple(protocol uint8) (t kernel.ConnTuple, f *vm.Action) {
 	half := ports / 2
 	source, _ := netip.AddrFromSlice(p[:half])
 	dest, _ := netip.AddrFromSlice(p[half:ports])
-	return kernel.ConnTuple{Protocol: protocol, Source: netip.AddrPortFrom(source, be16(p[ports:])), Dest: netip.AddrPortFrom(dest, be16(p[ports+2:]))}, nil
+	return net.ConnTuple{Protocol: protocol, Source: netip.AddrPortFrom(source, be16(p[ports:])), Dest: netip.AddrPortFrom(dest, be16(p[ports+2:]))}, nil
 }
 
 // connError stores an error in opts->error and returns NULL (bpf_ct_opts_result). Linux 7.2 and
@@ -150,7 +151,7 @@ func connAlloc(c *Call) (uint64, *vm.Action) {
 	const seconds = 10 // until the program sets a timeout
 	o, err := c.Kernel.AllocConnection(q.tuple, q.zone, uint32(seconds*c.Kernel.Clock().HZ))
 	switch {
-	case errors.Is(err, kernel.ErrTableFull):
+	case errors.Is(err, net.ErrTableFull):
 		return c.connError(uapi.ENOMEM)
 	case err != nil:
 		return 0, notSimulated("connection tracking: " + err.Error())
@@ -162,7 +163,7 @@ func connAlloc(c *Call) (uint64, *vm.Action) {
 func (c *Call) ticks() uint32 { return uint32(c.Kernel.Clock().Jiffies()) }
 
 // onConn turns functions of a connection into implementations.
-func onConn(do func(*Call, *kernel.Object) (uint64, *vm.Action)) Impl {
+func onConn(do func(*Call, *object.Object) (uint64, *vm.Action)) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		o := c.Kernel.ObjectAt(c.Args[0])
 		if o == nil || o.TypeName() != "nf_conn" || o.Addr() != c.Mem.Truncate(c.Args[0]) {
@@ -172,7 +173,7 @@ func onConn(do func(*Call, *kernel.Object) (uint64, *vm.Action)) Impl {
 	}
 }
 
-func setConn(o *kernel.Object, path string, v uint64) *vm.Action {
+func setConn(o *object.Object, path string, v uint64) *vm.Action {
 	if err := o.SetUint(path, v); err != nil {
 		return notSimulated("connection tracking: " + err.Error())
 	}
@@ -181,22 +182,22 @@ func setConn(o *kernel.Object, path string, v uint64) *vm.Action {
 
 // connInsert enters a connection into the table and takes a new reference to it; if the table has
 // one like it, it is freed.
-func connInsert(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+func connInsert(c *Call, o *object.Object) (uint64, *vm.Action) {
 	if f := c.give("bpf_ct_insert_entry", held.Reference, o.Addr()); f != nil {
 		return 0, f
 	}
 	status, now := o.Num("status"), c.ticks()
-	if status&kernel.ConnConfirmed == 0 {
+	if status&net.ConnConfirmed == 0 {
 		if f := setConn(o, "timeout", o.Num("timeout")+uint64(now)); f != nil {
 			return 0, f
 		}
 	}
-	if f := setConn(o, "status", status|kernel.ConnConfirmed); f != nil {
+	if f := setConn(o, "status", status|net.ConnConfirmed); f != nil {
 		return 0, f
 	}
 	c.Kernel.HoldConnection(o)
 	switch err := c.Kernel.OpenConnection(o, now); {
-	case errors.Is(err, kernel.ErrTracked):
+	case errors.Is(err, net.ErrTracked):
 		c.Kernel.PutConnection(o)
 		return 0, nil
 	case err != nil:
@@ -205,7 +206,7 @@ func connInsert(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	return c.take(o, "connection")
 }
 
-func connRelease(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+func connRelease(c *Call, o *object.Object) (uint64, *vm.Action) {
 	if f := c.give("bpf_ct_release", held.Reference, o.Addr()); f != nil {
 		return 0, f
 	}
@@ -215,24 +216,24 @@ func connRelease(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 
 // connSetTimeout: the time of a connection in the table is that of its end, otherwise what it will
 // have (__nf_ct_set_timeout).
-func connSetTimeout(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+func connSetTimeout(c *Call, o *object.Object) (uint64, *vm.Action) {
 	const most = 1<<31 - 1
 	ms, ticks := c.Args[1]&0xffffffff, uint64(most)
 	if int32(uint32(ms)) >= 0 { // msecs_to_jiffies: a negative number is no limit
 		ticks = min((ms*c.Kernel.Clock().HZ+999)/1000, most)
 	}
-	if o.Num("status")&kernel.ConnConfirmed != 0 {
+	if o.Num("status")&net.ConnConfirmed != 0 {
 		ticks += uint64(c.ticks())
 	}
 	return 0, setConn(o, "timeout", ticks)
 }
 
-func connChangeTimeout(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+func connChangeTimeout(c *Call, o *object.Object) (uint64, *vm.Action) {
 	status := o.Num("status")
-	if status&kernel.ConnFixedTimeout != 0 {
+	if status&net.ConnFixedTimeout != 0 {
 		return errnoRet(uapi.EPERM), nil
 	}
-	if ret, f := connSetTimeout(c, o); f != nil || status&kernel.ConnDying == 0 {
+	if ret, f := connSetTimeout(c, o); f != nil || status&net.ConnDying == 0 {
 		return ret, f
 	}
 	return errnoRet(uapi.ETIME), nil
@@ -240,19 +241,19 @@ func connChangeTimeout(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 
 // connStatus sets bits of the status; none can be cleared, and some not be set
 // (nf_ct_change_status_common).
-func connStatus(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+func connStatus(c *Call, o *object.Object) (uint64, *vm.Action) {
 	status, want := o.Num("status"), c.Args[1]&0xffffffff
 	changed := status ^ want
-	if changed&(kernel.ConnExpected|kernel.ConnConfirmed|kernel.ConnDying) != 0 || status&^want&(kernel.ConnSeenReply|kernel.ConnAssured) != 0 {
+	if changed&(net.ConnExpected|net.ConnConfirmed|net.ConnDying) != 0 || status&^want&(net.ConnSeenReply|net.ConnAssured) != 0 {
 		return errnoRet(uapi.EBUSY), nil
 	}
 	const bits = 1<<16 - 1
-	return 0, setConn(o, "status", status|want&^kernel.ConnUnchangeable&bits)
+	return 0, setConn(o, "status", status|want&^net.ConnUnchangeable&bits)
 }
 
 // connTranslate sets the address that a side of a new connection is translated to
 // (net/netfilter/nf_nat_bpf.c).
-func connTranslate(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+func connTranslate(c *Call, o *object.Object) (uint64, *vm.Action) {
 	const side, manips = 16, 2 // union nf_inet_addr; NF_NAT_MANIP_SRC, NF_NAT_MANIP_DST
 	raw, f := c.guest.Read(c.Args[1], side)
 	if f != nil {
@@ -271,7 +272,7 @@ func connTranslate(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	}
 	addr, _ := netip.AddrFromSlice(raw)
 	switch err := c.Kernel.Translate(o, addr, uint16(max(port, 0)), manip == 1, c.ticks()); {
-	case errors.Is(err, kernel.ErrTranslated):
+	case errors.Is(err, net.ErrTranslated):
 		return errnoRet(uapi.ENOMEM), nil
 	case err != nil:
 		return 0, notSimulated("connection tracking: " + err.Error())

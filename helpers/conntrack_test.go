@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -27,19 +29,19 @@ func ctOpts(at ...byte) []byte {
 }
 
 // track enters a connection from the client to port 80 of the server.
-func (r *rig) track(zone kernel.ConnZone, sport uint16) *kernel.Object {
+func (r *rig) track(zone net.ConnZone, sport uint16) *object.Object {
 	r.t.Helper()
 	at := func(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
 	now := uint32(r.kernel.Clock().Jiffies())
 	client := netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), sport)
-	o, err := r.kernel.NewConnection("connection", kernel.ConnTuple{Protocol: 6, Source: client, Dest: at("10.0.0.2:80")}, zone, now+100)
+	o, err := r.kernel.NewConnection("connection", net.ConnTuple{Protocol: 6, Source: client, Dest: at("10.0.0.2:80")}, zone, now+100)
 	require.NoError(r.t, err)
 	require.NoError(r.t, r.kernel.OpenConnection(o, now))
 	return o
 }
 
 // connCall calls a lookup or an allocation and returns its result and opts as they are after it.
-func (r *rig) connCall(fn string, ctx *kernel.Context, tuple, opts []byte) (uint64, []byte) {
+func (r *rig) connCall(fn string, ctx *hook.Context, tuple, opts []byte) (uint64, []byte) {
 	r.t.Helper()
 	at, where := uint64(0), uint64(0)
 	if tuple != nil {
@@ -57,7 +59,7 @@ func (r *rig) connCall(fn string, ctx *kernel.Context, tuple, opts []byte) (uint
 
 func errorOf(opts []byte) uapi.Errno { return uapi.Errno(-int32(binary.LittleEndian.Uint32(opts[4:]))) }
 
-var inBothDirs = kernel.ConnZone{Dir: kernel.ConnBothDirs}
+var inBothDirs = net.ConnZone{Dir: net.ZoneBothDirs}
 
 func TestConnectionErrors(t *testing.T) {
 	forward := tuple(clientAddr, serverAddr, 1000, 80)
@@ -90,14 +92,14 @@ func TestConnectionErrors(t *testing.T) {
 		r.track(inBothDirs, 999)
 		for fn, want := range map[string]uapi.Errno{"lookup": x.lookup, "alloc": x.alloc} {
 			for kind, typ := range map[string]uapi.ProgType{"bpf_xdp_ct_": xdp, "bpf_skb_ct_": tc} {
-				ret, opts := r.connCall(kind+fn, r.context(typ, kernel.ContextSpec{}), x.tuple, x.opts)
+				ret, opts := r.connCall(kind+fn, r.context(typ, hook.ContextSpec{}), x.tuple, x.opts)
 				assert.Equal(t, want, errorOf(opts), "%s: %s%s", x.name, kind, fn)
 				assert.Equal(t, want == 0, ret != 0, "%s: %s%s", x.name, kind, fn)
 			}
 		}
 	}
 	r := newRig(t, newest)
-	c := r.context(tc, kernel.ContextSpec{})
+	c := r.context(tc, hook.ContextSpec{})
 	ret, _ := r.connCall("bpf_skb_ct_lookup", c, forward, nil)
 	assert.Zero(t, ret)
 	_, opts := r.connCall("bpf_skb_ct_lookup", c, forward, ctOpts())
@@ -113,7 +115,7 @@ func TestErrorsWithoutRoom(t *testing.T) {
 		want    uapi.Errno
 	}{{uapi.VersionCode(7, 1), 7, uapi.EINVAL}, {uapi.VersionCode(7, 2), 7, 0}, {uapi.VersionCode(7, 2), 8, uapi.EINVAL}} {
 		r := newRig(t, x.version)
-		c, opts := r.context(tc, kernel.ContextSpec{}), r.alloc(ctOpts())
+		c, opts := r.context(tc, hook.ContextSpec{}), r.alloc(ctOpts())
 		assert.Zero(t, r.kok("bpf_skb_ct_lookup", c.Addr, r.alloc(tuple(clientAddr, serverAddr, 1000, 80)), 12, opts, x.size))
 		assert.Equal(t, x.want, errorOf(r.bytes(opts, 16)), "%+v", x)
 	}
@@ -122,14 +124,14 @@ func TestErrorsWithoutRoom(t *testing.T) {
 func TestConnectionLookups(t *testing.T) {
 	r := newRig(t, newest)
 	o := r.track(inBothDirs, 1000)
-	zoned := r.track(kernel.ConnZone{ID: 7, Dir: kernel.ConnBothDirs}, 1000)
-	half := r.track(kernel.ConnZone{ID: 9, Dir: 1}, 2000)
+	zoned := r.track(net.ConnZone{ID: 7, Dir: net.ZoneBothDirs}, 1000)
+	half := r.track(net.ConnZone{ID: 9, Dir: 1}, 2000)
 	forward, reply := tuple(clientAddr, serverAddr, 1000, 80), tuple(serverAddr, clientAddr, 80, 1000)
-	c := r.context(xdp, kernel.ContextSpec{})
+	c := r.context(xdp, hook.ContextSpec{})
 	for _, x := range []struct {
 		name        string
 		tuple, opts []byte
-		want        *kernel.Object
+		want        *object.Object
 		dir         byte
 	}{
 		{"first direction", forward, ctOpts(9, 5), o, 0},
@@ -167,7 +169,7 @@ func TestConnectionLookups(t *testing.T) {
 // that it was given.
 func TestConnectionsOfPrograms(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(tc, kernel.ContextSpec{})
+	c := r.context(tc, hook.ContextSpec{})
 	forward, reply := tuple(clientAddr, serverAddr, 1000, 80), tuple(serverAddr, clientAddr, 80, 1000)
 	ct, opts := r.connCall("bpf_skb_ct_alloc", c, forward, ctOpts())
 	require.NotZero(t, ct)
@@ -231,7 +233,7 @@ func TestConnectionsOfPrograms(t *testing.T) {
 func TestDyingConnections(t *testing.T) {
 	r := newRig(t, newest)
 	o := r.track(inBothDirs, 1000)
-	c := r.context(tc, kernel.ContextSpec{})
+	c := r.context(tc, hook.ContextSpec{})
 	forward := tuple(clientAddr, serverAddr, 1000, 80)
 	ct, _ := r.connCall("bpf_skb_ct_lookup", c, forward, ctOpts())
 	require.NotZero(t, ct)
@@ -247,7 +249,7 @@ func TestDyingConnections(t *testing.T) {
 // TestConnectionsAreRestored: a snapshot has the table.
 func TestConnectionsAreRestored(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(tc, kernel.ContextSpec{})
+	c := r.context(tc, hook.ContextSpec{})
 	s, m := r.kernel.Snapshot(), r.mem.Snapshot()
 	forward := tuple(clientAddr, serverAddr, 1000, 80)
 	ct, _ := r.connCall("bpf_skb_ct_alloc", c, forward, ctOpts())
@@ -263,7 +265,7 @@ func TestConnectionsAreRestored(t *testing.T) {
 func TestTranslatedConnections(t *testing.T) {
 	const natAddr = 0x0a000009
 	r := newRig(t, newest)
-	c := r.context(tc, kernel.ContextSpec{})
+	c := r.context(tc, hook.ContextSpec{})
 	forward := tuple(clientAddr, serverAddr, 1000, 80)
 	addr := r.alloc([]byte{10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	const source, dest = 0, 1
@@ -289,7 +291,7 @@ func TestTranslatedConnections(t *testing.T) {
 		r.kok("bpf_ct_set_timeout", ct, 1000)
 		require.Equal(t, ct, r.kok("bpf_ct_insert_entry", ct), x.name)
 		assert.Zero(t, r.kok("bpf_ct_set_nat_info", ct, addr, 1, 1-x.manip), "%s: in the table", x.name)
-		assert.Equal(t, x.status, o.Num("status")&^uint64(kernel.ConnConfirmed), x.name)
+		assert.Equal(t, x.status, o.Num("status")&^uint64(net.ConnConfirmed), x.name)
 		for _, at := range []struct {
 			tuple []byte
 			dir   byte

@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // ramp is a packet of n bytes with an Ethernet header and bytes that tell where they are.
 func ramp(n int) []byte {
-	b := kernel.DefaultPacket()[:14]
+	b := net.DefaultPacket()[:14]
 	for i := len(b); i < n; i++ {
 		b = append(b, byte(i^i>>8))
 	}
@@ -191,11 +192,11 @@ func TestSkbContexts(t *testing.T) {
 
 func TestReceived(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeXDP, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeXDP, hook.ContextSpec{})
 	for _, name := range []string{"bpf_xdp_metadata_rx_timestamp", "bpf_xdp_metadata_rx_hash", "bpf_xdp_metadata_rx_vlan_tag"} {
 		assert.EqualValues(t, uint32(neg(uapi.EOPNOTSUPP)), r.kok(name, c.Addr, r.space(8), r.space(8)))
 	}
-	c = r.context(uapi.ProgTypeXDP, kernel.ContextSpec{NetSpec: kernel.NetSpec{Received: &kernel.Received{Timestamp: 77, Hash: 5, HashType: 9, VLANProto: 0x8100, VLANTCI: 12}}})
+	c = r.context(uapi.ProgTypeXDP, hook.ContextSpec{NetSpec: hook.NetSpec{Received: &hook.Received{Timestamp: 77, Hash: 5, HashType: 9, VLANProto: 0x8100, VLANTCI: 12}}})
 	at, more := r.space(8), r.space(8)
 	assert.Zero(t, r.kok("bpf_xdp_metadata_rx_timestamp", c.Addr, at))
 	assert.EqualValues(t, 77, r.u64(at))
@@ -209,19 +210,19 @@ func TestReceived(t *testing.T) {
 
 func TestSunPath(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeCgroupSockAddr, kernel.ContextSpec{Attach: uapi.AttachCgroupUnixConnect})
+	c := r.context(uapi.ProgTypeCgroupSockAddr, hook.ContextSpec{Attach: uapi.AttachCgroupUnixConnect})
 	assert.Zero(t, r.kok("bpf_sock_addr_set_sun_path", c.Addr, r.str("/run/x"), 7))
 	assert.Equal(t, "/run/x", r.env.Run.Events[0].Detail)
 	assert.EqualValues(t, uint32(neg(uapi.EINVAL)), r.kok("bpf_sock_addr_set_sun_path", c.Addr, r.str(""), 0))
-	c = r.context(uapi.ProgTypeCgroupSockAddr, kernel.ContextSpec{Attach: uapi.AttachCgroupInet4Connect})
+	c = r.context(uapi.ProgTypeCgroupSockAddr, hook.ContextSpec{Attach: uapi.AttachCgroupInet4Connect})
 	assert.EqualValues(t, uint32(neg(uapi.EINVAL)), r.kok("bpf_sock_addr_set_sun_path", c.Addr, r.str("/run/x"), 7))
 }
 
 // TestTunnelOfArrival: the key of a packet that came through a tunnel.
 func TestTunnelOfArrival(t *testing.T) {
 	r := newRig(t, newest)
-	key := &kernel.Tunnel{ID: 77, Remote: netip.MustParseAddr("192.0.2.9"), Local: netip.MustParseAddr("192.0.2.1"), TTL: 64, Flags: tunKey, Options: []byte{1, 2, 3, 4}}
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{NetSpec: kernel.NetSpec{Tunnel: key}})
+	key := &hook.Tunnel{ID: 77, Remote: netip.MustParseAddr("192.0.2.9"), Local: netip.MustParseAddr("192.0.2.1"), TTL: 64, Flags: tunKey, Options: []byte{1, 2, 3, 4}}
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{NetSpec: hook.NetSpec{Tunnel: key}})
 	at := r.space(tunnelSize)
 	assert.Zero(t, r.ok(uapi.FuncSkbGetTunnelKey, c.Addr, at, tunnelSize, 0))
 	assert.EqualValues(t, 77, r.u32(at))
@@ -237,7 +238,7 @@ func TestXDPSockets(t *testing.T) {
 	r := newRig(t, newest)
 	m := r.newMap(maps.Spec{Type: uapi.MapTypeXskmap, KeySize: 4, ValueSize: 4, MaxEntries: 4})
 	require.Zero(t, m.(maps.XSKMap).SetSocket(1, 9))
-	r.context(uapi.ProgTypeXDP, kernel.ContextSpec{})
+	r.context(uapi.ProgTypeXDP, hook.ContextSpec{})
 	one, two := r.alloc([]byte{1, 0, 0, 0}), r.alloc([]byte{2, 0, 0, 0})
 	assert.Zero(t, r.ok(uapi.FuncMapLookupElem, m.Addr(), two))
 	sock := r.ok(uapi.FuncMapLookupElem, m.Addr(), one)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/cpuset"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -52,7 +52,7 @@ func first(m, all cpuset.Set) uint64 {
 
 // cpumask is a mask and its bitmap's field.
 type cpumask struct {
-	o    *kernel.Object
+	o    *object.Object
 	path string
 	v    cpuset.Set
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -122,7 +122,7 @@ func cryptoIV(mode string, b cipher.Block) int {
 	return 0
 }
 
-func (c *Call) newCryptoContext(params []byte, iv int) (*kernel.Object, error) {
+func (c *Call) newCryptoContext(params []byte, iv int) (*object.Object, error) {
 	tfm, err := c.Kernel.NewBytes("parameters of a crypto context", params)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
@@ -155,7 +155,7 @@ func csumDiff(c *Call) (uint64, *vm.Action) {
 // (CHECKSUM_COMPLETE).
 func csumUpdate(c *Call, s *skb) (uint64, *vm.Action) {
 	switch {
-	case s.st.summed != kernel.SummedComplete:
+	case s.st.summed != hook.SummedComplete:
 		return errnoRet(uapi.ENOTSUPP), nil
 	case s.p.Len() != s.st.summedLen:
 		return 0, notSimulated("bpf_csum_update on a packet with the card's checksum (ip_summed: complete) whose length was changed")
@@ -197,12 +197,12 @@ func (s *skb) replacePseudo(off, from, to, flags uint64) uapi.Errno {
 		diff = t
 	}
 	switch s.st.summed {
-	case kernel.SummedPartial:
+	case hook.SummedPartial:
 		if pseudo {
 			s.putSum(off, csum32to16(csumAdd(uint32(s.sumAt(off)), diff)))
 		}
 		return 0
-	case kernel.SummedComplete:
+	case hook.SummedComplete:
 		if pseudo && flags&uapi.CsumIPv6 == 0 {
 			if width == 0 {
 				s.st.csum = ^csumAdd(diff, ^s.st.csum)
@@ -218,7 +218,7 @@ func (s *skb) replacePseudo(off, from, to, flags uint64) uapi.Errno {
 // include/linux/skbuff.h).
 func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 	const most = 3 // SKB_MAX_CSUM_LEVEL
-	valid := s.st.summed == kernel.SummedUnnecessary
+	valid := s.st.summed == hook.SummedUnnecessary
 	switch c.Args[1] {
 	case uapi.CsumLevelQuery:
 		if !valid {
@@ -227,8 +227,8 @@ func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 		return uint64(s.st.level), nil
 	case uapi.CsumLevelInc:
 		switch {
-		case s.st.summed == kernel.SummedNone:
-			s.st.summed, s.st.level = kernel.SummedUnnecessary, 0
+		case s.st.summed == hook.SummedNone:
+			s.st.summed, s.st.level = hook.SummedUnnecessary, 0
 		case !valid:
 		case s.st.level < most:
 			s.st.level++
@@ -236,7 +236,7 @@ func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 	case uapi.CsumLevelDec:
 		switch {
 		case valid && s.st.level == 0:
-			s.st.summed = kernel.SummedNone
+			s.st.summed = hook.SummedNone
 		case valid:
 			s.st.level--
 		}
@@ -250,7 +250,7 @@ func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 
 // resetChecksum is __skb_reset_checksum_unnecessary.
 func (s *skb) resetChecksum() {
-	if s.st.summed == kernel.SummedUnnecessary {
-		s.st.summed, s.st.level = kernel.SummedNone, 0
+	if s.st.summed == hook.SummedUnnecessary {
+		s.st.summed, s.st.level = hook.SummedNone, 0
 	}
 }

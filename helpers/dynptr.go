@@ -4,7 +4,8 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/guest"
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
@@ -266,7 +267,7 @@ func sentDynptr(end Impl) Impl {
 // dynptrFromPacket makes a dynptr of the whole packet; read-only for programs that may not store to
 // it.
 func dynptrFromPacket(kind uint8) Impl {
-	own := onPacket(func(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+	own := onPacket(func(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 		if c.Args[1] != 0 {
 			return c.nullDynptr(c.Args[2], uapi.EINVAL)
 		}
@@ -283,7 +284,7 @@ func dynptrFromPacket(kind uint8) Impl {
 // dynptrFromForeign makes a dynptr of the bytes of an sk_buff that is not the program's own packet,
 // such as an argument of a traced function. The verifier makes it read-only
 // (bpf_dynptr_from_skb_rdonly). Its bytes are an ordinary object.
-func dynptrFromForeign(c *Call, skb *kernel.Object) (uint64, *vm.Action) {
+func dynptrFromForeign(c *Call, skb *object.Object) (uint64, *vm.Action) {
 	switch {
 	case c.Args[1] != 0:
 		return c.nullDynptr(c.Args[2], uapi.EINVAL)
@@ -392,7 +393,7 @@ func dynptrSize(c *Call) (uint64, *vm.Action) {
 }
 
 // dynptrFromMeta makes a dynptr of the bytes that XDP left before the packet.
-func dynptrFromMeta(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func dynptrFromMeta(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 	if c.Args[1] != 0 {
 		return c.nullDynptr(c.Args[2], uapi.EINVAL)
 	}

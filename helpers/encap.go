@@ -2,7 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -54,7 +54,7 @@ func setXfrmInfo(c *Call, s *skb) (uint64, *vm.Action) {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	order := c.guest.Order()
-	s.st.xfrm = &kernel.Xfrm{ID: order.Uint32(in), Link: int32(order.Uint32(in[4:]))}
+	s.st.xfrm = &hook.Xfrm{ID: order.Uint32(in), Link: int32(order.Uint32(in[4:]))}
 	return 0, nil
 }
 

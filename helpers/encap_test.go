@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestEncapsulationInUDP(t *testing.T) {
 	invalid := uint64(uint32(neg(uapi.EINVAL)))
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	ports, out := r.alloc([]byte{0x15, 0xb3, 0x15, 0xb4}), r.space(4)
 	assert.Equal(t, invalid, r.kok("bpf_skb_set_fou_encap", c.Addr, ports, 0), "no tunnel")
 	assert.Equal(t, invalid, r.kok("bpf_skb_get_fou_encap", c.Addr, out))
@@ -28,8 +28,8 @@ func TestEncapsulationInUDP(t *testing.T) {
 	assert.Equal(t, []byte{0x15, 0xb3, 0x15, 0xb4}, r.bytes(out, 4))
 
 	r = newRig(t, newest)
-	came := &kernel.Tunnel{Remote: netip.MustParseAddr("192.0.2.9"), Local: netip.MustParseAddr("192.0.2.1"), SourcePort: 5555, DestPort: 6080}
-	c = r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{NetSpec: kernel.NetSpec{Tunnel: came}})
+	came := &hook.Tunnel{Remote: netip.MustParseAddr("192.0.2.9"), Local: netip.MustParseAddr("192.0.2.1"), SourcePort: 5555, DestPort: 6080}
+	c = r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{NetSpec: hook.NetSpec{Tunnel: came}})
 	out = r.space(4)
 	assert.Zero(t, r.kok("bpf_skb_get_fou_encap", c.Addr, out))
 	assert.Equal(t, []byte{5555 >> 8, 5555 & 0xff, 6080 >> 8, 6080 & 0xff}, r.bytes(out, 4))
@@ -40,7 +40,7 @@ func TestEncapsulationInUDP(t *testing.T) {
 func TestXfrmMetadata(t *testing.T) {
 	invalid := uint64(uint32(neg(uapi.EINVAL)))
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	info, out := r.alloc([]byte{7, 0, 0, 0, 2, 0, 0, 0}), r.space(8)
 	assert.Equal(t, invalid, r.kok("bpf_skb_get_xfrm_info", c.Addr, out))
 	assert.Zero(t, r.kok("bpf_skb_set_xfrm_info", c.Addr, info))
@@ -53,7 +53,7 @@ func TestXfrmMetadata(t *testing.T) {
 	assert.Equal(t, invalid, r.kok("bpf_skb_set_xfrm_info", c.Addr, info))
 
 	r = newRig(t, newest)
-	c = r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{NetSpec: kernel.NetSpec{Xfrm: &kernel.Xfrm{ID: 9, Link: 3}}})
+	c = r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{NetSpec: hook.NetSpec{Xfrm: &hook.Xfrm{ID: 9, Link: 3}}})
 	out = r.space(8)
 	assert.Zero(t, r.kok("bpf_skb_get_xfrm_info", c.Addr, out))
 	assert.Equal(t, []byte{9, 0, 0, 0, 3, 0, 0, 0}, r.bytes(out, 8))

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -18,9 +21,9 @@ type finder struct {
 }
 
 // contextAt returns the context that starts at an address, or nil.
-func (at *finder) contextAt(addr uint64) *kernel.Context {
+func (at *finder) contextAt(addr uint64) *hook.Context {
 	if r := at.mem.Find(addr); r != nil && r.Base == at.mem.Truncate(addr) {
-		if c, ok := r.Owner.(*kernel.Context); ok && c.Region == r {
+		if c, ok := r.Owner.(*hook.Context); ok && c.Region == r {
 			return c
 		}
 	}
@@ -28,7 +31,7 @@ func (at *finder) contextAt(addr uint64) *kernel.Context {
 }
 
 // socketAt returns the socket at an address.
-func (at *finder) socketAt(addr uint64) (*kernel.Socket, *vm.Action) {
+func (at *finder) socketAt(addr uint64) (*net.Socket, *vm.Action) {
 	if s := at.kernel.SocketAt(addr); s != nil {
 		return s, nil
 	}
@@ -36,7 +39,7 @@ func (at *finder) socketAt(addr uint64) (*kernel.Socket, *vm.Action) {
 }
 
 // contextSocket returns the socket of a context, or the one at addr for helpers that take either.
-func (at *finder) contextSocket(addr uint64) (*kernel.Socket, *vm.Action) {
+func (at *finder) contextSocket(addr uint64) (*net.Socket, *vm.Action) {
 	if c := at.contextAt(addr); c != nil {
 		if s := c.Socket(); s != nil {
 			return s, nil
@@ -47,7 +50,7 @@ func (at *finder) contextSocket(addr uint64) (*kernel.Socket, *vm.Action) {
 
 // optionSocket finds the socket of bpf_setsockopt and bpf_getsockopt, nil for a context without a
 // full one.
-func (at *finder) optionSocket(addr uint64) (*kernel.Socket, *vm.Action) {
+func (at *finder) optionSocket(addr uint64) (*net.Socket, *vm.Action) {
 	if c := at.contextAt(addr); c != nil && c.Socket() == nil {
 		return nil, nil
 	}
@@ -55,9 +58,9 @@ func (at *finder) optionSocket(addr uint64) (*kernel.Socket, *vm.Action) {
 }
 
 // packetOf returns the context at addr, which must be one with a packet.
-func (at *finder) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
+func (at *finder) packetOf(addr uint64) (*hook.Context, *vm.Action) {
 	if r := at.mem.Find(addr); r != nil && r.Base == at.mem.Truncate(addr) {
-		if c, ok := r.Owner.(*kernel.Context); ok && c.Packet != nil && c.Region == r {
+		if c, ok := r.Owner.(*hook.Context); ok && c.Packet != nil && c.Region == r {
 			return c, nil
 		}
 	}
@@ -72,7 +75,7 @@ func (at *finder) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
 
 // foreignSkb returns the struct sk_buff at addr, nil if there is none or if it is the program's own
 // packet.
-func (at *finder) foreignSkb(addr uint64) *kernel.Object {
+func (at *finder) foreignSkb(addr uint64) *object.Object {
 	if at.contextAt(addr) != nil {
 		return nil
 	}

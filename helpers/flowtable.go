@@ -4,7 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -32,7 +32,7 @@ func flowLookup(c *Call) (uint64, *vm.Action) {
 	if c.Args[3]&0xffffffff != sizeofFlowOpts {
 		return fail(uapi.EINVAL)
 	}
-	t := kernel.FlowTuple{Index: c.guest.Order().Uint32(p[fibIfindex:]), Family: p[fibFamily]}
+	t := net.FlowTuple{Index: c.guest.Order().Uint32(p[fibIfindex:]), Family: p[fibFamily]}
 	if t.Family != uapi.AFInet && t.Family != uapi.AFInet6 {
 		return fail(uapi.EAFNOSUPPORT)
 	}

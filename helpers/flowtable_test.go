@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -25,10 +27,10 @@ func fibTuple(family uint8, protocol uint8, index uint32, source, dest string) [
 	return b
 }
 
-func (r *rig) flow(source, dest string, in, out, expires uint32) *kernel.Object {
+func (r *rig) flow(source, dest string, in, out, expires uint32) *object.Object {
 	r.t.Helper()
 	now := uint32(r.kernel.Clock().Jiffies())
-	t := kernel.ConnTuple{Protocol: 6, Source: netip.MustParseAddrPort(source), Dest: netip.MustParseAddrPort(dest)}
+	t := net.ConnTuple{Protocol: 6, Source: netip.MustParseAddrPort(source), Dest: netip.MustParseAddrPort(dest)}
 	o, err := r.kernel.NewFlow("flow", t, in, out, now+expires)
 	require.NoError(r.t, err)
 	require.NoError(r.t, r.kernel.OpenFlow(o, now))
@@ -64,14 +66,14 @@ func TestFlowLookup(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := moduleRig(t, uapi.VersionCode(7, 2), "nf_flow_table")
-			flows := map[string]*kernel.Object{"f": r.flow(client, server, 1, 2, 100), "six": r.flow(six, seven, 1, 1, 100)}
+			flows := map[string]*object.Object{"f": r.flow(client, server, 1, 2, 100), "six": r.flow(six, seven, 1, 1, 100)}
 			require.NoError(t, r.flow("10.0.0.3:1", server, 1, 1, 100).SetUint("flags", 1<<3))
 			dying := r.kernel.ObjectAt(r.flow("10.0.0.4:1", server, 1, 1, 100).Num("ct"))
-			require.NoError(t, dying.SetUint("status", kernel.ConnDying))
+			require.NoError(t, dying.SetUint("status", net.ConnDying))
 			r.flow("10.0.0.5:1", server, 1, 1, 1)
 			require.NoError(t, r.flow("10.0.0.6:1", server, 1, 1, 100).SetUint("tuplehash[0].tuple.encap[0].id", 7))
 			r.kernel.Clock().Advance(8e6)
-			ctx := r.context(uapi.ProgTypeXDP, kernel.ContextSpec{Packet: make([]byte, 64)})
+			ctx := r.context(uapi.ProgTypeXDP, hook.ContextSpec{Packet: make([]byte, 64)})
 			opts := r.alloc(make([]byte, 4))
 			ret := r.kok("bpf_xdp_flow_lookup", ctx.Addr, r.alloc(tt.fib), opts, tt.size)
 			assert.Equal(t, uint32(tt.errno.Neg()), binary.LittleEndian.Uint32(r.bytes(opts, 4)))
@@ -96,7 +98,7 @@ func TestFlowLookup(t *testing.T) {
 func TestFlowTables(t *testing.T) {
 	r := moduleRig(t, uapi.VersionCode(7, 2), "nf_flow_table")
 	lookup := func() (uint64, uint32) {
-		ctx := r.context(uapi.ProgTypeXDP, kernel.ContextSpec{Packet: make([]byte, 64)})
+		ctx := r.context(uapi.ProgTypeXDP, hook.ContextSpec{Packet: make([]byte, 64)})
 		opts := r.alloc(make([]byte, 4))
 		ret := r.kok("bpf_xdp_flow_lookup", ctx.Addr, r.alloc(fibTuple(2, 6, 7, "10.0.0.1:1", "10.0.0.2:2")), opts, 4)
 		return ret, binary.LittleEndian.Uint32(r.bytes(opts, 4))
@@ -116,7 +118,7 @@ func TestFlowTables(t *testing.T) {
 	assert.Zero(t, errno)
 	assert.Greater(t, o.Num("timeout"), before)
 
-	conn, dir := r.kernel.Tracked(kernel.ConnTuple{Protocol: 6, Source: netip.MustParseAddrPort("10.0.0.2:2"), Dest: netip.MustParseAddrPort("10.0.0.1:1")}, inBothDirs, uint32(r.kernel.Clock().Jiffies()))
+	conn, dir := r.kernel.Tracked(net.ConnTuple{Protocol: 6, Source: netip.MustParseAddrPort("10.0.0.2:2"), Dest: netip.MustParseAddrPort("10.0.0.1:1")}, inBothDirs, uint32(r.kernel.Clock().Jiffies()))
 	require.NotNil(t, conn)
 	assert.Equal(t, conn.Addr(), o.Num("ct"))
 	assert.EqualValues(t, 1, dir)
@@ -127,13 +129,13 @@ func TestFlowTables(t *testing.T) {
 // TestFlowLookupFaults: arguments that are not mapped, and a kernel without the module's types.
 func TestFlowLookupFaults(t *testing.T) {
 	r := moduleRig(t, uapi.VersionCode(7, 2), "nf_flow_table")
-	ctx := r.context(uapi.ProgTypeXDP, kernel.ContextSpec{Packet: make([]byte, 64)})
+	ctx := r.context(uapi.ProgTypeXDP, hook.ContextSpec{Packet: make([]byte, 64)})
 	fib, opts := r.alloc(fibTuple(2, 6, 1, "10.0.0.1:1", "10.0.0.2:2")), r.alloc(make([]byte, 4))
 	for _, args := range [][]uint64{{ctx.Addr, 0, opts, 4}, {ctx.Addr, 1 << 63, opts, 4}, {ctx.Addr, fib, 0, 4}, {ctx.Addr, fib, 1 << 63, 4}, {ctx.Addr, fib, 0, 0}, {0, fib, opts, 4}} {
 		_, f := r.kfunc("bpf_xdp_flow_lookup", args...)
 		assert.NotNil(t, f, "%#x", args)
 	}
 	old := newRig(t, newest)
-	_, err := old.kernel.NewFlow("flow", kernel.ConnTuple{}, 1, 1, 1)
+	_, err := old.kernel.NewFlow("flow", net.ConnTuple{}, 1, 1, 1)
 	assert.ErrorContains(t, err, "flow_offload is not in the kernel's BTF")
 }

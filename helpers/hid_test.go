@@ -9,7 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/subsys/hid"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -24,7 +24,7 @@ func newHID(t *testing.T, rets map[string]int32) (*rig, *hid.Device) {
 	b.Struct("hid_bpf_ctx", 16, btf.Member{Name: "hid", Type: ptr}, btf.Member{Name: "allocated_size", Type: u32, BitOffset: 64}, btf.Member{Name: "size", Type: u32, BitOffset: 96})
 	spec, err := b.Spec(binary.LittleEndian)
 	require.NoError(t, err)
-	r := rigOf(t, uapi.VersionCode(7, 2), spec, kernel.NewTypes())
+	r := rigOf(t, uapi.VersionCode(7, 2), spec, object.NewTypes())
 	d, err := r.kernel.HID.Add(hid.DefaultInfo())
 	require.NoError(t, err)
 	o := &hid.Ops{Name: "ops", Programs: map[string]string{}, Entries: map[string]uint64{}}

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -79,11 +81,11 @@ func TestPerfEvents(t *testing.T) {
 	assert.Equal(t, neg(uapi.E2BIG), r.ok(uapi.FuncPerfEventOutput, 0, m.Addr(), 2, data, 4))
 	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncPerfEventOutput, 0, m.Addr(), 1<<32, data, 4), "no packet to append")
 	require.Len(t, arr.Records(), 2)
-	c := r.context(tc, kernel.ContextSpec{})
+	c := r.context(tc, hook.ContextSpec{})
 	assert.Zero(t, r.ok(uapi.FuncPerfEventOutput, c.Addr, m.Addr(), 0xffffffff|14<<32, data, 7))
 	records := arr.Records()
 	require.Len(t, records, 3)
-	want := append([]byte("sample\x00"), kernel.DefaultPacket()[:14]...)
+	want := append([]byte("sample\x00"), net.DefaultPacket()[:14]...)
 	assert.Equal(t, want, records[2].Data[:len(want)])
 	_, f := r.call(uapi.FuncPerfEventOutput, 0, r.newMap(hash).Addr(), 0, data, 4)
 	require.NotNil(t, f)
@@ -281,7 +283,7 @@ func TestIteratorOutput(t *testing.T) {
 
 func TestSockets(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeCgroupSkb, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeCgroupSkb, hook.ContextSpec{})
 	sk, ok := c.Field("sk")
 	require.True(t, ok)
 	full := r.ok(uapi.FuncSkFullsock, sk)
@@ -297,18 +299,18 @@ func TestSockets(t *testing.T) {
 		_, f := r.call(id, c.Addr, r.space(8), 12, ^uint64(0), 0)
 		require.NotNil(t, f)
 	}
-	tcp, err := r.kernel.NewSock("tcp", kernel.SockSpec{})
+	tcp, err := r.kernel.NewSock("tcp", net.SockSpec{})
 	require.NoError(t, err)
-	udp6, err := r.kernel.NewSock("udp6", kernel.SockSpec{Family: 10, Protocol: 17, Type: 2})
+	udp6, err := r.kernel.NewSock("udp6", net.SockSpec{Family: 10, Protocol: 17, Type: 2})
 	require.NoError(t, err)
-	unix, err := r.kernel.NewSock("unix", kernel.SockSpec{Family: 1, Protocol: 255, Type: 2})
+	unix, err := r.kernel.NewSock("unix", net.SockSpec{Family: 1, Protocol: 255, Type: 2})
 	require.NoError(t, err)
-	wait, err := r.kernel.NewSock("wait", kernel.SockSpec{State: 6})
+	wait, err := r.kernel.NewSock("wait", net.SockSpec{State: 6})
 	require.NoError(t, err)
-	syn, err := r.kernel.NewSock("syn", kernel.SockSpec{State: 12})
+	syn, err := r.kernel.NewSock("syn", net.SockSpec{State: 12})
 	require.NoError(t, err)
-	all := []*kernel.Object{tcp, udp6, unix, wait, syn}
-	for id, which := range map[uapi.FuncID]*kernel.Object{
+	all := []*object.Object{tcp, udp6, unix, wait, syn}
+	for id, which := range map[uapi.FuncID]*object.Object{
 		uapi.FuncSkcToTcpSock: tcp, uapi.FuncSkcToTcp6Sock: nil, uapi.FuncSkcToUdp6Sock: udp6, uapi.FuncSkcToUnixSock: unix, uapi.FuncSkcToTcpTimewaitSock: wait, uapi.FuncSkcToTcpRequestSock: syn,
 	} {
 		assert.Zero(t, r.ok(id, 0))
@@ -323,7 +325,7 @@ func TestSockets(t *testing.T) {
 	cookie, err := tcp.Uint("__sk_common.skc_cookie.counter")
 	require.NoError(t, err)
 	assert.Equal(t, cookie, r.ok(uapi.FuncGetSocketCookie, tcp.Addr()))
-	x := r.context(xdp, kernel.ContextSpec{})
+	x := r.context(xdp, hook.ContextSpec{})
 	for name, n := range map[string]int{"bpf_xdp_metadata_rx_timestamp": 2, "bpf_xdp_metadata_rx_hash": 3, "bpf_xdp_metadata_rx_vlan_tag": 3} {
 		args := []uint64{x.Addr, r.space(8), r.space(8)}[:n]
 		assert.Equal(t, uint64(uint32(neg(uapi.EOPNOTSUPP))), r.kok(name, args...), name)
@@ -355,7 +357,7 @@ func TestRedirectEvents(t *testing.T) {
 	r := newRig(t, newest)
 	dev := r.newMap(maps.Spec{Type: uapi.MapTypeDevmap, KeySize: 4, ValueSize: 4, MaxEntries: 4, Name: "tx"})
 	require.Zero(t, dev.Update(maps.AllCPUs, []byte{1, 0, 0, 0}, []byte{2, 0, 0, 0}, 0))
-	c := r.context(xdp, kernel.ContextSpec{})
+	c := r.context(xdp, hook.ContextSpec{})
 	assert.EqualValues(t, 4, r.ok(uapi.FuncRedirectMap, dev.Addr(), 1, 0))
 	assert.Equal(t, []Event{{Kind: Redirect, Number: 1, Detail: "map tx[1]"}}, r.env.Run.Events)
 	assert.EqualValues(t, 4, r.ok(uapi.FuncRedirect, 2, 0))
@@ -368,15 +370,15 @@ func TestRedirectEvents(t *testing.T) {
 	require.NotNil(t, f, "no context")
 	_, f = r.call(uapi.FuncXDPAdjustHead, c.Addr+4, 0)
 	require.NotNil(t, f, "a modified context")
-	k := r.context(tc, kernel.ContextSpec{})
+	k := r.context(tc, hook.ContextSpec{})
 	assert.Zero(t, r.ok(uapi.FuncCloneRedirect, k.Addr, 2, 0))
 	require.Len(t, r.env.Run.Events, 1)
-	assert.Equal(t, hex.EncodeToString(kernel.DefaultPacket()), hex.EncodeToString(r.env.Run.Events[0].Data))
+	assert.Equal(t, hex.EncodeToString(net.DefaultPacket()), hex.EncodeToString(r.env.Run.Events[0].Data))
 }
 
 func TestAdjustRoomMovesPacket(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(tc, kernel.ContextSpec{})
+	c := r.context(tc, hook.ContextSpec{})
 	was := c.Packet.Data()
 	assert.Zero(t, r.ok(uapi.FuncSkbAdjustRoom, c.Addr, 2000, 1, 0))
 	assert.Equal(t, 2064, c.Packet.Len())
@@ -393,12 +395,12 @@ func TestPacketOutput(t *testing.T) {
 	require.NoError(t, err)
 	buff, err := r.kernel.NewObjectNamed("xdp", "xdp_buff")
 	require.NoError(t, err)
-	for o, fields := range map[*kernel.Object]map[string]uint64{skb: {"data": pkt, "len": 10, "data_len": 0}, buff: {"data": pkt, "data_end": pkt + 10}} {
+	for o, fields := range map[*object.Object]map[string]uint64{skb: {"data": pkt, "len": 10, "data_len": 0}, buff: {"data": pkt, "data_end": pkt + 10}} {
 		for path, v := range fields {
-			require.NoError(t, o.Set(path, kernel.Pointer(v)), path)
+			require.NoError(t, o.Set(path, object.Pointer(v)), path)
 		}
 	}
-	for id, o := range map[uapi.FuncID]*kernel.Object{uapi.FuncSkbOutput: skb, uapi.FuncXDPOutput: buff} {
+	for id, o := range map[uapi.FuncID]*object.Object{uapi.FuncSkbOutput: skb, uapi.FuncXDPOutput: buff} {
 		assert.Zero(t, r.ok(id, o.Addr(), m.Addr(), 0xffffffff|4<<32, r.str("meta"), 4))
 		records := arr.TakeRecords()
 		require.Len(t, records, 1)
@@ -416,7 +418,7 @@ func TestPacketOutputReadsFragments(t *testing.T) {
 	r := newRig(t, newest)
 	m := r.newMap(maps.Spec{Type: uapi.MapTypePerfEventArray, KeySize: 4, ValueSize: 4, MaxEntries: 2})
 	linear := append([]byte("0123456789"), make([]byte, 90)...)
-	spec := kernel.ContextSpec{Packet: linear, NetSpec: kernel.NetSpec{Frags: [][]byte{[]byte("abcdef")}}}
+	spec := hook.ContextSpec{Packet: linear, NetSpec: hook.NetSpec{Frags: [][]byte{[]byte("abcdef")}}}
 	for id, typ := range map[uapi.FuncID]uapi.ProgType{uapi.FuncSkbOutput: uapi.ProgTypeSchedCls, uapi.FuncXDPOutput: uapi.ProgTypeXDP} {
 		c := r.context(typ, spec)
 		kern := r.kok("bpf_cast_to_kern_ctx", c.Addr)
@@ -440,7 +442,7 @@ func TestRemoteControl(t *testing.T) {
 
 func TestPacketCgroups(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(tc, kernel.ContextSpec{})
+	c := r.context(tc, hook.ContextSpec{})
 	cg := r.kernel.CgroupID()
 	assert.Equal(t, cg, r.ok(uapi.FuncSkbCgroupId, c.Addr))
 	assert.EqualValues(t, 1, r.ok(uapi.FuncSkbAncestorCgroupId, c.Addr, 0))

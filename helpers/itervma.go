@@ -2,7 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -24,7 +24,7 @@ const (
 
 func iterVMANew(c *Call) (uint64, *vm.Action) {
 	it, from := c.Args[0], c.Args[2]
-	var mm *kernel.Object
+	var mm *object.Object
 	if task := c.Kernel.ObjectAt(c.Args[1]); task != nil && task.TypeName() == "task_struct" {
 		mm, _ = task.Pointee("mm")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -31,7 +32,7 @@ func lowcoreTypes(t *testing.T) (base, module *btf.Spec) {
 // TestLowcore: each CPU has its own lowcore, which stays where it is and tells of the CPU's task.
 func TestLowcore(t *testing.T) {
 	base, module := lowcoreTypes(t)
-	r := rigWith(t, kernel.Config{BTF: base, Modules: []*btf.Spec{module}, Version: newest, Types: kernel.NewTypes()})
+	r := rigWith(t, kernel.Config{BTF: base, Modules: []*btf.Spec{module}, Version: newest, Types: object.NewTypes()})
 	seen := map[uint64]bool{}
 	for cpu := range 2 {
 		r.thread.CPU = cpu

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -259,11 +259,11 @@ func nexthop(c *Call, to netip.Addr, table uint32) uapi.Errno {
 	switch {
 	case !ok:
 		return uapi.ENETUNREACH
-	case r.Type == kernel.RouteBlackhole:
+	case r.Type == net.RouteBlackhole:
 		return uapi.EINVAL
-	case r.Type == kernel.RouteUnreachable:
+	case r.Type == net.RouteUnreachable:
 		return uapi.EHOSTUNREACH
-	case r.Type == kernel.RouteProhibit:
+	case r.Type == net.RouteProhibit:
 		return uapi.EACCES
 	}
 	return 0

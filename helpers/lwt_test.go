@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -39,9 +40,9 @@ func ipv6(next byte, to netip.Addr, payload []byte) []byte {
 
 func lwtRig(t *testing.T) *rig {
 	r := newRig(t, newest)
-	r.kernel.SetNetwork(kernel.Network{Routes: []kernel.Route{
+	r.kernel.SetNetwork(net.Network{Routes: []net.Route{
 		{Dest: netip.MustParsePrefix("fd00::/16"), Device: 2, Source: netip.MustParseAddr("fd00::99")},
-		{Dest: netip.MustParsePrefix("fd00::c/128"), Type: kernel.RouteBlackhole},
+		{Dest: netip.MustParsePrefix("fd00::c/128"), Type: net.RouteBlackhole},
 	}})
 	return r
 }
@@ -73,7 +74,7 @@ func TestSegmentHeaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := lwtRig(t)
-			spec := kernel.ContextSpec{Packet: ipv6(17, segB, payload)}
+			spec := hook.ContextSpec{Packet: ipv6(17, segB, payload)}
 			if c.ip4 {
 				spec.Packet = nil
 			}
@@ -101,7 +102,7 @@ func TestSegmentHeaders(t *testing.T) {
 		})
 	}
 	r := lwtRig(t)
-	ctx := r.context(uapi.ProgTypeLwtIn, kernel.ContextSpec{Packet: ipv6(17, segB, payload)})
+	ctx := r.context(uapi.ProgTypeLwtIn, hook.ContextSpec{Packet: ipv6(17, segB, payload)})
 	_, f := r.call(uapi.FuncLwtPushEncap, ctx.Addr, encapSeg6, r.alloc(bad(srhFlags, srhHMAC)), uint64(len(srh)))
 	require.NotNil(t, f)
 	assert.Equal(t, vm.NotSimulated, f.Kind)
@@ -124,7 +125,7 @@ func TestIPEncap(t *testing.T) {
 		for _, typ := range []uapi.ProgType{uapi.ProgTypeLwtIn, uapi.ProgTypeLwtXmit} {
 			r := lwtRig(t)
 			r.env.Run = NewRun(typ, 0)
-			ctx := r.context(typ, kernel.ContextSpec{})
+			ctx := r.context(typ, hook.ContextSpec{})
 			before := append([]byte(nil), ctx.Packet.Bytes()...)
 			assert.Equal(t, neg(c.want), r.ok(uapi.FuncLwtPushEncap, ctx.Addr, encapIP, r.alloc(c.hdr), uint64(len(c.hdr))), name)
 			got := ctx.Packet.Bytes()
@@ -140,7 +141,7 @@ func TestIPEncap(t *testing.T) {
 	}
 	r := lwtRig(t)
 	r.env.Run = NewRun(uapi.ProgTypeLwtXmit, 0)
-	ctx := r.context(uapi.ProgTypeLwtXmit, kernel.ContextSpec{Packet: ipv6(17, segB, nil)})
+	ctx := r.context(uapi.ProgTypeLwtXmit, hook.ContextSpec{Packet: ipv6(17, segB, nil)})
 	srh := routing(0, 0, nil, segA)
 	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncLwtPushEncap, ctx.Addr, encapSeg6, r.alloc(srh), uint64(len(srh))), "only IP on transmission")
 }
@@ -150,7 +151,7 @@ func TestIPEncap(t *testing.T) {
 func TestSegmentRoutingChanges(t *testing.T) {
 	r := lwtRig(t)
 	tlv := []byte{4, 6, 1, 2, 3, 4, 5, 6}
-	ctx := r.context(uapi.ProgTypeLwtSeg6local, kernel.ContextSpec{Packet: ipv6(nextRouting, segB, append(routing(nextIPv6, 1, tlv, segA, segB), ipv6(59, hopC, nil)[14:]...))})
+	ctx := r.context(uapi.ProgTypeLwtSeg6local, hook.ContextSpec{Packet: ipv6(nextRouting, segB, append(routing(nextIPv6, 1, tlv, segA, segB), ipv6(59, hopC, nil)[14:]...))})
 	const srh = 40
 	store := func(off uint64, data ...byte) uint64 {
 		return r.ok(uapi.FuncLwtSeg6StoreBytes, ctx.Addr, off, r.alloc(data), uint64(len(data)))
@@ -208,8 +209,8 @@ func TestSegmentRoutingChanges(t *testing.T) {
 func TestMessagesAreChanged(t *testing.T) {
 	r := newRig(t, newest)
 	r.env.Run = NewRun(uapi.ProgTypeSkMsg, 0)
-	frame := append(kernel.DefaultPacket()[:54:54], "0123456789"...)
-	ctx := r.context(uapi.ProgTypeSkMsg, kernel.ContextSpec{Packet: frame})
+	frame := append(net.DefaultPacket()[:54:54], "0123456789"...)
+	ctx := r.context(uapi.ProgTypeSkMsg, hook.ContextSpec{Packet: frame})
 	call := func(f uapi.FuncID, a, b, flags uint64) uint64 { return r.ok(f, ctx.Addr, a, b, flags) }
 	seen := func() string { return string(ctx.Packet.Bytes()) }
 	whole := func() string { return string(ctx.Out()[14:]) }

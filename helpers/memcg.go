@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -25,7 +25,7 @@ var memcgKfuncs = []kfuncRow{
 
 var onMemcg = on(0, (*Call).memcgAt)
 
-func (c *Call) memcgAt(addr uint64) (*kernel.Object, *vm.Action) {
+func (c *Call) memcgAt(addr uint64) (*object.Object, *vm.Action) {
 	if o := c.Kernel.ObjectAt(addr); o != nil && o.TypeName() == "mem_cgroup" {
 		return o, nil
 	}
@@ -84,7 +84,7 @@ func (c *Call) loadField(addr uint64, typ, path string) (uint64, *vm.Action) {
 // invalidItem is what the functions return for a counter that memory cgroups do not have.
 const invalidItem = ^uint64(0)
 
-func memcgUsage(_ *Call, o *kernel.Object) (uint64, *vm.Action) {
+func memcgUsage(_ *Call, o *object.Object) (uint64, *vm.Action) {
 	v, err := o.Uint("memory.usage.counter")
 	if err != nil {
 		return 0, notSimulated("bpf_mem_cgroup_usage: " + err.Error())
@@ -92,7 +92,7 @@ func memcgUsage(_ *Call, o *kernel.Object) (uint64, *vm.Action) {
 	return v * uapi.PageSize, nil
 }
 
-func memcgMemoryEvents(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+func memcgMemoryEvents(c *Call, o *object.Object) (uint64, *vm.Action) {
 	item := uint64(uint32(c.Args[1]))
 	if n, ok := c.Kernel.BTF().EnumValue("memcg_memory_event", "MEMCG_NR_MEMORY_EVENTS"); !ok || item >= n {
 		return invalidItem, nil
@@ -100,7 +100,7 @@ func memcgMemoryEvents(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	return memcgCounter(o, fmt.Sprintf("memory_events[%d].counter", item))
 }
 
-func memcgCounter(o *kernel.Object, path string) (uint64, *vm.Action) {
+func memcgCounter(o *object.Object, path string) (uint64, *vm.Action) {
 	v, err := o.Uint(path)
 	if err != nil {
 		return 0, notSimulated("memory cgroup: " + err.Error())
@@ -108,7 +108,7 @@ func memcgCounter(o *kernel.Object, path string) (uint64, *vm.Action) {
 	return v, nil
 }
 
-func memcgVMEvents(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+func memcgVMEvents(c *Call, o *object.Object) (uint64, *vm.Action) {
 	at, item, f := c.statIndex(memcgEventItems, "events", uint64(uint32(c.Args[1])))
 	if f != nil || item == nil {
 		return invalidItem, f
@@ -118,7 +118,7 @@ func memcgVMEvents(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 
 // memcgPageState returns sizes in bytes and counts of events as they are (mm/memcontrol.c
 // memcg_page_state_output). A sum of the CPUs' counts that is negative for a moment counts as 0.
-func memcgPageState(c *Call, o *kernel.Object) (uint64, *vm.Action) {
+func memcgPageState(c *Call, o *object.Object) (uint64, *vm.Action) {
 	at, item, f := c.statIndex(memcgStateItems, "state", uint64(uint32(c.Args[1])))
 	if f != nil || item == nil {
 		return invalidItem, f
@@ -127,7 +127,7 @@ func memcgPageState(c *Call, o *kernel.Object) (uint64, *vm.Action) {
 	return uint64(max(int64(v), 0)) * item.unit, f
 }
 
-func memcgFlush(*Call, *kernel.Object) (uint64, *vm.Action) { return 0, nil }
+func memcgFlush(*Call, *object.Object) (uint64, *vm.Action) { return 0, nil }
 
 // statIndex returns the index of an item's counter in an array of struct memcg_vmstats, which has
 // one for each item that the kernel's configuration knows, in the order of the lists. The item is

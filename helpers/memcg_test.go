@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 )
 
 // enumerator is a number of the rig's kernel.
@@ -19,7 +19,7 @@ func (r *rig) enumerator(name string) uint64 {
 
 func TestMemoryCgroups(t *testing.T) {
 	r := newestRig(t)
-	r.context(sys, kernel.ContextSpec{})
+	r.context(sys, hook.ContextSpec{})
 	root := r.kok("bpf_get_root_mem_cgroup")
 	require.NotZero(t, root)
 	states := r.kernel.CgroupStates()
@@ -70,7 +70,7 @@ func TestMemoryCgroupOfTheScenario(t *testing.T) {
 
 func TestWakeupSources(t *testing.T) {
 	r := newestRig(t)
-	r.context(sys, kernel.ContextSpec{})
+	r.context(sys, hook.ContextSpec{})
 	lock := r.kok("bpf_wakeup_sources_read_lock")
 	assert.EqualValues(t, 1, lock)
 	assert.Len(t, r.env.Run.Held.Things(), 1)

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers/printf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
@@ -139,7 +139,7 @@ func dPath(c *Call) (uint64, *vm.Action) {
 }
 
 // pathOf joins the names of a dentry and its parents.
-func pathOf(d *kernel.Object) string {
+func pathOf(d *object.Object) string {
 	const most = 64 // directories
 	var names []string
 	for range most {

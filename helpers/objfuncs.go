@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/guest"
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -54,13 +54,13 @@ func cgroupFromID(c *Call) (uint64, *vm.Action) {
 }
 
 // cgroupChain returns a cgroup and its ancestors by level.
-func cgroupChain(o *kernel.Object) []*kernel.Object {
+func cgroupChain(o *object.Object) []*object.Object {
 	level, err := o.Uint("level")
 	const most = 64 // nesting
 	if err != nil || level > most {
 		return nil
 	}
-	out := make([]*kernel.Object, level+1)
+	out := make([]*object.Object, level+1)
 	out[level] = o
 	for i := range out[:level] {
 		for _, path := range [...]string{"ancestors", "_low_ancestors"} {

@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // TestSocketOwners: what a socket belongs to, and whether a file is one.
 func TestSocketOwners(t *testing.T) {
 	r := newRig(t, newest)
-	_, full := r.open("full", kernel.SockSpec{State: 10, SourcePort: 80})
-	_, wait := r.open("wait", kernel.SockSpec{State: tcpTimeWait, SourcePort: 81, Source: []byte{10, 0, 0, 1}, Dest: []byte{10, 0, 0, 2}})
+	_, full := r.open("full", net.SockSpec{State: 10, SourcePort: 80})
+	_, wait := r.open("wait", net.SockSpec{State: tcpTimeWait, SourcePort: 81, Source: []byte{10, 0, 0, 1}, Dest: []byte{10, 0, 0, 2}})
 	assert.Equal(t, r.kernel.CgroupID(), r.ok(uapi.FuncSkCgroupId, full.Addr()))
 	assert.Zero(t, r.ok(uapi.FuncSkCgroupId, wait.Addr()), "less than a full socket")
 	assert.Equal(t, r.kernel.AncestorCgroupID(0), r.ok(uapi.FuncSkAncestorCgroupId, full.Addr(), 0))

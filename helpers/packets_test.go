@@ -3,7 +3,7 @@ package helpers
 import (
 	"testing"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -30,7 +30,7 @@ func ipv6Packet() []byte {
 
 // tagged is the default packet with VLAN tags in its bytes.
 func tagged(tags ...uint16) []byte {
-	p := kernel.DefaultPacket()
+	p := net.DefaultPacket()
 	out := append([]byte(nil), p[:12]...)
 	for _, tag := range tags {
 		out = append(out, 0x81, 0, byte(tag>>8), byte(tag))
@@ -132,7 +132,7 @@ var packetCases = []recorded{
 		do("bpf_skb_set_tstamp", ctx, 5, 0), "r8 = *(u64 *)(r6 + 152)\nkeep r8", do("bpf_skb_set_tstamp", ctx, 5, 2), "r8 = *(u8 *)(r6 + 180)\nkeep r8", do("bpf_skb_set_tstamp", ctx, 5, 3),
 	}},
 	{name: "ecn", typ: uapi.ProgTypeCgroupSkb, steps: []string{do("bpf_skb_ecn_set_ce", ctx), do("bpf_skb_load_bytes", ctx, 0, at(1024), 20)}},
-	{name: "ecn capable", typ: uapi.ProgTypeCgroupSkb, data: func() []byte { p := kernel.DefaultPacket(); p[15] = 2; return p }(), steps: []string{do("bpf_skb_ecn_set_ce", ctx), do("bpf_skb_load_bytes", ctx, 0, at(1024), 20), do("bpf_skb_ecn_set_ce", ctx)}},
+	{name: "ecn capable", typ: uapi.ProgTypeCgroupSkb, data: func() []byte { p := net.DefaultPacket(); p[15] = 2; return p }(), steps: []string{do("bpf_skb_ecn_set_ce", ctx), do("bpf_skb_load_bytes", ctx, 0, at(1024), 20), do("bpf_skb_ecn_set_ce", ctx)}},
 	{name: "ecn capable v6", typ: uapi.ProgTypeCgroupSkb, data: func() []byte { p := ipv6Packet(); p[15] = 0x10; return p }(), steps: []string{do("bpf_skb_ecn_set_ce", ctx), do("bpf_skb_load_bytes", ctx, 0, at(1024), 20), do("bpf_skb_ecn_set_ce", ctx)}},
 	{name: "cookies", typ: tc, steps: []string{do("bpf_get_socket_cookie", ctx), "r0 = r0\nif r0 != 0 goto +1\nr0 = 0\n", do("bpf_get_netns_cookie", ctx), do("bpf_get_socket_uid", ctx), do("bpf_get_cgroup_classid", ctx), do("bpf_get_route_realm", ctx)}, ignore: []int{0, 1}},
 	{name: "l3 csum", typ: tc, steps: []string{

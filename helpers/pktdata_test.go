@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -28,7 +28,7 @@ func TestHelpersThatChangePacketsInvalidatePointers(t *testing.T) {
 		}
 		for _, args := range [][]uint64{{0, 0, 0, 0}, {1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, {2, 0, 0, 0}} {
 			r := newRig(t, newest)
-			c := r.context(typ, kernel.ContextSpec{})
+			c := r.context(typ, hook.ContextSpec{})
 			r.env.Run.Context = c
 			before, old := string(c.Packet.Bytes()), c.Packet.Data()
 			all := append([]uint64{c.Addr}, args...)
@@ -58,7 +58,7 @@ func TestHelpersThatChangePacketsInvalidatePointers(t *testing.T) {
 // kernel gives the program others.
 func TestAStaleStoreMissesThePacket(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	r.env.Run.Context = c
 	old := c.Packet.Data()
 	require.Zero(t, r.ok(uapi.FuncCloneRedirect, c.Addr, 2, 0))

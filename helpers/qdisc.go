@@ -3,7 +3,7 @@ package helpers
 import (
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -106,7 +106,7 @@ func qdiscBstats(c *Call, q *Traffic) (uint64, *vm.Action) {
 
 // foreignHash computes the hash of the flow of an sk_buff that is not the program's own packet
 // (skb_get_hash).
-func (c *Call) foreignHash(skb *kernel.Object) (uint64, *vm.Action) {
+func (c *Call) foreignHash(skb *object.Object) (uint64, *vm.Action) {
 	at := skb.Num("head") + skb.Num("network_header")
 	end := skb.Num("data") + skb.Num("len") - skb.Num("data_len")
 	if end < at {

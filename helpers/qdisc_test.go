@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -19,8 +20,8 @@ import (
 type qdiscRig struct {
 	*rig
 	sim                  *qdisc.Sim
-	sch                  *kernel.Object
-	skbs                 map[*qdisc.Packet]*kernel.Object
+	sch                  *object.Object
+	skbs                 map[*qdisc.Packet]*object.Object
 	fields               [qdisc.Fields]uint64
 	onEnqueue, onDequeue func(*qdisc.Packet) // of the packet that was enqueued last
 	last                 *qdisc.Packet
@@ -69,8 +70,8 @@ func (p *qdiscRig) traffic(n int) *qdisc.Result {
 }
 
 func newQdiscRig(t *testing.T) *qdiscRig {
-	p := &qdiscRig{rig: newRig(t, newest), skbs: map[*qdisc.Packet]*kernel.Object{}}
-	p.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	p := &qdiscRig{rig: newRig(t, newest), skbs: map[*qdisc.Packet]*object.Object{}}
+	p.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	var err error
 	p.sch, err = p.kernel.NewObjectNamed("sch", "Qdisc")
 	require.NoError(t, err)

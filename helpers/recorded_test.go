@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -172,7 +173,7 @@ func (c *recorded) packet() []byte {
 		return nil
 	}
 	if c.data == nil {
-		return kernel.DefaultPacket()
+		return net.DefaultPacket()
 	}
 	return c.data
 }
@@ -205,7 +206,7 @@ func (c *recorded) simulate(t testing.TB) outcome {
 	}
 	insns, kfuncs := c.assemble(t)
 	img := r.lower(insns, kfuncs)
-	spec := kernel.ContextSpec{Packet: c.packet(), Bytes: c.ctx}
+	spec := hook.ContextSpec{Packet: c.packet(), Bytes: c.ctx}
 	if c.typ == uapi.ProgTypeRawTracepoint {
 		spec.AttachTo, spec.Section, spec.Bytes = "sys_enter", "raw_tp/sys_enter", nil
 	}

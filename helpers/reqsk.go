@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -59,7 +59,7 @@ func assignRequest(c *Call) (uint64, *vm.Action) {
 }
 
 // newRequest makes the request socket of a listener.
-func (c *Call) newRequest(listener *kernel.Socket, a []byte, mss uint16) (*kernel.Socket, error) {
+func (c *Call) newRequest(listener *net.Socket, a []byte, mss uint16) (*net.Socket, error) {
 	order, offset := c.guest.Order(), uint64(0)
 	if a[attrsTSOK] != 0 {
 		unit := uint64(1e6) // tcp_ns_to_ts

@@ -7,14 +7,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 func TestRequestsFromCookies(t *testing.T) {
 	r := newestRig(t)
-	_, listener := r.open("listener", kernel.SockSpec{State: 10, SourcePort: 80})
-	_, conn := r.open("connection", kernel.SockSpec{SourcePort: 81, DestPort: 5})
+	_, listener := r.open("listener", net.SockSpec{State: 10, SourcePort: 80})
+	_, conn := r.open("connection", net.SockSpec{SourcePort: 81, DestPort: 5})
 	attrs := func(mss uint16, at ...byte) uint64 {
 		b := make([]byte, 20)
 		binary.LittleEndian.PutUint32(b, 77)
@@ -24,13 +25,13 @@ func TestRequestsFromCookies(t *testing.T) {
 		}
 		return r.alloc(b)
 	}
-	assign := func(c *kernel.Context, sk *kernel.Socket, attrs, size uint64) uint64 {
+	assign := func(c *hook.Context, sk *net.Socket, attrs, size uint64) uint64 {
 		return r.kok("bpf_sk_assign_tcp_reqsk", c.Addr, sk.FullAddr(), attrs, size)
 	}
 	refused := uint64(uint32(neg(uapi.EINVAL)))
-	c := r.context(tc, kernel.ContextSpec{Attach: uapi.AttachTcxEgress})
+	c := r.context(tc, hook.ContextSpec{Attach: uapi.AttachTcxEgress})
 	assert.Equal(t, refused, assign(c, listener, attrs(1460), 20), "not at ingress")
-	c = r.context(tc, kernel.ContextSpec{Attach: uapi.AttachTcxIngress})
+	c = r.context(tc, hook.ContextSpec{Attach: uapi.AttachTcxIngress})
 	for name, got := range map[string]uint64{
 		"size":         assign(c, listener, attrs(1460), 19),
 		"reserved":     assign(c, listener, attrs(1460, 19, 1), 20),

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -22,7 +22,7 @@ func TestResetForgetsAll(t *testing.T) {
 		"ProgType": true, "Attach": true, "FuncIP": true, "Cookie": true, "CgroupStorage": true, "FuncArgs": true, "FuncReturns": true, "Context": true, "Packet": true, "Host": true, "OnLimit": true, "Here": true,
 	}
 	r := &Run{
-		ProgType: uapi.ProgTypeXDP, Attach: 1, FuncIP: 2, Cookie: 3, CgroupStorage: 4, FuncArgs: 4, FuncReturns: true, Context: &kernel.Context{}, Packet: func() []byte { return nil },
+		ProgType: uapi.ProgTypeXDP, Attach: 1, FuncIP: 2, Cookie: 3, CgroupStorage: 4, FuncArgs: 4, FuncReturns: true, Context: &hook.Context{}, Packet: func() []byte { return nil },
 		Retval: 5, Callback: 15, SessionReturn: true, Socket: SocketVerdict{Ingress: true}, sessionCookie: 8,
 		Output: Output{Trace: []string{"t"}, Text: []byte{6}, SeqStart: 7, SeqFull: true, Events: []Event{{Number: 9}}, target: 13, kept: 14, Host: &mem.Host{}, OnLimit: func(error) {}},
 		Held:   held.Ledger{Here: func() (*vm.Image, int) { return nil, 0 }},

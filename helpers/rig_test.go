@@ -13,6 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
@@ -30,14 +32,14 @@ type rig struct {
 	text   *vm.Text
 	thread *vm.Thread
 	bound  []maps.Map
-	ctx    *kernel.Context
+	ctx    *hook.Context
 }
 
 // exercised collects the functions that tests bind; TestMain wants all of them.
 var exercised = map[string]bool{}
 
 // types is shared by all rigs, so that layouts are worked out once.
-var types = kernel.NewTypes()
+var types = object.NewTypes()
 
 // newRig makes a machine of that kernel version, with the embedded kernel's types.
 func newRig(t testing.TB, version uint32) *rig {
@@ -60,7 +62,7 @@ func newestRig(t testing.TB) *rig {
 	return rigOf(t, uapi.VersionCode(7, 2), spec, types72)
 }
 
-var types72 = kernel.NewTypes()
+var types72 = object.NewTypes()
 
 // moduleRig is newRig with the types of Linux 7.2 and of one of its modules, and with these random
 // numbers.
@@ -73,7 +75,7 @@ func moduleRig(t testing.TB, version uint32, module string, random ...uint64) *r
 	return rigWith(t, kernel.Config{BTF: spec, Modules: []*btf.Spec{mod}, Version: version, Types: types72, Random: random})
 }
 
-func rigOf(t testing.TB, version uint32, spec *btf.Spec, types *kernel.Types) *rig {
+func rigOf(t testing.TB, version uint32, spec *btf.Spec, types *object.Types) *rig {
 	t.Helper()
 	return rigWith(t, kernel.Config{BTF: spec, Version: version, Types: types})
 }
@@ -114,7 +116,7 @@ func (r *rig) newMap(s maps.Spec) maps.Map {
 }
 
 // context starts a run of a program type with a fresh context.
-func (r *rig) context(typ uapi.ProgType, spec kernel.ContextSpec) *kernel.Context {
+func (r *rig) context(typ uapi.ProgType, spec hook.ContextSpec) *hook.Context {
 	r.t.Helper()
 	spec.ProgType = typ
 	c, err := r.kernel.NewContext(spec)

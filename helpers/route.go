@@ -3,7 +3,8 @@ package helpers
 import (
 	"net/netip"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
@@ -19,7 +20,7 @@ var routeHelpers = []row{
 func zero(c *Call) (uint64, *vm.Action) { return 0, nil }
 
 // checkMTU is bpf_skb_check_mtu and bpf_xdp_check_mtu.
-func checkMTU(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func checkMTU(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 	in, f := c.guest.ReadU32(c.Args[2])
 	if f != nil {
 		return 0, f
@@ -122,13 +123,13 @@ func (c *Call) forward(p []byte, flags uint64) uint32 {
 		return uapi.FibRetNotFwded
 	}
 	switch r.Type {
-	case kernel.RouteBlackhole:
+	case net.RouteBlackhole:
 		return uapi.FibRetBlackhole
-	case kernel.RouteUnreachable:
+	case net.RouteUnreachable:
 		return uapi.FibRetUnreachable
-	case kernel.RouteProhibit:
+	case net.RouteProhibit:
 		return uapi.FibRetProhibit
-	case kernel.RouteLocal:
+	case net.RouteLocal:
 		return uapi.FibRetNotFwded
 	}
 	dev, ok := k.Device(r.Device)

@@ -6,27 +6,28 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 func TestRoutes(t *testing.T) {
 	r := newRig(t, newest)
 	prefix, addr := netip.MustParsePrefix, netip.MustParseAddr
-	r.kernel.SetNetwork(kernel.Network{
-		Devices: []kernel.Device{{Index: 1, Name: "lo", MTU: 65536, Loopback: true}, {Index: 2, Name: "eth0", MTU: 1500}, {Index: 3, Name: "tun0", MTU: 1400}},
-		Routes: []kernel.Route{
+	r.kernel.SetNetwork(net.Network{
+		Devices: []net.Device{{Index: 1, Name: "lo", MTU: 65536, Loopback: true}, {Index: 2, Name: "eth0", MTU: 1500}, {Index: 3, Name: "tun0", MTU: 1400}},
+		Routes: []net.Route{
 			{Dest: prefix("0.0.0.0/0"), Gateway: addr("192.0.2.254"), Device: 2, Metric: 100},
 			{Dest: prefix("10.0.0.0/8"), Device: 3, Source: addr("10.0.0.1")},
-			{Dest: prefix("10.9.0.0/16"), Type: kernel.RouteBlackhole},
-			{Dest: prefix("10.8.0.0/16"), Type: kernel.RouteProhibit},
-			{Dest: prefix("10.7.0.0/16"), Type: kernel.RouteUnreachable},
-			{Dest: prefix("192.0.2.1/32"), Type: kernel.RouteLocal},
+			{Dest: prefix("10.9.0.0/16"), Type: net.RouteBlackhole},
+			{Dest: prefix("10.8.0.0/16"), Type: net.RouteProhibit},
+			{Dest: prefix("10.7.0.0/16"), Type: net.RouteUnreachable},
+			{Dest: prefix("192.0.2.1/32"), Type: net.RouteLocal},
 			{Dest: prefix("2001:db8::/32"), Gateway: addr("fe80::1"), Device: 2},
 		},
-		Neighbours: []kernel.Neighbour{{Addr: addr("192.0.2.254"), Device: 2, MAC: [6]byte{2, 2, 2, 2, 2, 2}}, {Addr: addr("fe80::1"), Device: 2, MAC: [6]byte{3, 3, 3, 3, 3, 3}}},
+		Neighbours: []net.Neighbour{{Addr: addr("192.0.2.254"), Device: 2, MAC: [6]byte{2, 2, 2, 2, 2, 2}}, {Addr: addr("fe80::1"), Device: 2, MAC: [6]byte{3, 3, 3, 3, 3, 3}}},
 	})
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	for _, x := range []struct {
 		name   string
 		to     string

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -25,7 +25,7 @@ type Run struct {
 	FuncArgs    int
 	FuncReturns bool
 	// Context is what r1 of the program pointed to at its start.
-	Context *kernel.Context
+	Context *hook.Context
 	// Callback is the field of the timer or work item whose callback runs, 0 for none.
 	Callback uint64
 	// Packet returns the packet's bytes; nil for programs without one.

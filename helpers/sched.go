@@ -2,7 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -11,10 +11,10 @@ import (
 // its tasks and cgroups.
 type Schedule struct {
 	*sched.Sim
-	Objects map[*sched.Task]*kernel.Object
+	Objects map[*sched.Task]*object.Object
 	Tasks   map[uint64]*sched.Task // by address
-	Cgroups map[string]*kernel.Object
-	Idle    *kernel.Object // the task of idle CPUs
+	Cgroups map[string]*object.Object
+	Idle    *object.Object // the task of idle CPUs
 	// Flags are those of the scheduler.
 	Flags sched.OpsFlags
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -53,7 +53,7 @@ func (p *schedRig) simulate(flags sched.OpsFlags, allowed sched.Mask) *sched.Res
 	tasks := []sched.TaskSpec{{Name: "a", Cgroup: "/x", Allowed: allowed, Steps: []sched.Step{{Kind: sched.DoRun, For: 5 * time.Millisecond}}}}
 	sim, err := sched.New(sched.Config{CPUs: sched.Topology(2, 2, 0, 0), Duration: 10 * time.Millisecond, Flags: flags, Tasks: tasks}, p)
 	require.NoError(p.t, err)
-	p.s = &Schedule{Sim: sim, Flags: flags, Objects: map[*sched.Task]*kernel.Object{}, Tasks: map[uint64]*sched.Task{}, Cgroups: map[string]*kernel.Object{}}
+	p.s = &Schedule{Sim: sim, Flags: flags, Objects: map[*sched.Task]*object.Object{}, Tasks: map[uint64]*sched.Task{}, Cgroups: map[string]*object.Object{}}
 	p.env.Simulation = p.s
 	p.s.Idle = p.kernel.Named("init_task", "task_struct")
 	for _, path := range sim.Cgroups() {

@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 func TestServicesThatAreNotSetUp(t *testing.T) {
 	r := newRig(t, newest)
-	r.context(sys, kernel.ContextSpec{})
+	r.context(sys, hook.ContextSpec{})
 	buf := r.space(16)
 	for name, want := range map[string]uapi.Errno{
 		"bpf_get_fsverity_digest": uapi.ENODATA,

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // sharedInfo reads a member of the struct at skb_end_pointer of a context's packet, as programs do:
 // head + end.
-func (r *rig) sharedInfo(ctx *kernel.Context) func(member string) uint64 {
+func (r *rig) sharedInfo(ctx *hook.Context) func(member string) uint64 {
 	r.t.Helper()
 	skb := r.kernel.ObjectAt(r.kok("bpf_cast_to_kern_ctx", ctx.Addr))
 	require.NotNil(r.t, skb)
@@ -40,12 +40,12 @@ func TestSharedInfoFollowsTheBuffer(t *testing.T) {
 	binary.LittleEndian.PutUint32(in[176:], 1400) // gso_size
 	binary.LittleEndian.PutUint64(in[184:], 99)   // hwtstamp
 	for name, c := range map[string]struct {
-		spec kernel.ContextSpec
+		spec hook.ContextSpec
 		want map[string]uint64
 	}{
-		"plain":     {kernel.ContextSpec{}, map[string]uint64{"nr_frags": 0, "gso_size": 0, "frag_list": 0, "dataref.counter": 1, "meta_len": 0, "tx_flags": 0}},
-		"segmented": {kernel.ContextSpec{Bytes: in}, map[string]uint64{"gso_segs": 3, "gso_size": 1400, "hwtstamps.hwtstamp": 99, "gso_type": 0}},
-		"fragments": {kernel.ContextSpec{NetSpec: kernel.NetSpec{Frags: [][]byte{make([]byte, 100), make([]byte, 4096)}}}, map[string]uint64{"nr_frags": 2, "frags[0].len|": 100, "frags[1].len|": 4096, "frags[1].offset|": 0}},
+		"plain":     {hook.ContextSpec{}, map[string]uint64{"nr_frags": 0, "gso_size": 0, "frag_list": 0, "dataref.counter": 1, "meta_len": 0, "tx_flags": 0}},
+		"segmented": {hook.ContextSpec{Bytes: in}, map[string]uint64{"gso_segs": 3, "gso_size": 1400, "hwtstamps.hwtstamp": 99, "gso_type": 0}},
+		"fragments": {hook.ContextSpec{NetSpec: hook.NetSpec{Frags: [][]byte{make([]byte, 100), make([]byte, 4096)}}}, map[string]uint64{"nr_frags": 2, "frags[0].len|": 100, "frags[1].len|": 4096, "frags[1].offset|": 0}},
 	} {
 		read := r.sharedInfo(r.context(uapi.ProgTypeSchedCls, c.spec))
 		for member, want := range c.want {
@@ -76,7 +76,7 @@ func (r *rig) member(names ...string) string {
 // and never overlaps the tailroom.
 func TestSharedInfoStaysWithThePacket(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{NetSpec: kernel.NetSpec{Frags: [][]byte{make([]byte, 3000)}}})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{NetSpec: hook.NetSpec{Frags: [][]byte{make([]byte, 3000)}}})
 	read, old := r.sharedInfo(c), c.Packet.BufferEnd()
 	assert.EqualValues(t, 1, read("nr_frags"))
 	require.Zero(t, r.ok(uapi.FuncSkbPullData, c.Addr, 3064))
@@ -93,7 +93,7 @@ func TestSharedInfoStaysWithThePacket(t *testing.T) {
 
 	for range 5 { // each ends with its packet
 		c.Free()
-		c = r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+		c = r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 		r.sharedInfo(c)
 	}
 	n := 0
@@ -109,7 +109,7 @@ func TestSharedInfoStaysWithThePacket(t *testing.T) {
 // program's packet and of a traced function's.
 func TestSharedInfoIsReadByProbes(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	r.sharedInfo(c)
 	foreign, err := r.kernel.NewObjectNamed("skb", "sk_buff")
 	require.NoError(t, err)

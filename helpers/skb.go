@@ -3,7 +3,8 @@ package helpers
 import (
 	"encoding/binary"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	knet "github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
@@ -45,7 +46,7 @@ type skbState struct {
 	started    bool
 	net        int // offset of the network header from the packet's data
 	mac        int // offset of the link header
-	summed     kernel.Summed
+	summed     hook.Summed
 	level      uint8  // valid checksums less one, when summed is checksumUnnecessary
 	csum       uint32 // skb->csum: the card's sum from the network header on, if summed is checksumComplete
 	summedLen  int    // the packet's length then
@@ -53,15 +54,15 @@ type skbState struct {
 	encap      bool   // skb->encapsulation
 	tunnel     *tunnelKey
 	tunnelOpts []byte
-	xfrm       *kernel.Xfrm // instead of a tunnel
+	xfrm       *hook.Xfrm // instead of a tunnel
 	srh        srhState
 }
 
 // skb is the packet of the running program.
 type skb struct {
 	e  *Env
-	c  *kernel.Context
-	p  *kernel.Packet
+	c  *hook.Context
+	p  *knet.Packet
 	st *skbState
 }
 
@@ -86,7 +87,7 @@ func (call *Call) skbAt(addr uint64) (*skb, *vm.Action) {
 			s.st.mac = -ethHeader
 		}
 		s.st.summed, s.st.summedLen = c.Summed(), s.p.Len()
-		if s.st.summed == kernel.SummedComplete {
+		if s.st.summed == hook.SummedComplete {
 			all := c.Came()
 			s.st.csum, s.st.summedLen = csumPartial(all[min(s.st.net, len(all)):], 0), len(all)
 		}
@@ -172,7 +173,7 @@ func (s *skb) storeBytes(off uint64, data []byte, flags uint64) (uint64, *vm.Act
 	before := csumPartial(at, 0)
 	copy(at, data)
 	s.changed(int(off), len(data))
-	if flags&uapi.SkbStoreRecomputeCsum != 0 && s.st.summed == kernel.SummedComplete {
+	if flags&uapi.SkbStoreRecomputeCsum != 0 && s.st.summed == hook.SummedComplete {
 		s.st.csum = csumAdd(csumAdd(s.st.csum, ^shiftSum(before, off)), shiftSum(csumPartial(data, 0), off))
 	}
 	if flags&uapi.SkbStoreInvalidateHash != 0 {

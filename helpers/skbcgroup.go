@@ -3,7 +3,8 @@ package helpers
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -24,34 +25,34 @@ var skbCgroupHelpers = []row{
 	{ID: uapi.FuncRcPointerRel, Do: rcEvent(RCPointer), Note: "recorded as an event"},
 }
 
-func skbCgroupID(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
+func skbCgroupID(c *Call, _ *hook.Context) (uint64, *vm.Action) {
 	return c.Kernel.CgroupID(), nil
 }
 
-func skbAncestorCgroupID(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
+func skbAncestorCgroupID(c *Call, _ *hook.Context) (uint64, *vm.Action) {
 	return c.Kernel.AncestorCgroupID(int(int32(uint32(c.Args[1])))), nil
 }
 
 // skCgroupID returns 0 for sockets that are not full sockets.
-func skCgroupID(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func skCgroupID(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	if !s.Full() {
 		return 0, nil
 	}
 	return c.Kernel.CgroupID(), nil
 }
 
-func skAncestorCgroupID(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func skAncestorCgroupID(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	if !s.Full() {
 		return 0, nil
 	}
 	return c.Kernel.AncestorCgroupID(int(int32(uint32(c.Args[1])))), nil
 }
 
-func skbUnderCgroup(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
+func skbUnderCgroup(c *Call, _ *hook.Context) (uint64, *vm.Action) {
 	return c.underCgroup(c.Args[2])
 }
 
-func skbGetXfrmState(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
+func skbGetXfrmState(c *Call, _ *hook.Context) (uint64, *vm.Action) {
 	return c.zeroed(2, uapi.EINVAL)
 }
 

@@ -2,7 +2,8 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -20,20 +21,20 @@ var socketHelpers = []row{
 	{ID: uapi.FuncGetSocketUid, Do: onPacket(getSocketUID)},
 	{ID: uapi.FuncGetNetnsCookie, Do: getNetnsCookie, Note: "one network namespace, cookie 1"},
 	{ID: uapi.FuncBind, Do: onContextSocket(bind), Note: "of the simulated socket"},
-	{ID: uapi.FuncSkcToTcpSock, Do: skcTo(func(s *kernel.Socket) bool { return s.Full() && s.Protocol() == ipprotoTCP })},
-	{ID: uapi.FuncSkcToTcp6Sock, Do: skcTo(func(s *kernel.Socket) bool {
+	{ID: uapi.FuncSkcToTcpSock, Do: skcTo(func(s *net.Socket) bool { return s.Full() && s.Protocol() == ipprotoTCP })},
+	{ID: uapi.FuncSkcToTcp6Sock, Do: skcTo(func(s *net.Socket) bool {
 		return s.Full() && s.Protocol() == ipprotoTCP && s.Family() == afInet6
 	})},
-	{ID: uapi.FuncSkcToUdp6Sock, Do: skcTo(func(s *kernel.Socket) bool {
+	{ID: uapi.FuncSkcToUdp6Sock, Do: skcTo(func(s *net.Socket) bool {
 		return s.Full() && s.Protocol() == ipprotoUDP && s.Type() == sockDgram && s.Family() == afInet6
 	})},
-	{ID: uapi.FuncSkcToUnixSock, Do: skcTo(func(s *kernel.Socket) bool { return s.Full() && s.Family() == afUnix })},
-	{ID: uapi.FuncSkcToTcpTimewaitSock, Do: skcTo(func(s *kernel.Socket) bool {
+	{ID: uapi.FuncSkcToUnixSock, Do: skcTo(func(s *net.Socket) bool { return s.Full() && s.Family() == afUnix })},
+	{ID: uapi.FuncSkcToTcpTimewaitSock, Do: skcTo(func(s *net.Socket) bool {
 		return s.State() == tcpTimeWait && (s.Family() == afInet || s.Family() == afInet6)
 	})},
-	{ID: uapi.FuncSkcToMptcpSock, Do: skcTo(func(*kernel.Socket) bool { return false }), Note: "no socket is one of MPTCP: NULL"},
+	{ID: uapi.FuncSkcToMptcpSock, Do: skcTo(func(*net.Socket) bool { return false }), Note: "no socket is one of MPTCP: NULL"},
 	{ID: uapi.FuncSockFromFile, Do: sockFromFile},
-	{ID: uapi.FuncSkcToTcpRequestSock, Do: skcTo(func(s *kernel.Socket) bool { return s.State() == tcpNewSynRecv })},
+	{ID: uapi.FuncSkcToTcpRequestSock, Do: skcTo(func(s *net.Socket) bool { return s.State() == tcpNewSynRecv })},
 }
 
 // Numbers of sockets.
@@ -50,21 +51,21 @@ const (
 	tcpNewSynRecv = 12
 )
 
-func skFullsock(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func skFullsock(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	if !s.Full() {
 		return 0, nil
 	}
 	return s.FullAddr(), nil
 }
 
-func tcpSock(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func tcpSock(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	if !s.Full() || s.Protocol() != ipprotoTCP {
 		return 0, nil
 	}
 	return s.TCPAddr(), nil
 }
 
-func getListenerSock(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func getListenerSock(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	if s.State() != tcpListen {
 		return 0, nil
 	}
@@ -111,11 +112,11 @@ func skLookup(protocol uint16, full bool) Impl {
 	}
 }
 
-func skRelease(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func skRelease(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	return 0, c.give("bpf_sk_release", held.Reference, s.FullAddr())
 }
 
-func (c *Call) takeSocket(s *kernel.Socket) {
+func (c *Call) takeSocket(s *net.Socket) {
 	c.Run.Held.Take(held.Reference, s.FullAddr(), "socket "+s.Role())
 }
 
@@ -126,7 +127,7 @@ func skAssign(c *Call) (uint64, *vm.Action) {
 	if ctx == nil {
 		return 0, badArg("%#x is not the program's context", c.Args[0])
 	}
-	var s *kernel.Socket
+	var s *net.Socket
 	if c.Args[1] != 0 {
 		var f *vm.Action
 		if s, f = c.socketAt(c.Args[1]); f != nil {
@@ -167,7 +168,7 @@ func getSocketCookie(c *Call) (uint64, *vm.Action) {
 // overflowUID is the owner of a socket without one (/proc/sys/kernel/overflowuid).
 const overflowUID = 65534
 
-func getSocketUID(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func getSocketUID(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 	s := ctx.Socket()
 	if s == nil || !s.Full() {
 		return overflowUID, nil
@@ -180,7 +181,7 @@ func getNetnsCookie(c *Call) (uint64, *vm.Action) {
 }
 
 // bind implements bpf_bind: it sets the local address of the connecting socket.
-func bind(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func bind(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	addr := c.In(1)
 	const inet, inet6 = 16, 24 // sizeof(struct sockaddr_in), SIN6_LEN_RFC2133
 	if len(addr) < 2 {
@@ -230,7 +231,7 @@ func sockFromFile(c *Call) (uint64, *vm.Action) {
 
 // skcTo casts a socket to a more specific kernel type if it has that type, else returns NULL. The
 // result is the kernel's struct.
-func skcTo(is func(*kernel.Socket) bool) Impl {
+func skcTo(is func(*net.Socket) bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		if c.Args[0] == 0 {
 			return 0, nil

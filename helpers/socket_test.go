@@ -7,14 +7,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // open makes a socket that lookups find.
-func (r *rig) open(role string, s kernel.SockSpec) (*kernel.Object, *kernel.Socket) {
+func (r *rig) open(role string, s net.SockSpec) (*object.Object, *net.Socket) {
 	r.t.Helper()
 	o, err := r.kernel.NewSock(role, s)
 	require.NoError(r.t, err)
@@ -42,11 +44,11 @@ func tuple(from, to uint32, sport, dport uint16) []byte {
 
 func TestSocketLookups(t *testing.T) {
 	r := newRig(t, newest)
-	_, listener := r.open("listener", kernel.SockSpec{State: 10, SourcePort: 80})
-	_, conn := r.open("connection", kernel.SockSpec{Source: []byte{10, 0, 0, 1}, Dest: []byte{10, 0, 0, 2}, SourcePort: 80, DestPort: 999})
-	_, dns := r.open("dns", kernel.SockSpec{Protocol: ipprotoUDP, Type: sockDgram, SourcePort: 53})
-	_, wait := r.open("time wait", kernel.SockSpec{State: tcpTimeWait, Source: []byte{10, 0, 0, 1}, Dest: []byte{10, 0, 0, 3}, SourcePort: 80, DestPort: 7})
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	_, listener := r.open("listener", net.SockSpec{State: 10, SourcePort: 80})
+	_, conn := r.open("connection", net.SockSpec{Source: []byte{10, 0, 0, 1}, Dest: []byte{10, 0, 0, 2}, SourcePort: 80, DestPort: 999})
+	_, dns := r.open("dns", net.SockSpec{Protocol: ipprotoUDP, Type: sockDgram, SourcePort: 53})
+	_, wait := r.open("time wait", net.SockSpec{State: tcpTimeWait, Source: []byte{10, 0, 0, 1}, Dest: []byte{10, 0, 0, 3}, SourcePort: 80, DestPort: 7})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	const self, peer, other = 0x0a000001, 0x0a000002, 0x0a000003
 	for _, x := range []struct {
 		name  string
@@ -54,7 +56,7 @@ func TestSocketLookups(t *testing.T) {
 		tuple []byte
 		netns uint64
 		flags uint64
-		want  *kernel.Socket
+		want  *net.Socket
 	}{
 		{"connection", uapi.FuncSkLookupTcp, tuple(peer, self, 999, 80), ^uint64(0), 0, conn},
 		{"listener", uapi.FuncSkLookupTcp, tuple(peer, self, 998, 80), ^uint64(0), 0, listener},
@@ -102,10 +104,10 @@ func TestSocketLookups(t *testing.T) {
 
 func TestSkAssign(t *testing.T) {
 	r := newRig(t, newest)
-	_, listener := r.open("listener", kernel.SockSpec{State: 10, SourcePort: 80})
-	_, conn := r.open("connection", kernel.SockSpec{SourcePort: 81, DestPort: 5})
-	_, dns := r.open("dns", kernel.SockSpec{Protocol: ipprotoUDP, Type: sockDgram, SourcePort: 53})
-	c := r.context(uapi.ProgTypeSkLookup, kernel.ContextSpec{Attach: uapi.AttachSkLookup})
+	_, listener := r.open("listener", net.SockSpec{State: 10, SourcePort: 80})
+	_, conn := r.open("connection", net.SockSpec{SourcePort: 81, DestPort: 5})
+	_, dns := r.open("dns", net.SockSpec{Protocol: ipprotoUDP, Type: sockDgram, SourcePort: 53})
+	c := r.context(uapi.ProgTypeSkLookup, hook.ContextSpec{Attach: uapi.AttachSkLookup})
 	assign := func(sk, flags uint64) uint64 { return r.ok(uapi.FuncSkAssign, c.Addr, sk, flags) }
 	assert.Equal(t, neg(uapi.ESOCKTNOSUPPORT), assign(conn.FullAddr(), 0))
 	assert.Equal(t, neg(uapi.EPROTOTYPE), assign(dns.FullAddr(), 0))
@@ -117,9 +119,9 @@ func TestSkAssign(t *testing.T) {
 	assert.Zero(t, assign(0, uapi.SkLookupReplace))
 	assert.Zero(t, r.field(c.Addr, 8))
 
-	c = r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	c = r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	assert.Equal(t, neg(uapi.EOPNOTSUPP), assign(conn.FullAddr(), 0), "not at ingress, as in a test run")
-	c = r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{Attach: uapi.AttachTcxIngress})
+	c = r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{Attach: uapi.AttachTcxIngress})
 	assert.Equal(t, neg(uapi.EINVAL), assign(conn.FullAddr(), 1))
 	assert.Zero(t, assign(conn.FullAddr(), 0))
 	sk, _ := c.Field("sk")
@@ -128,8 +130,8 @@ func TestSkAssign(t *testing.T) {
 
 func TestSocketOptions(t *testing.T) {
 	r := newRig(t, newest)
-	o, sk := r.open("sk", kernel.SockSpec{})
-	c := r.context(uapi.ProgTypeSockOps, kernel.ContextSpec{NetSpec: kernel.NetSpec{Socket: o}})
+	o, sk := r.open("sk", net.SockSpec{})
+	c := r.context(uapi.ProgTypeSockOps, hook.ContextSpec{NetSpec: hook.NetSpec{Socket: o}})
 	set := func(level, name uint64, v int32) uint64 {
 		return r.ok(uapi.FuncSetsockopt, c.Addr, level, name, r.alloc(binary.LittleEndian.AppendUint32(nil, uint32(v))), 4)
 	}
@@ -193,12 +195,12 @@ func TestSocketOptions(t *testing.T) {
 }
 
 func TestHeaderOptions(t *testing.T) {
-	syn := kernel.DefaultPacket()
+	syn := net.DefaultPacket()
 	syn = append(syn[:54:54], 2, 4, 5, 0xb4, 1, 1, 253, 6, 0xeb, 0x9f, 1, 2) // MSS, two NOPs, an experimental one
 	syn[46] = 0x80                                                           // 32 bytes of header
-	event := func(op uint64) (*rig, *kernel.Context) {
+	event := func(op uint64) (*rig, *hook.Context) {
 		r := newRig(t, newest)
-		return r, r.context(uapi.ProgTypeSockOps, kernel.ContextSpec{Packet: syn, NetSpec: kernel.NetSpec{Fields: map[string]uint64{"op": op}}})
+		return r, r.context(uapi.ProgTypeSockOps, hook.ContextSpec{Packet: syn, NetSpec: hook.NetSpec{Fields: map[string]uint64{"op": op}}})
 	}
 	r, c := event(13)
 	load := func(want []byte, flags uint64) (uint64, []byte) {
@@ -245,8 +247,8 @@ func TestHeaderOptions(t *testing.T) {
 
 func TestSysctl(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeCgroupSysctl, kernel.ContextSpec{NetSpec: kernel.NetSpec{
-		Sysctl: &kernel.Sysctl{Name: "net/ipv4/tcp_mem", Write: true, Value: []byte("1 2 3\n"), New: []byte("4 5 6")}}})
+	c := r.context(uapi.ProgTypeCgroupSysctl, hook.ContextSpec{NetSpec: hook.NetSpec{
+		Sysctl: &hook.Sysctl{Name: "net/ipv4/tcp_mem", Write: true, Value: []byte("1 2 3\n"), New: []byte("4 5 6")}}})
 	out := r.space(32)
 	assert.EqualValues(t, 16, r.ok(uapi.FuncSysctlGetName, c.Addr, out, 32, 0))
 	assert.Equal(t, "net/ipv4/tcp_mem\x00", string(r.bytes(out, 17)))
@@ -259,17 +261,17 @@ func TestSysctl(t *testing.T) {
 	assert.Equal(t, "4 5 \x00", string(r.bytes(out, 5)))
 	assert.Zero(t, r.ok(uapi.FuncSysctlSetNewValue, c.Addr, r.str("600 900 1200"), 12))
 	assert.Equal(t, "600 900 1200", string(c.Sysctl().New))
-	c = r.context(uapi.ProgTypeCgroupSysctl, kernel.ContextSpec{})
+	c = r.context(uapi.ProgTypeCgroupSysctl, hook.ContextSpec{})
 	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncSysctlSetNewValue, c.Addr, r.str("1"), 1), "a read")
 	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncSysctlGetNewValue, c.Addr, out, 8))
 }
 
 func TestSockMaps(t *testing.T) {
 	r := newRig(t, newest)
-	o, sk := r.open("sk", kernel.SockSpec{})
+	o, sk := r.open("sk", net.SockSpec{})
 	m := r.newMap(maps.Spec{Type: uapi.MapTypeSockmap, KeySize: 4, ValueSize: 4, MaxEntries: 2})
 	h := r.newMap(maps.Spec{Type: uapi.MapTypeSockhash, KeySize: 8, ValueSize: 4, MaxEntries: 1})
-	c := r.context(uapi.ProgTypeSockOps, kernel.ContextSpec{NetSpec: kernel.NetSpec{Socket: o}})
+	c := r.context(uapi.ProgTypeSockOps, hook.ContextSpec{NetSpec: hook.NetSpec{Socket: o}})
 	key := r.alloc([]byte{1, 0, 0, 0, 0, 0, 0, 0})
 	assert.Zero(t, r.ok(uapi.FuncSockMapUpdate, c.Addr, m.Addr(), key, 0))
 	assert.Equal(t, neg(uapi.EEXIST), r.ok(uapi.FuncSockMapUpdate, c.Addr, m.Addr(), key, uapi.NoExist))
@@ -283,13 +285,13 @@ func TestSockMaps(t *testing.T) {
 	assert.Zero(t, r.ok(uapi.FuncMapDeleteElem, h.Addr(), key))
 	assert.Zero(t, r.ok(uapi.FuncMapLookupElem, h.Addr(), key))
 	r.ok(uapi.FuncSockOpsCbFlagsSet, c.Addr, 0)
-	c = r.context(uapi.ProgTypeSockOps, kernel.ContextSpec{NetSpec: kernel.NetSpec{Socket: o, Fields: map[string]uint64{"op": 10}}})
+	c = r.context(uapi.ProgTypeSockOps, hook.ContextSpec{NetSpec: hook.NetSpec{Socket: o, Fields: map[string]uint64{"op": 10}}})
 	assert.Equal(t, neg(uapi.EOPNOTSUPP), r.ok(uapi.FuncSockMapUpdate, c.Addr, m.Addr(), key, 0), "at another event")
 }
 
 func TestBind(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeCgroupSockAddr, kernel.ContextSpec{Attach: uapi.AttachCgroupInet4Connect})
+	c := r.context(uapi.ProgTypeCgroupSockAddr, hook.ContextSpec{Attach: uapi.AttachCgroupInet4Connect})
 	s := c.Socket()
 	s.SetNumber("src_port", 0)
 	addr := []byte{2, 0, 0x1f, 0x90, 10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0}

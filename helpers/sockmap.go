@@ -1,7 +1,8 @@
 package helpers
 
 import (
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -19,14 +20,14 @@ func (c *Call) lookupSock(m maps.SockMap, key []byte) uint64 {
 	if !ok {
 		return 0
 	}
-	s := v.(*kernel.Socket)
+	s := v.(*net.Socket)
 	c.takeSocket(s)
 	return s.FullAddr()
 }
 
 // storeSock puts a socket into a map if it is allowed there (sock_map_sk_is_suitable,
 // sock_map_sk_state_allowed).
-func storeSock(m maps.SockMap, key []byte, s *kernel.Socket, flags uint64) uapi.Errno {
+func storeSock(m maps.SockMap, key []byte, s *net.Socket, flags uint64) uapi.Errno {
 	const stream, established = 1, 1
 	if !s.Full() {
 		return uapi.EINVAL
@@ -42,7 +43,7 @@ func storeSock(m maps.SockMap, key []byte, s *kernel.Socket, flags uint64) uapi.
 
 // sockMapUpdate stores the socket of a sockops program, at the events that complete a handshake or
 // start listening (bpf_sock_map_update).
-func sockMapUpdate(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func sockMapUpdate(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 	m := c.ref.m
 	sm, ok := m.(maps.SockMap)
 	if !ok {

@@ -3,7 +3,7 @@ package helpers
 import (
 	"bytes"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -28,7 +28,7 @@ const (
 )
 
 // sockOps returns the context of a sockops program.
-func (at *finder) sockOps(addr uint64) (*kernel.Context, *vm.Action) {
+func (at *finder) sockOps(addr uint64) (*hook.Context, *vm.Action) {
 	if c := at.contextAt(addr); c != nil && c.Type == "bpf_sock_ops" {
 		return c, nil
 	}
@@ -36,12 +36,12 @@ func (at *finder) sockOps(addr uint64) (*kernel.Context, *vm.Action) {
 }
 
 // sockOp returns the event that a sockops program is called for.
-func sockOp(ctx *kernel.Context) uint64 {
+func sockOp(ctx *hook.Context) uint64 {
 	op, _ := ctx.Field("op")
 	return op
 }
 
-func sockOpsCallbackFlags(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func sockOpsCallbackFlags(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 	s := ctx.Socket()
 	if s == nil || !s.Full() {
 		return errnoRet(uapi.EINVAL), nil
@@ -79,7 +79,7 @@ func searchOption(opts []byte, kind byte, magic []byte) (opt []byte, ended bool,
 	return nil, false, uapi.ENOMSG
 }
 
-func loadHdrOpt(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func loadHdrOpt(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 	want, f := c.guest.Read(c.Args[1], c.Args[2]&0xffffffff)
 	if f != nil {
 		return 0, f
@@ -117,7 +117,7 @@ func loadHdrOpt(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	return uint64(len(opt)), c.guest.Write(c.Args[1], opt)
 }
 
-func storeHdrOpt(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func storeHdrOpt(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 	opt := c.In(1)
 	if sockOp(ctx) != opWriteHdrOpt || ctx.TCPHeader() == nil {
 		return errnoRet(uapi.EPERM), nil
@@ -152,7 +152,7 @@ func storeHdrOpt(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	return 0, c.Run.emit(Event{Kind: TCPOption, Number: uint64(kind), Data: append([]byte(nil), opt[:n]...)})
 }
 
-func reserveHdrOpt(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func reserveHdrOpt(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 	n := c.Args[1] & 0xffffffff
 	switch {
 	case sockOp(ctx) != opHdrOptLen:

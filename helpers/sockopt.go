@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -106,7 +107,7 @@ func findOption(level, name int32) *intOption {
 }
 
 // permitted checks what does not depend on the value (__bpf_setsockopt).
-func permitted(s *kernel.Socket, level int32) bool {
+func permitted(s *net.Socket, level int32) bool {
 	switch level {
 	case solSocket:
 		return s.Full()
@@ -123,17 +124,17 @@ func permitted(s *kernel.Socket, level int32) bool {
 
 // sockOptions sets and gets the options of a socket, which stores them.
 type sockOptions struct {
-	*kernel.Socket
+	*net.Socket
 	order  binary.ByteOrder
 	kernel *kernel.Kernel // for its devices and its clock
 }
 
-func setsockopt(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func setsockopt(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	value := c.In(3)
 	level, name := int32(uint32(c.Args[1])), int32(uint32(c.Args[2]))
 	errno := uapi.EINVAL
 	if s != nil && permitted(s, level) {
-		errno = sockOptions{s, c.guest.Order(), c.Kernel}.setOption(kernel.SockOption{Level: level, Name: name}, value)
+		errno = sockOptions{s, c.guest.Order(), c.Kernel}.setOption(net.SockOption{Level: level, Name: name}, value)
 	}
 	if errno == 0 {
 		return 0, c.Run.emit(Event{Kind: SetSockopt, Number: uint64(uint32(name)), Detail: fmt.Sprintf("%s, level %d", s.Role(), level), Data: append([]byte(nil), value...)})
@@ -141,11 +142,11 @@ func setsockopt(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return errnoRet(errno), nil
 }
 
-func (s sockOptions) setOption(opt kernel.SockOption, value []byte) uapi.Errno {
+func (s sockOptions) setOption(opt net.SockOption, value []byte) uapi.Errno {
 	switch {
-	case opt == kernel.SockOption{Level: solSocket, Name: soBindToDevice}:
+	case opt == net.SockOption{Level: solSocket, Name: soBindToDevice}:
 		return s.bindToDevice(cString(value))
-	case opt == kernel.SockOption{Level: solTCP, Name: tcpCongestion}:
+	case opt == net.SockOption{Level: solTCP, Name: tcpCongestion}:
 		return setCongestion(s.Socket, opt, value)
 	case len(value) != 4:
 		return uapi.EINVAL
@@ -179,7 +180,7 @@ func (s sockOptions) setOption(opt kernel.SockOption, value []byte) uapi.Errno {
 	return 0
 }
 
-func (s sockOptions) keep(opt kernel.SockOption, v int32) {
+func (s sockOptions) keep(opt net.SockOption, v int32) {
 	b := make([]byte, 4)
 	s.order.PutUint32(b, uint32(v))
 	s.SetOption(opt, b)
@@ -189,7 +190,7 @@ func (s sockOptions) keep(opt kernel.SockOption, v int32) {
 // class.
 func (s sockOptions) setTOS(v int32) int32 {
 	const ecn, stream = 3, 1
-	was := s.intValue(kernel.SockOption{Level: solIP, Name: ipTOS}, 0)
+	was := s.intValue(net.SockOption{Level: solIP, Name: ipTOS}, 0)
 	if s.Type() == stream {
 		v = v&^ecn | was&ecn
 	}
@@ -199,7 +200,7 @@ func (s sockOptions) setTOS(v int32) int32 {
 	return v
 }
 
-func (s sockOptions) intValue(opt kernel.SockOption, def int32) int32 {
+func (s sockOptions) intValue(opt net.SockOption, def int32) int32 {
 	if b, ok := s.Option(opt); ok && len(b) == 4 {
 		return int32(s.order.Uint32(b))
 	}
@@ -223,7 +224,7 @@ func (s sockOptions) bindToDevice(name string) uapi.Errno {
 
 // setCongestion accepts the algorithms that every kernel has; BPF programs cannot load modules
 // (sol_tcp_sockopt_congestion).
-func setCongestion(s *kernel.Socket, opt kernel.SockOption, value []byte) uapi.Errno {
+func setCongestion(s *net.Socket, opt net.SockOption, value []byte) uapi.Errno {
 	name := cString(value[:min(len(value), maxCongestionName-1)])
 	switch {
 	case len(value) < 2:
@@ -242,7 +243,7 @@ func (s sockOptions) setBPFOption(name, v int32) uapi.Errno {
 	const shortest = 2 // ticks
 	ticks := (int64(v)*int64(s.kernel.Clock().HZ) + 999_999) / 1_000_000
 	tooLong := int64(s.kernel.Clock().HZ) / 5
-	opt := kernel.SockOption{Level: solTCP, Name: name}
+	opt := net.SockOption{Level: solTCP, Name: name}
 	switch name {
 	case tcpBPFIW:
 		if sent, _ := s.Number("data_segs_out"); v <= 0 || sent > 0 {
@@ -271,7 +272,7 @@ func (s sockOptions) setBPFOption(name, v int32) uapi.Errno {
 	return 0
 }
 
-func getsockopt(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func getsockopt(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	n := c.Args[4] & 0xffffffff
 	level, name := int32(uint32(c.Args[1])), int32(uint32(c.Args[2]))
 	if c.Run.ProgType == uapi.ProgTypeSockOps && level == solTCP && name >= tcpBPFSyn && name <= tcpBPFSynMac {
@@ -280,7 +281,7 @@ func getsockopt(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	if s == nil || !permitted(s, level) {
 		return c.zeroed(3, uapi.EINVAL)
 	}
-	value, errno := sockOptions{s, c.guest.Order(), c.Kernel}.getOption(kernel.SockOption{Level: level, Name: name}, n)
+	value, errno := sockOptions{s, c.guest.Order(), c.Kernel}.getOption(net.SockOption{Level: level, Name: name}, n)
 	if errno != 0 {
 		return c.zeroed(3, errno)
 	}
@@ -290,8 +291,8 @@ func getsockopt(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return 0, c.guest.Write(c.Args[3], out)
 }
 
-func (s sockOptions) getOption(opt kernel.SockOption, n uint64) ([]byte, uapi.Errno) {
-	if opt == (kernel.SockOption{Level: solTCP, Name: tcpCongestion}) {
+func (s sockOptions) getOption(opt net.SockOption, n uint64) ([]byte, uapi.Errno) {
+	if opt == (net.SockOption{Level: solTCP, Name: tcpCongestion}) {
 		if n < 2 {
 			return nil, uapi.EINVAL
 		}

@@ -3,7 +3,8 @@ package helpers
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -16,9 +17,9 @@ var sockRedirectHelpers = []row{
 	{ID: uapi.FuncMsgRedirectHash, Do: sockRedirectHash(true), Note: "recorded as an event; delivered in runs with `sockets:`"},
 	{ID: uapi.FuncMsgApplyBytes, Do: msgBytes("verdict applies to the next %d bytes", func(v *SocketVerdict, n *uint32) { v.Apply = n }), Note: "recorded as an event; delivered in runs with `sockets:`"},
 	{ID: uapi.FuncMsgCorkBytes, Do: msgBytes("called again at %d bytes", func(v *SocketVerdict, n *uint32) { v.Cork = n }), Note: "recorded as an event; delivered in runs with `sockets:`"},
-	{ID: uapi.FuncMsgPullData, Do: onPacket(msgChange(func(p *kernel.Packet, from, to int) uapi.Errno { return p.PullMessage(from, to) }))},
-	{ID: uapi.FuncMsgPushData, Do: onPacket(msgChange(func(p *kernel.Packet, at, n int) uapi.Errno { return p.PushMessage(at, n) })), Note: "the new bytes are zero"},
-	{ID: uapi.FuncMsgPopData, Do: onPacket(msgChange(func(p *kernel.Packet, at, n int) uapi.Errno { return p.PopMessage(at, n) }))},
+	{ID: uapi.FuncMsgPullData, Do: onPacket(msgChange(func(p *net.Packet, from, to int) uapi.Errno { return p.PullMessage(from, to) }))},
+	{ID: uapi.FuncMsgPushData, Do: onPacket(msgChange(func(p *net.Packet, at, n int) uapi.Errno { return p.PushMessage(at, n) })), Note: "the new bytes are zero"},
+	{ID: uapi.FuncMsgPopData, Do: onPacket(msgChange(func(p *net.Packet, at, n int) uapi.Errno { return p.PopMessage(at, n) }))},
 	{ID: uapi.FuncSkSelectReuseport, Do: selectReuseport, Note: "recorded as an event; `expect.receiver` of a scenario has the socket that gets the packet"},
 }
 
@@ -27,7 +28,7 @@ var sockRedirectHelpers = []row{
 // (bpf_msg_apply_bytes) and how many the next call waits for (bpf_msg_cork_bytes), nil if the
 // program did not say.
 type SocketVerdict struct {
-	Target      *kernel.Socket
+	Target      *net.Socket
 	Ingress     bool
 	Apply, Cork *uint32
 }
@@ -78,7 +79,7 @@ func (c *Call) redirectTo(m maps.Map, key []byte, flags uint64, message bool) (u
 	if flags&^uint64(uapi.RedirectIngress) != 0 || !found {
 		return skDrop, nil
 	}
-	s := v.(*kernel.Socket)
+	s := v.(*net.Socket)
 	const established = 1
 	tcp := s.Protocol() == ipprotoTCP
 	switch { // sock_map_redirect_allowed; only TCP sends on egress
@@ -105,8 +106,8 @@ func msgBytes(format string, set func(v *SocketVerdict, n *uint32)) Impl {
 }
 
 // msgChange is a helper that changes a message, or what the program sees of it; it takes no flags.
-func msgChange(do func(p *kernel.Packet, a, b int) uapi.Errno) func(*Call, *kernel.Context) (uint64, *vm.Action) {
-	return func(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func msgChange(do func(p *net.Packet, a, b int) uapi.Errno) func(*Call, *hook.Context) (uint64, *vm.Action) {
+	return func(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 		if c.Args[3] != 0 {
 			return errnoRet(uapi.EINVAL), nil
 		}
@@ -131,7 +132,7 @@ func selectReuseport(c *Call) (uint64, *vm.Action) {
 	default:
 		return 0, wrongMap(m)
 	}
-	s, ok := found.(*kernel.Socket)
+	s, ok := found.(*net.Socket)
 	if !ok {
 		return errnoRet(uapi.ENOENT), nil
 	}

@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -16,13 +18,13 @@ import (
 // anything else.
 func TestSocketRedirects(t *testing.T) {
 	r := newRig(t, newest)
-	_, conn := r.open("conn", kernel.SockSpec{})
-	_, listener := r.open("listener", kernel.SockSpec{State: tcpListen, SourcePort: 80})
-	_, udp := r.open("udp", kernel.SockSpec{Protocol: ipprotoUDP, Type: sockDgram, SourcePort: 53})
+	_, conn := r.open("conn", net.SockSpec{})
+	_, listener := r.open("listener", net.SockSpec{State: tcpListen, SourcePort: 80})
+	_, udp := r.open("udp", net.SockSpec{Protocol: ipprotoUDP, Type: sockDgram, SourcePort: 53})
 	m := r.newMap(maps.Spec{Type: uapi.MapTypeSockmap, KeySize: 4, ValueSize: 4, MaxEntries: 4})
 	h := r.newMap(maps.Spec{Type: uapi.MapTypeSockhash, KeySize: 4, ValueSize: 4, MaxEntries: 4})
 	keys := make([]uint64, 4)
-	for i, s := range []*kernel.Socket{conn, listener, udp} {
+	for i, s := range []*net.Socket{conn, listener, udp} {
 		key := []byte{byte(i), 0, 0, 0}
 		require.Zero(t, m.(maps.SockMap).SetSock(key, s, 0))
 		require.Zero(t, h.(maps.SockMap).SetSock(key, s, 0))
@@ -39,7 +41,7 @@ func TestSocketRedirects(t *testing.T) {
 		{uapi.ProgTypeSkSkb, uapi.FuncSkRedirectMap, uapi.FuncSkRedirectHash, [4]uint64{pass, drop, drop, drop}},
 		{uapi.ProgTypeSkMsg, uapi.FuncMsgRedirectMap, uapi.FuncMsgRedirectHash, [4]uint64{pass, drop, drop, drop}},
 	} {
-		c := r.context(tt.typ, kernel.ContextSpec{})
+		c := r.context(tt.typ, hook.ContextSpec{})
 		for i, want := range tt.ownWanted {
 			r.env.Run.Events, r.env.Run.target = nil, 0
 			assert.Equal(t, want, r.ok(tt.byIndex, c.Addr, m.Addr(), uint64(i), 0), "%v of socket %d", tt.byIndex, i)
@@ -57,7 +59,7 @@ func TestSocketRedirects(t *testing.T) {
 		_, f := r.call(tt.byIndex, c.Addr, r.newMap(maps.Spec{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 4, MaxEntries: 1}).Addr(), 0, 0)
 		assert.NotNil(t, f, "another map type")
 	}
-	c := r.context(uapi.ProgTypeSkMsg, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeSkMsg, hook.ContextSpec{})
 	r.env.Run.Events = nil
 	assert.Zero(t, r.ok(uapi.FuncMsgApplyBytes, c.Addr, 100))
 	assert.Zero(t, r.ok(uapi.FuncMsgCorkBytes, c.Addr, 200))
@@ -69,26 +71,26 @@ func TestSocketRedirects(t *testing.T) {
 // kernel's errors (sk_select_reuseport).
 func TestSelectReuseport(t *testing.T) {
 	r := newRig(t, newest)
-	open := func(name string, spec kernel.SockSpec) (*kernel.Object, *kernel.Socket) {
+	open := func(name string, spec net.SockSpec) (*object.Object, *net.Socket) {
 		o, s := r.open(name, spec)
 		s.SetNumber("reuseport", 1)
 		return o, s
 	}
-	udp := kernel.SockSpec{Protocol: 17, SourcePort: 53}
+	udp := net.SockSpec{Protocol: 17, SourcePort: 53}
 	own, sk := open("own", udp)
 	_, twin := open("twin", udp)
-	_, elsewhere := open("elsewhere", kernel.SockSpec{Protocol: 17, SourcePort: 54})
-	_, v6 := open("v6", kernel.SockSpec{Protocol: 17, SourcePort: 53, Family: 10, Source: make([]byte, 16), Dest: make([]byte, 16)})
-	_, tcp := open("tcp", kernel.SockSpec{Protocol: 6, SourcePort: 53, State: 10})
+	_, elsewhere := open("elsewhere", net.SockSpec{Protocol: 17, SourcePort: 54})
+	_, v6 := open("v6", net.SockSpec{Protocol: 17, SourcePort: 53, Family: 10, Source: make([]byte, 16), Dest: make([]byte, 16)})
+	_, tcp := open("tcp", net.SockSpec{Protocol: 6, SourcePort: 53, State: 10})
 	_, alone := r.open("alone", udp)
 	array := r.newMap(maps.Spec{Type: uapi.MapTypeReuseportSockarray, KeySize: 4, ValueSize: 8, MaxEntries: 8}).(maps.RefArray)
 	table := r.newMap(maps.Spec{Type: uapi.MapTypeSockmap, KeySize: 4, ValueSize: 4, MaxEntries: 8}).(maps.SockMap)
-	all := []*kernel.Socket{sk, twin, elsewhere, v6, tcp, alone}
+	all := []*net.Socket{sk, twin, elsewhere, v6, tcp, alone}
 	for i, s := range all {
 		require.Zero(t, array.SetRef(uint32(i), s))
 	}
 	require.Zero(t, table.SetSock([]byte{0, 0, 0, 0}, alone, 0))
-	c := r.context(uapi.ProgTypeSkReuseport, kernel.ContextSpec{NetSpec: kernel.NetSpec{Socket: own}})
+	c := r.context(uapi.ProgTypeSkReuseport, hook.ContextSpec{NetSpec: hook.NetSpec{Socket: own}})
 	key := func(n byte) uint64 { return r.alloc([]byte{n, 0, 0, 0}) }
 	for _, x := range []struct {
 		name  string
@@ -121,7 +123,7 @@ func TestSelectReuseport(t *testing.T) {
 // place.
 func TestCastToKernelContext(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	skb := r.kok("bpf_cast_to_kern_ctx", c.Addr)
 	o := r.kernel.ObjectAt(skb)
 	require.NotNil(t, o)
@@ -136,7 +138,7 @@ func TestCastToKernelContext(t *testing.T) {
 	assert.Equal(t, c.Packet.Bytes()[:4], r.bytes(out, 4))
 	_, f := r.kfunc("bpf_cast_to_kern_ctx", out)
 	assert.NotNil(t, f, "not a context")
-	c = r.context(uapi.ProgTypeXDP, kernel.ContextSpec{})
+	c = r.context(uapi.ProgTypeXDP, hook.ContextSpec{})
 	o = r.kernel.ObjectAt(r.kok("bpf_cast_to_kern_ctx", c.Addr))
 	require.NotNil(t, o)
 	assert.Equal(t, "xdp_buff", o.TypeName())
@@ -149,7 +151,7 @@ func TestCastToKernelContext(t *testing.T) {
 // struct; other addresses stay.
 func TestReadonlyCastLeadsToTheKernelsStruct(t *testing.T) {
 	r := newRig(t, newest)
-	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	c := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	o := r.kernel.ObjectAt(r.kok("bpf_rdonly_cast", c.Addr, 0))
 	require.NotNil(t, o)
 	assert.Equal(t, "sk_buff", o.TypeName())
@@ -167,7 +169,7 @@ func TestReadonlyCastLeadsToTheKernelsStruct(t *testing.T) {
 
 func TestSockDestroy(t *testing.T) {
 	r := newRig(t, newest)
-	o, s := r.open("sk", kernel.SockSpec{})
+	o, s := r.open("sk", net.SockSpec{})
 	assert.Zero(t, r.kok("bpf_sock_destroy", o.Addr()))
 	assert.EqualValues(t, tcpClosed, s.State())
 	assert.Equal(t, uint64(uint32(neg(uapi.ENOENT))), r.kok("bpf_sock_destroy", o.Addr()), "closed already")

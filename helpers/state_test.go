@@ -10,7 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -258,7 +258,7 @@ func TestObjects(t *testing.T) {
 	assert.Zero(t, r.ok(uapi.FuncDPath, file+uint64(fld.Offset()), buf, 0))
 	r.kok("bpf_put_file", file)
 	assert.Empty(t, r.env.Run.Held.Things())
-	known, err := r.kernel.NewFile("known", kernel.FileSpec{Path: "/etc/ssh/sshd_config", Ino: 7})
+	known, err := r.kernel.NewFile("known", model.FileSpec{Path: "/etc/ssh/sshd_config", Ino: 7})
 	require.NoError(t, err)
 	n = r.ok(uapi.FuncDPath, known.Addr()+uint64(fld.Offset()), buf, 256)
 	assert.Equal(t, "/etc/ssh/sshd_config\x00", string(r.bytes(buf, int(n))))

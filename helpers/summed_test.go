@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -18,9 +18,9 @@ const (
 )
 
 // summed makes a packet of a tc program, with the network card's part in its checksums.
-func summed(t *testing.T, part kernel.Summed) (*rig, *kernel.Context) {
+func summed(t *testing.T, part hook.Summed) (*rig, *hook.Context) {
 	r := newRig(t, newest)
-	return r, r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{NetSpec: kernel.NetSpec{Summed: part}})
+	return r, r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{NetSpec: hook.NetSpec{Summed: part}})
 }
 
 // TestCardsSumFollowsTranslation: after an address was changed as NAT programs do it, the card's
@@ -34,7 +34,7 @@ func TestCardsSumFollowsTranslation(t *testing.T) {
 		{"both sums, then the bytes", 0, []uapi.FuncID{uapi.FuncL4CsumReplace, uapi.FuncL3CsumReplace, uapi.FuncSkbStoreBytes}},
 		{"the bytes alone, summed again", uapi.SkbStoreRecomputeCsum, []uapi.FuncID{uapi.FuncSkbStoreBytes}},
 	} {
-		r, c := summed(t, kernel.SummedComplete)
+		r, c := summed(t, hook.SummedComplete)
 		before, after := uint64(r.mem.ByteOrder().Uint32(c.Packet.Bytes()[ipSource:])), uint64(0x0709080a)
 		for _, id := range tt.steps {
 			switch id {
@@ -58,7 +58,7 @@ func TestCardsSumFollowsTranslation(t *testing.T) {
 // TestUnfinishedSumHoldsThePseudoHeader: of a packet whose sum the card will finish, the field
 // holds the pseudo header's sum; only changes of the pseudo header change it.
 func TestUnfinishedSumHoldsThePseudoHeader(t *testing.T) {
-	r, c := summed(t, kernel.SummedPartial)
+	r, c := summed(t, hook.SummedPartial)
 	pseudo := func() uint16 {
 		b := c.Packet.Bytes()
 		return csum32to16(csumPartial(b[ipSource:ipSource+8], csumAdd(uint32(r.mem.ByteOrder().Uint16([]byte{0, 6})), uint32(r.mem.ByteOrder().Uint16([]byte{0, byte(len(b) - ethHeader - 20)})))))
@@ -80,15 +80,15 @@ func TestUnfinishedSumHoldsThePseudoHeader(t *testing.T) {
 }
 
 func TestValidSumIsKnown(t *testing.T) {
-	r, c := summed(t, kernel.SummedUnnecessary)
+	r, c := summed(t, hook.SummedUnnecessary)
 	assert.Zero(t, r.ok(uapi.FuncCsumLevel, c.Addr, uapi.CsumLevelQuery))
-	r, c = summed(t, kernel.SummedNone)
+	r, c = summed(t, hook.SummedNone)
 	assert.Equal(t, neg(uapi.EACCES), r.ok(uapi.FuncCsumLevel, c.Addr, uapi.CsumLevelQuery))
 }
 
 // TestCardsSumOfALongerPacketIsRefused: what other helpers do to the card's sum is not simulated.
 func TestCardsSumOfALongerPacketIsRefused(t *testing.T) {
-	r, c := summed(t, kernel.SummedComplete)
+	r, c := summed(t, hook.SummedComplete)
 	r.ok(uapi.FuncCsumUpdate, c.Addr, 0)
 	require.Zero(t, r.ok(uapi.FuncSkbChangeTail, c.Addr, uint64(c.Packet.Len()+8), 0))
 	_, f := r.call(uapi.FuncCsumUpdate, c.Addr, 0)

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -140,7 +140,7 @@ const (
 const stateListen = 10 // TCP_LISTEN
 
 // genCookie implements bpf_tcp_gen_syncookie: a listener creates cookies while its queue is full.
-func genCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func genCookie(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	ip, tcp := c.In(1), c.In(3)
 	switch {
 	case !wholeHeader(tcp), s.Protocol() != ipprotoTCP, s.State() != stateListen,
@@ -155,7 +155,7 @@ func genCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 
 // checkCookie implements bpf_tcp_check_syncookie: cookies are valid only after a listener's queue
 // was full.
-func checkCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+func checkCookie(c *Call, s *net.Socket) (uint64, *vm.Action) {
 	ip, tcp := c.In(1), c.In(3)
 	switch {
 	case len(tcp) < tcpHeader, s.Protocol() != ipprotoTCP, s.State() != stateListen:
@@ -169,7 +169,7 @@ func checkCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 }
 
 // cookieFamily checks whether a listener accepts segments with that IP header.
-func cookieFamily(s *kernel.Socket, ip []byte) uapi.Errno {
+func cookieFamily(s *net.Socket, ip []byte) uapi.Errno {
 	switch {
 	case len(ip) < cookieV4.to+cookieV4.addr:
 		return uapi.EINVAL

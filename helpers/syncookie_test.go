@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -75,9 +76,9 @@ func TestSynCookies(t *testing.T) { replay(t, "syncookies", cookieCases()) }
 // TestListenersCookies: TEST_RUN has no listener.
 func TestListenersCookies(t *testing.T) {
 	r := newRig(t, newest)
-	_, listener := r.open("listener", kernel.SockSpec{State: stateListen, SourcePort: 80})
-	_, conn := r.open("connection", kernel.SockSpec{Source: []byte{10, 0, 0, 1}, Dest: []byte{10, 0, 0, 2}, SourcePort: 80, DestPort: 999})
-	r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{})
+	_, listener := r.open("listener", net.SockSpec{State: stateListen, SourcePort: 80})
+	_, conn := r.open("connection", net.SockSpec{Source: []byte{10, 0, 0, 1}, Dest: []byte{10, 0, 0, 2}, SourcePort: 80, DestPort: 999})
+	r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{})
 	put := func(text string) uint64 {
 		return r.alloc([]byte(unhex(text)))
 	}

@@ -3,7 +3,7 @@ package helpers
 import (
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -15,7 +15,7 @@ var sysctlHelpers = []row{
 	{ID: uapi.FuncSysctlSetNewValue, Do: onSysctl(sysctlSetNew), Note: "recorded as an event"},
 }
 
-func (at *finder) sysctlAt(addr uint64) (*kernel.Sysctl, *vm.Action) {
+func (at *finder) sysctlAt(addr uint64) (*hook.Sysctl, *vm.Action) {
 	if c := at.contextAt(addr); c != nil {
 		if s := c.Sysctl(); s != nil {
 			return s, nil
@@ -27,7 +27,7 @@ func (at *finder) sysctlAt(addr uint64) (*kernel.Sysctl, *vm.Action) {
 // sysctlGetName copies the path below /proc/sys, or its last component. A name that does not fit is
 // truncated and gives -E2BIG; the kernel copies a path directory by directory and stops at the
 // first that does not fit.
-func sysctlGetName(c *Call, s *kernel.Sysctl) (uint64, *vm.Action) {
+func sysctlGetName(c *Call, s *hook.Sysctl) (uint64, *vm.Action) {
 	out := c.Out(1)
 	if len(out) == 0 {
 		return errnoRet(uapi.E2BIG), nil
@@ -76,18 +76,18 @@ func (c *Call) copySysctl(value []byte) (uint64, *vm.Action) {
 	return errnoRet(uapi.E2BIG), c.guest.Write(addr, out)
 }
 
-func sysctlGetCurrent(c *Call, s *kernel.Sysctl) (uint64, *vm.Action) {
+func sysctlGetCurrent(c *Call, s *hook.Sysctl) (uint64, *vm.Action) {
 	return c.copySysctl(s.Value)
 }
 
-func sysctlGetNew(c *Call, s *kernel.Sysctl) (uint64, *vm.Action) {
+func sysctlGetNew(c *Call, s *hook.Sysctl) (uint64, *vm.Action) {
 	if !s.Write {
 		return c.zeroed(1, uapi.EINVAL)
 	}
 	return c.copySysctl(s.New)
 }
 
-func sysctlSetNew(c *Call, s *kernel.Sysctl) (uint64, *vm.Action) {
+func sysctlSetNew(c *Call, s *hook.Sysctl) (uint64, *vm.Action) {
 	value := c.In(1)
 	const most = 4095 // a page and the final zero
 	switch {

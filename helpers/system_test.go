@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -52,7 +53,7 @@ func TestListsByPosition(t *testing.T) {
 // TestStringsIntoDynptrs: what fits, what is cut, what is not there.
 func TestStringsIntoDynptrs(t *testing.T) {
 	r := newRig(t, newest)
-	r.context(tc, kernel.ContextSpec{})
+	r.context(tc, hook.ContextSpec{})
 	task := r.kernel.Current().Addr()
 	mem, d, null := r.space(16), r.space(16), r.space(16)
 	require.Zero(t, r.ok(uapi.FuncDynptrFromMem, mem, 16, 0, d))
@@ -104,7 +105,7 @@ func TestStringsIntoDynptrs(t *testing.T) {
 // TestMetadataDynptr reaches the bytes that XDP left before the packet, and only those.
 func TestMetadataDynptr(t *testing.T) {
 	r := newRig(t, newest)
-	ctx := r.context(tc, kernel.ContextSpec{})
+	ctx := r.context(tc, hook.ContextSpec{})
 	d, buf := r.space(16), r.str("metadata")
 	require.Zero(t, r.kok("bpf_dynptr_from_skb_meta", ctx.Addr, 0, d))
 	assert.EqualValues(t, ctx.Packet.Data()-ctx.Packet.Meta(), r.kok("bpf_dynptr_size", d))
@@ -131,7 +132,7 @@ func TestMetadataDynptr(t *testing.T) {
 func TestFileDynptr(t *testing.T) {
 	for version, size := range map[uint32]uint64{linux72: ^uint64(0), newest: 0xffffffff} {
 		r := newRig(t, version)
-		file, err := r.kernel.NewFile("file", kernel.FileSpec{Path: "/bin/true"})
+		file, err := r.kernel.NewFile("file", model.FileSpec{Path: "/bin/true"})
 		require.NoError(t, err)
 		d, buf := r.space(16), r.space(8)
 		require.Zero(t, r.kok("bpf_dynptr_from_file", file.Addr(), 0, d))
@@ -155,7 +156,7 @@ func TestFileDynptr(t *testing.T) {
 
 func TestStreams(t *testing.T) {
 	r := newRig(t, newest)
-	r.context(tc, kernel.ContextSpec{})
+	r.context(tc, hook.ContextSpec{})
 	args := r.alloc([]byte{7, 0, 0, 0, 0, 0, 0, 0})
 	for _, name := range []string{"bpf_stream_vprintk", "bpf_stream_vprintk_impl"} {
 		r.env.Run.Events = nil
@@ -183,7 +184,7 @@ func TestStreams(t *testing.T) {
 
 func TestTaskWork(t *testing.T) {
 	r := newRig(t, linux72)
-	r.context(tc, kernel.ContextSpec{})
+	r.context(tc, hook.ContextSpec{})
 	task := r.kernel.Current()
 	require.NoError(t, task.SetUint("flags", 0))
 	require.NoError(t, task.SetUint("tgid", 77))
@@ -274,7 +275,7 @@ func TestSlabCaches(t *testing.T) {
 // TestNothingThere: walks over nothing, and functions of what nobody can have.
 func TestNothingThere(t *testing.T) {
 	r := newRig(t, linux72)
-	r.context(xdp, kernel.ContextSpec{})
+	r.context(xdp, hook.ContextSpec{})
 	it := r.space(16)
 	for _, kind := range []string{"dmabuf"} {
 		assert.Zero(t, r.kok("bpf_iter_"+kind+"_new", it))
@@ -287,7 +288,7 @@ func TestNothingThere(t *testing.T) {
 		_, f := r.kfunc(name, 0, it, it, it)
 		assert.NotNil(t, f, name)
 	}
-	file, err := r.kernel.NewFile("file", kernel.FileSpec{Path: "/bin/true"})
+	file, err := r.kernel.NewFile("file", model.FileSpec{Path: "/bin/true"})
 	require.NoError(t, err)
 	inode, err := file.Pointee("f_inode")
 	require.NoError(t, err)
@@ -314,8 +315,8 @@ func TestNothingThere(t *testing.T) {
 // TestPacketsOfOtherPrograms: the hash of a flow, and time stamps of a packet that is sent.
 func TestPacketsOfOtherPrograms(t *testing.T) {
 	r := newRig(t, newest)
-	ctx := r.context(tc, kernel.ContextSpec{})
+	ctx := r.context(tc, hook.ContextSpec{})
 	assert.EqualValues(t, r.kernel.FlowHash(ctx.Packet.Whole()), r.kok("bpf_skb_get_hash", ctx.Addr))
-	ops := r.context(uapi.ProgTypeSockOps, kernel.ContextSpec{})
+	ops := r.context(uapi.ProgTypeSockOps, hook.ContextSpec{})
 	assert.Equal(t, short(uapi.EOPNOTSUPP), r.kok("bpf_sock_ops_enable_tx_tstamp", ops.Addr, 0))
 }

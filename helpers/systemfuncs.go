@@ -2,7 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -35,7 +35,7 @@ func trap(*Call) (uint64, *vm.Action) {
 // implementations.
 var onRingContext = on(0, (*Call).ringContextAt)
 
-func (c *Call) ringContextAt(addr uint64) (*kernel.Object, *vm.Action) {
+func (c *Call) ringContextAt(addr uint64) (*object.Object, *vm.Action) {
 	o := c.Kernel.ObjectAt(addr)
 	switch {
 	case o != nil && o.Storage() != nil && o.Storage().Name == "io_ring_ctx" && o.Base() == addr:
@@ -47,7 +47,7 @@ func (c *Call) ringContextAt(addr uint64) (*kernel.Object, *vm.Action) {
 }
 
 // ringRegion returns the memory of a region if it has the size that the program wants.
-func ringRegion(c *Call, ctx *kernel.Object) (uint64, *vm.Action) {
+func ringRegion(c *Call, ctx *object.Object) (uint64, *vm.Action) {
 	regions := [...]string{"param_region", "ring_region", "sq_region"} // IOU_REGION_MEM, _CQ, _SQ
 	id := uint32(c.Args[1])
 	if int(id) >= len(regions) {
@@ -67,6 +67,6 @@ func ringRegion(c *Call, ctx *kernel.Object) (uint64, *vm.Action) {
 	return at, nil
 }
 
-func submitEntries(*Call, *kernel.Object) (uint64, *vm.Action) {
+func submitEntries(*Call, *object.Object) (uint64, *vm.Action) {
 	return 0, notSimulated("bpf_io_uring_submit_sqes executes requests of the outside world; a scenario can say what it returns (helpers: {bpf_io_uring_submit_sqes: N})")
 }

@@ -3,7 +3,7 @@ package helpers
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -95,7 +95,7 @@ func cgroupOf(ref any) (uint64, bool) {
 	switch ref := ref.(type) {
 	case uint64:
 		return ref, true
-	case *kernel.Object:
+	case *object.Object:
 		id, err := ref.Uint("kn.id")
 		return id, err == nil
 	}

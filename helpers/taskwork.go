@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/deferred"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -30,7 +30,7 @@ const (
 	kernelThread = 0x200000 // PF_KTHREAD
 )
 
-func (at *finder) taskAt(addr uint64) (*kernel.Object, *vm.Action) {
+func (at *finder) taskAt(addr uint64) (*object.Object, *vm.Action) {
 	if o := at.kernel.ObjectAt(addr); o != nil && o.TypeName() == "task_struct" {
 		return o, nil
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -40,7 +40,7 @@ type tunnelKey struct {
 
 // arrivedBy returns the key of a packet that came through a tunnel: the remote sender is its
 // source, whereas for sent packets the source is local.
-func arrivedBy(order binary.ByteOrder, t *kernel.Tunnel) *tunnelKey {
+func arrivedBy(order binary.ByteOrder, t *hook.Tunnel) *tunnelKey {
 	k := &tunnelKey{ipv6: t.Remote.Is6(), flags: t.Flags}
 	order.PutUint32(k.raw[:], t.ID)
 	for at, a := range map[int]netip.Addr{tunnelRemote: t.Local, tunnelLocal: t.Remote} {

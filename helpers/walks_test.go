@@ -10,7 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/owned"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -27,7 +27,7 @@ func (r *rig) collect(next string, it uint64) (out []uint64) {
 
 func TestTaskIterators(t *testing.T) {
 	r := newRig(t, newest)
-	r.context(sys, kernel.ContextSpec{})
+	r.context(sys, hook.ContextSpec{})
 	cur, it := r.kernel.Current().Addr(), r.space(24)
 	walk := func(kind, task uint64) []uint64 {
 		require.Zero(t, r.kok("bpf_iter_task_new", it, task, kind))
@@ -52,7 +52,7 @@ func TestTaskIterators(t *testing.T) {
 
 func TestCgroupIterators(t *testing.T) {
 	r := newRig(t, newest)
-	r.context(sys, kernel.ContextSpec{})
+	r.context(sys, hook.ContextSpec{})
 	states, it := r.kernel.CgroupStates(), r.space(24)
 	root, own := states[0], states[len(states)-1]
 	walk := func(start, kind uint64) []uint64 {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -36,7 +36,7 @@ func TestWildSizesAllocateNothing(t *testing.T) {
 		{uapi.FuncSysctlGetCurrentValue, uapi.ProgTypeCgroupSysctl, func(ctx, out uint64) []uint64 { return []uint64{ctx, out, wild} }},
 	} {
 		r := newRig(t, newest)
-		ctx := r.context(c.typ, kernel.ContextSpec{}).Addr
+		ctx := r.context(c.typ, hook.ContextSpec{}).Addr
 		if c.id == uapi.FuncSkbGetTunnelOpt {
 			r.ok(uapi.FuncSkbSetTunnelKey, ctx, r.space(44), 44, 0)
 			r.ok(uapi.FuncSkbSetTunnelOpt, ctx, r.space(4), 4)
@@ -57,7 +57,7 @@ func TestWildSizesAllocateNothing(t *testing.T) {
 func TestRecordedEffectsAreBounded(t *testing.T) {
 	for _, id := range []uapi.FuncID{uapi.FuncTracePrintk, uapi.FuncSendSignal, uapi.FuncCloneRedirect} {
 		r := newRig(t, newest)
-		ctx := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{}).Addr
+		ctx := r.context(uapi.ProgTypeSchedCls, hook.ContextSpec{}).Addr
 		args := map[uapi.FuncID][]uint64{uapi.FuncTracePrintk: {r.str("line"), 5}, uapi.FuncSendSignal: {9}, uapi.FuncCloneRedirect: {ctx, 2, 0}}[id]
 		r.env.Run.Host = &mem.Host{}
 		r.ok(id, args...)

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/vm"
@@ -35,7 +35,7 @@ const (
 
 // xattrOf returns the attribute that the arguments name: of a dentry, or of that in a field of the
 // object. ok is false if the dentry is of no file.
-func (c *Call) xattrOf(field string) (k kernel.XattrKey, ok bool, act *vm.Action) {
+func (c *Call) xattrOf(field string) (k model.XattrKey, ok bool, act *vm.Action) {
 	name, act := c.constString(c.Args[1])
 	if act != nil {
 		return k, false, act
@@ -48,7 +48,7 @@ func (c *Call) xattrOf(field string) (k kernel.XattrKey, ok bool, act *vm.Action
 		return k, false, badArg("%#x is no file or dentry", c.Args[0])
 	}
 	inode, err := o.Pointee("d_inode")
-	return kernel.XattrKey{Path: pathOf(o), Name: name}, err == nil && inode != nil, nil
+	return model.XattrKey{Path: pathOf(o), Name: name}, err == nil && inode != nil, nil
 }
 
 // getXattr returns the length of the value, which it stores in the dynptr; an empty dynptr asks for

@@ -7,18 +7,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // TestXattrs: what each release lets programs read and change, and the results of the file system.
 func TestXattrs(t *testing.T) {
 	r := newRig(t, linux72)
-	file, err := r.kernel.NewFile("file", kernel.FileSpec{Path: "/bin/true"})
+	file, err := r.kernel.NewFile("file", model.FileSpec{Path: "/bin/true"})
 	require.NoError(t, err)
 	dentry, err := file.Pointee("f_path.dentry")
 	require.NoError(t, err)
-	require.True(t, r.kernel.SetXattr(kernel.XattrKey{Path: "/bin/true", Name: "user.a"}, "hello"))
+	require.True(t, r.kernel.SetXattr(model.XattrKey{Path: "/bin/true", Name: "user.a"}, "hello"))
 	data, d, none := r.space(5000), r.space(16), r.space(16)
 	of := func(n uint64) uint64 {
 		require.Zero(t, r.ok(uapi.FuncDynptrFromMem, data, n, 0, d))
@@ -67,7 +67,7 @@ func TestXattrsBefore615(t *testing.T) {
 	r := newRig(t, uapi.VersionCode(6, 12))
 	dentry, err := r.kernel.NewDentry("d", "/bin/true")
 	require.NoError(t, err)
-	require.True(t, r.kernel.SetXattr(kernel.XattrKey{Path: "/bin/true", Name: "security.bpf.x"}, "hello"))
+	require.True(t, r.kernel.SetXattr(model.XattrKey{Path: "/bin/true", Name: "security.bpf.x"}, "hello"))
 	assert.Equal(t, short(uapi.EPERM), r.kok("bpf_get_dentry_xattr", dentry.Addr(), r.str("security.bpf.x"), r.space(16)))
 	assert.Equal(t, short(uapi.EINVAL), r.kok("bpf_get_dentry_xattr", dentry.Addr(), r.str("user.x"), r.space(16)))
 }

@@ -2,7 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -16,7 +16,7 @@ var xdpKfuncs = []kfuncRow{
 	{Name: "bpf_xdp_pull_data", Args: []proto.Arg{argCtx, argAny}, Do: onPacket(xdpPullData)},
 }
 
-func (at *finder) received(ctx uint64) (*kernel.Received, *vm.Action) {
+func (at *finder) received(ctx uint64) (*hook.Received, *vm.Action) {
 	c, f := at.packetOf(ctx)
 	if f != nil {
 		return nil, f
@@ -24,14 +24,14 @@ func (at *finder) received(ctx uint64) (*kernel.Received, *vm.Action) {
 	return c.Received(), nil
 }
 
-func rxTimestamp(c *Call, r *kernel.Received) (uint64, *vm.Action) {
+func rxTimestamp(c *Call, r *hook.Received) (uint64, *vm.Action) {
 	if r == nil || r.Timestamp == 0 {
 		return errnoRet(uapi.EOPNOTSUPP), nil
 	}
 	return 0, c.guest.WriteU64(c.Args[1], r.Timestamp)
 }
 
-func rxHash(c *Call, r *kernel.Received) (uint64, *vm.Action) {
+func rxHash(c *Call, r *hook.Received) (uint64, *vm.Action) {
 	if r == nil || r.Hash == 0 && r.HashType == 0 {
 		return errnoRet(uapi.EOPNOTSUPP), nil
 	}
@@ -42,7 +42,7 @@ func rxHash(c *Call, r *kernel.Received) (uint64, *vm.Action) {
 	return 0, f
 }
 
-func rxVLAN(c *Call, r *kernel.Received) (uint64, *vm.Action) {
+func rxVLAN(c *Call, r *hook.Received) (uint64, *vm.Action) {
 	if r == nil || r.VLANProto == 0 {
 		return errnoRet(uapi.EOPNOTSUPP), nil
 	}
@@ -53,6 +53,6 @@ func rxVLAN(c *Call, r *kernel.Received) (uint64, *vm.Action) {
 	return 0, f
 }
 
-func xdpPullData(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+func xdpPullData(c *Call, ctx *hook.Context) (uint64, *vm.Action) {
 	return errnoRet(ctx.Packet.PullXDP(int(uint32(c.Args[1])))), nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/corpus"
 	"github.com/bpfrun/bpfrun/internal/app/pass"
 	"github.com/bpfrun/bpfrun/internal/app/report"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -154,7 +154,7 @@ func (c *conformanceCorpusCommand) corpusOn(ctx context.Context, paths []string,
 	if err != nil {
 		return nil, err
 	}
-	types := kernel.NewTypes()
+	types := kobject.NewTypes()
 	serve := func(linked *loader.Linked, m *machine.Machine) (func(), error) {
 		return pass.ServeBPF(linked, m, machine.Config{Seed: c.sim.seed}, c.noteText)
 	}

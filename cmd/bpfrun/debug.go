@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/debug"
 	"github.com/bpfrun/bpfrun/internal/debug/repl"
 	"github.com/bpfrun/bpfrun/internal/intest"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/scenario"
@@ -139,7 +139,7 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 		if d.file, err = scenario.ParseFile(c.scenario); err != nil {
 			return nil, usageError{err}
 		}
-		cfg.Machine.Mode = kernel.ModeScenario
+		cfg.Machine.Mode = kobject.ModeScenario
 	}
 	if c.test != "" {
 		if c.scenario != "" || c.program != "" {
@@ -153,7 +153,7 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 			return nil, usagef("--test %s: no such test in %s (available: %s)", c.test, obj.Name, testNames(tests))
 		}
 		d.inside, c.program = true, c.test
-		cfg.Machine.Mode = kernel.ModeScenario
+		cfg.Machine.Mode = kobject.ModeScenario
 	}
 	if c.program != "" && !d.inside && !d.has(c.program) {
 		return nil, usagef("-p %s: no such program in %s (available: %s)", c.program, obj.Name, programNames(obj))

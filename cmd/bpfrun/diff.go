@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/builds"
 	"github.com/bpfrun/bpfrun/internal/app/minkernel"
 	"github.com/bpfrun/bpfrun/internal/app/report"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -125,7 +125,7 @@ func (c *diffCommand) diff(oldPath, newPath string) error {
 	watch := c.progress("kernels", len(targets))
 	defer watch.end()
 	for i, t := range targets {
-		cfg.Scenario.Types = kernel.NewTypes()
+		cfg.Scenario.Types = kobject.NewTypes()
 		result, err := builds.Compare(ctx, older, newer, t, cfg)
 		if err != nil {
 			return diffError(ctx, err)

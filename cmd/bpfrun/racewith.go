@@ -14,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/pass"
 	"github.com/bpfrun/bpfrun/internal/app/races"
 	"github.com/bpfrun/bpfrun/internal/app/report"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
@@ -73,7 +73,7 @@ func (s *raceScene) open(adjust func(machine.Config) machine.Config) (*scenario.
 // another makes a second machine, with a configuration of its own.
 func (s *raceScene) another(cfg machine.Config) (*machine.Machine, func(), error) {
 	r, err := s.open(func(have machine.Config) machine.Config {
-		cfg.Verify, cfg.Clock, cfg.Mode = have.Verify, have.Clock, kernel.ModeDefault
+		cfg.Verify, cfg.Clock, cfg.Mode = have.Verify, have.Clock, kobject.ModeDefault
 		return cfg
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/visible"
 	"github.com/bpfrun/bpfrun/loader"
@@ -180,7 +180,7 @@ func (c *runCommand) runScenario(objects []string, path string) error {
 		if err != nil {
 			return err
 		}
-		opt.Types = kernel.NewTypes()
+		opt.Types = kobject.NewTypes()
 		doc, err := c.scenarioDocument(ctx, file, obj, target, s, opt)
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys"
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
@@ -28,7 +28,7 @@ func measure(t *testing.T, path string, target *loader.Target) *Row {
 	t.Helper()
 	obj, err := loader.Open(path)
 	require.NoError(t, err)
-	row, err := Measure(context.Background(), obj, target, Config{Seed: 1, Types: kernel.NewTypes(), Unverified: true})
+	row, err := Measure(context.Background(), obj, target, Config{Seed: 1, Types: object.NewTypes(), Unverified: true})
 	require.NoError(t, err)
 	row.Package = "examples"
 	return row
@@ -104,7 +104,7 @@ func TestMeasureSaysWhy(t *testing.T) {
 func TestMeasureVerifies(t *testing.T) {
 	obj, err := loader.Open("../../testdata/objects/clang-14/loads.o")
 	require.NoError(t, err)
-	row, err := Measure(context.Background(), obj, embeddedTarget(t), Config{Seed: 1, Types: kernel.NewTypes()})
+	row, err := Measure(context.Background(), obj, embeddedTarget(t), Config{Seed: 1, Types: object.NewTypes()})
 	require.NoError(t, err)
 	for _, p := range row.Programs {
 		if p.Name != "err_kprobe" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/loader"
@@ -23,7 +23,7 @@ const Passes = 2
 type Config struct {
 	Seed uint64
 	// Types is a cache of type layouts for measurements that share a target; nil for none.
-	Types *kernel.Types
+	Types *object.Types
 	// Optional includes programs of sections that begin with "?", which loaders skip by default.
 	Optional bool
 	// Settings are what user space does with the object; nil for nothing.

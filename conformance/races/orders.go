@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/find/race"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/loader"
@@ -23,10 +23,10 @@ type collector struct {
 }
 
 // Begin implements [race.Checker].
-func (c *collector) Begin(*loader.LinkedProgram, *kernel.Context) {}
+func (c *collector) Begin(*loader.LinkedProgram, *hook.Context) {}
 
 // End implements [race.Checker].
-func (c *collector) End(*loader.LinkedProgram, *kernel.Context, uint64) map[string]string {
+func (c *collector) End(*loader.LinkedProgram, *hook.Context, uint64) map[string]string {
 	var o outcome
 	if addr, errno := c.cells.Lookup(0, make([]byte, 4)); errno == 0 && c.m.Memory().Read(addr, o[:]) == nil {
 		c.seen[o] = true

@@ -16,7 +16,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/conformance"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
@@ -157,7 +157,7 @@ func (r *recorder) run(k *instance, run *conformance.CaseRun) (*conformance.RunE
 		ctx = make([]byte, syscallContext)
 	}
 	if packet && len(data) == 0 {
-		data = kernel.DefaultPacket()
+		data = net.DefaultPacket()
 	}
 	if !packet {
 		data = nil

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
@@ -106,7 +106,7 @@ func printCallCosts(t *testing.T) {
 	r, _, err := m.Replay("work", machine.Input{})
 	require.NoError(t, err)
 	defer r.Close()
-	_, err = r.Run(context.Background(), kernel.DefaultPacket())
+	_, err = r.Run(context.Background(), net.DefaultPacket())
 	require.NoError(t, err)
 	m.Thread().Track(false) // as its first runs are: they are the interpreter's
 	args := []uint64{r.Context().Addr}

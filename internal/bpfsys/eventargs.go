@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -59,7 +59,7 @@ const maxEventObjects = 4096
 
 // pointedTo returns the object that an argument points to: a task, or an object of the type that
 // the hook's prototype says. Equal fields are the same object. Nil is what no program there takes.
-func (s *System) pointedTo(hook, name string, fields map[string]any, at []*attachment) (*kernel.Object, error) {
+func (s *System) pointedTo(hook, name string, fields map[string]any, at []*attachment) (*kobject.Object, error) {
 	typ := s.pointee(hook, name, at)
 	switch typ {
 	case notTaken:
@@ -87,7 +87,7 @@ func (s *System) pointedTo(hook, name string, fields map[string]any, at []*attac
 		}
 	}
 	if s.eventObjects == nil {
-		s.eventObjects = map[string]*kernel.Object{}
+		s.eventObjects = map[string]*kobject.Object{}
 	}
 	s.eventObjects[key] = o
 	return o, nil
@@ -104,10 +104,10 @@ func (s *System) pointee(event, name string, at []*attachment) string {
 	}
 	typ := ""
 	for _, h := range at {
-		spec := kernel.ContextSpec{ProgType: h.prog.typ, AttachTo: h.hook.AttachTo, Section: h.hook.Section}
+		spec := hook.ContextSpec{ProgType: h.prog.typ, AttachTo: h.hook.AttachTo, Section: h.hook.Section}
 		if h.prog.typ == uapi.ProgTypeTracepoint { // whose record has no pointers
 			_, event, _ := cutLast(h.hook.AttachTo, '/')
-			spec = kernel.ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: event, Section: "raw_tp/" + event}
+			spec = hook.ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: event, Section: "raw_tp/" + event}
 		}
 		c, err := s.machine.Kernel().NewContext(spec)
 		if err != nil {

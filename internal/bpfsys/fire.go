@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -210,14 +210,14 @@ func (h *attachment) point() Point {
 
 // task returns the task in which an event happens, or nil without fields. A task is created on
 // first use of its ids and kept for later events with the same ids.
-func (s *System) task(fields map[string]any) (*kernel.Object, error) {
+func (s *System) task(fields map[string]any) (*kobject.Object, error) {
 	if len(fields) == 0 {
 		return nil, nil
 	}
 	k := s.machine.Kernel()
 	key := taskKey(fields)
 	if s.tasks == nil {
-		s.tasks = map[string]*kernel.Object{}
+		s.tasks = map[string]*kobject.Object{}
 	}
 	t := s.tasks[key]
 	if t == nil {
@@ -254,7 +254,7 @@ func taskKey(fields map[string]any) string {
 
 // taskOf returns the task of a caller, in which a test run happens; nil, the CPU's current task, if
 // there can be no more tasks.
-func (s *System) taskOf(c Caller) *kernel.Object {
+func (s *System) taskOf(c Caller) *kobject.Object {
 	t, _ := s.task(callerTask(c))
 	return t
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -39,7 +38,7 @@ func (s *System) tellUnknownNames(e Event) {
 		if !matches(h, e.Hook) {
 			continue
 		}
-		c, err := s.machine.Kernel().NewContext(kernel.ContextSpec{ProgType: h.prog.typ, AttachTo: h.hook.AttachTo, Section: h.hook.Section})
+		c, err := s.machine.Kernel().NewContext(hook.ContextSpec{ProgType: h.prog.typ, AttachTo: h.hook.AttachTo, Section: h.hook.Section})
 		if err != nil {
 			return
 		}

@@ -3,7 +3,8 @@ package bpfsys
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -21,7 +22,7 @@ type fileID struct {
 }
 
 // standing returns the simulated object for a file, created by make.
-func (s *System) standing(id fileID, create func() (*kernel.Object, error)) (*kernel.Object, uapi.Errno) {
+func (s *System) standing(id fileID, create func() (*kobject.Object, error)) (*kobject.Object, uapi.Errno) {
 	if o := s.stand[id]; o != nil {
 		return o, 0
 	}
@@ -34,14 +35,14 @@ func (s *System) standing(id fileID, create func() (*kernel.Object, error)) (*ke
 		return nil, uapi.ENOMEM
 	}
 	if s.stand == nil {
-		s.stand = map[fileID]*kernel.Object{}
+		s.stand = map[fileID]*kobject.Object{}
 	}
 	s.stand[id] = o
 	return o, 0
 }
 
 // socketFor returns the simulated socket that stands for one of the host (sockfd_lookup).
-func (s *System) socketFor(c Caller, fd int32) (*kernel.Socket, *SocketInfo, uapi.Errno) {
+func (s *System) socketFor(c Caller, fd int32) (*net.Socket, *SocketInfo, uapi.Errno) {
 	f := c.File(fd)
 	switch {
 	case f.Kind == NoFile:
@@ -50,7 +51,7 @@ func (s *System) socketFor(c Caller, fd int32) (*kernel.Socket, *SocketInfo, uap
 		return nil, nil, uapi.ENOTSOCK
 	}
 	k := s.machine.Kernel()
-	o, e := s.standing(fileID{SocketFile, 0, f.Inode}, func() (*kernel.Object, error) {
+	o, e := s.standing(fileID{SocketFile, 0, f.Inode}, func() (*kobject.Object, error) {
 		o, err := k.NewSock(fmt.Sprintf("socket %d", f.Inode), f.Socket.spec())
 		if err == nil {
 			_ = o.Set("__sk_common.skc_cookie.counter", f.Socket.Cookie)
@@ -69,8 +70,8 @@ func (s *System) socketFor(c Caller, fd int32) (*kernel.Socket, *SocketInfo, uap
 }
 
 // spec describes the socket that stands for one of the host.
-func (i *SocketInfo) spec() kernel.SockSpec {
-	return kernel.SockSpec{
+func (i *SocketInfo) spec() net.SockSpec {
+	return net.SockSpec{
 		Family: i.Family, Protocol: i.Protocol, Type: i.Type, State: i.State,
 		Source: i.Local.Addr().AsSlice(), Dest: i.Remote.Addr().AsSlice(), SourcePort: i.Local.Port(), DestPort: i.Remote.Port(),
 	}
@@ -88,7 +89,7 @@ const maxHostSockets = 1024
 
 // hostSocket returns the simulated socket that stands for the one of an event. Tools that have named
 // it by its descriptor find the same one.
-func (s *System) hostSocket(h HostSocket) (*kernel.Object, error) {
+func (s *System) hostSocket(h HostSocket) (*kobject.Object, error) {
 	if o := s.stand[fileID{SocketFile, 0, h.Inode}]; o != nil {
 		return o, s.machine.Kernel().SetSock(o, h.Info.spec())
 	}
@@ -132,13 +133,13 @@ type socketRing struct {
 
 type ringSocket struct {
 	inode  uint64
-	object *kernel.Object
+	object *kobject.Object
 }
 
 // cgroupFor returns the simulated cgroup that stands for one of the host.
-func (s *System) cgroupFor(f File) (*kernel.Object, uapi.Errno) {
+func (s *System) cgroupFor(f File) (*kobject.Object, uapi.Errno) {
 	k := s.machine.Kernel()
-	return s.standing(fileID{CgroupFile, 0, f.Inode}, func() (*kernel.Object, error) {
+	return s.standing(fileID{CgroupFile, 0, f.Inode}, func() (*kobject.Object, error) {
 		if o := k.CgroupByID(f.Inode); o != nil {
 			return o, nil
 		}
@@ -151,7 +152,7 @@ func (s *System) cgroupFor(f File) (*kernel.Object, uapi.Errno) {
 }
 
 // taskFor returns the simulated task of a process of the host, which events with its pid share.
-func (s *System) taskFor(pid uint32) (*kernel.Object, uapi.Errno) {
+func (s *System) taskFor(pid uint32) (*kobject.Object, uapi.Errno) {
 	t, err := s.task(map[string]any{"pid": pid})
 	if err != nil {
 		return nil, uapi.ENOMEM
@@ -171,7 +172,7 @@ func (s *System) owner(c Caller, m *Map, key []byte) ([]byte, uapi.Errno) {
 		return le.AppendUint64(nil, id), 0
 	}
 	fd := int32(le.Uint32(key))
-	var o *kernel.Object
+	var o *kobject.Object
 	var e uapi.Errno
 	switch m.def.Type {
 	case uapi.MapTypeTaskStorage:
@@ -194,7 +195,7 @@ func (s *System) owner(c Caller, m *Map, key []byte) ([]byte, uapi.Errno) {
 		if f.Kind == NoFile {
 			return nil, uapi.EBADF
 		}
-		o, e = s.standing(fileID{OtherFile, f.Dev, f.Inode}, func() (*kernel.Object, error) {
+		o, e = s.standing(fileID{OtherFile, f.Dev, f.Inode}, func() (*kobject.Object, error) {
 			in, err := s.machine.Kernel().NewDefault(fmt.Sprintf("inode %d:%d", f.Dev, f.Inode), "inode")
 			if err == nil {
 				err = in.Set("i_ino", f.Inode)
@@ -430,7 +431,7 @@ func (m *Map) socketCookie(key []byte) ([]byte, uapi.Errno) {
 	case maps.RefArray:
 		ref, _ = t.Ref(le.Uint32(key))
 	}
-	if sk, ok := ref.(*kernel.Socket); ok {
+	if sk, ok := ref.(*net.Socket); ok {
 		return le.AppendUint64(nil, sk.Cookie()), 0
 	}
 	return nil, uapi.ENOENT

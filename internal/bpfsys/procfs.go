@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
 // The directories in /proc of tasks that events made: what tools look up by the pid of a record.
@@ -38,7 +38,7 @@ func (s *System) HasTask(id int) bool {
 }
 
 // taskNamed returns the task with a thread id, else one of the process with that id.
-func (s *System) taskNamed(id int) *kernel.Object {
+func (s *System) taskNamed(id int) *kobject.Object {
 	if t := s.tasks[fmt.Sprint(id, "/", id)]; t != nil {
 		return t
 	}
@@ -111,7 +111,7 @@ func (s *System) TaskDir(path string) []string {
 }
 
 // threadsOf returns the thread ids of a task's process.
-func (s *System) threadsOf(t *kernel.Object) (out []string) {
+func (s *System) threadsOf(t *kobject.Object) (out []string) {
 	tgid := strconv.FormatUint(t.Num("tgid"), 10)
 	for key := range s.tasks {
 		if pid, process, _ := strings.Cut(key, "/"); process == tgid {
@@ -122,7 +122,7 @@ func (s *System) threadsOf(t *kernel.Object) (out []string) {
 	return out
 }
 
-func (s *System) taskEntry(t *kernel.Object, name string) TaskEntry {
+func (s *System) taskEntry(t *kobject.Object, name string) TaskEntry {
 	file := func(b []byte) TaskEntry { return TaskEntry{Kind: IsFile, Text: b} }
 	link := func(text string) TaskEntry { return TaskEntry{Kind: IsFile, Link: text} }
 	comm, _ := t.String("comm")
@@ -170,7 +170,7 @@ func (s *System) taskEntry(t *kernel.Object, name string) TaskEntry {
 const maxUserText = 1 << 16
 
 // userText returns the arguments or the environment of a task, from its memory.
-func (s *System) userText(t *kernel.Object, what string) []byte {
+func (s *System) userText(t *kobject.Object, what string) []byte {
 	from, to := t.Num("mm."+what+"_start"), t.Num("mm."+what+"_end")
 	if to <= from {
 		return nil
@@ -186,10 +186,10 @@ func (s *System) userText(t *kernel.Object, what string) []byte {
 const maxPathDepth = 64
 
 // pathUp joins the names of an object and those above it.
-func pathUp(o *kernel.Object, name, parents string) string {
+func pathUp(o *kobject.Object, name, parents string) string {
 	var names []string
 	for range maxPathDepth {
-		var up *kernel.Object
+		var up *kobject.Object
 		for p := range strings.SplitSeq(parents, "|") {
 			if o.Has(p) {
 				up, _ = o.Pointee(p)
@@ -206,10 +206,10 @@ func pathUp(o *kernel.Object, name, parents string) string {
 	return "/" + strings.Join(names, "/")
 }
 
-func dentryPath(d *kernel.Object) string { return pathUp(d, "d_name.name", "d_parent") }
+func dentryPath(d *kobject.Object) string { return pathUp(d, "d_name.name", "d_parent") }
 
 // cgroupPath returns the path of a task's cgroup.
-func cgroupPath(t *kernel.Object) string {
+func cgroupPath(t *kobject.Object) string {
 	if kn, err := t.Pointee("cgroups.dfl_cgrp.kn"); err == nil && kn != nil {
 		return pathUp(kn, "name", "parent|__parent")
 	}
@@ -217,7 +217,7 @@ func cgroupPath(t *kernel.Object) string {
 }
 
 // taskMaps returns the memory areas of a task (show_map_vma).
-func (s *System) taskMaps(t *kernel.Object, has func(string) bool) []byte {
+func (s *System) taskMaps(t *kobject.Object, has func(string) bool) []byte {
 	mm, err := t.Pointee("mm")
 	if err != nil || mm == nil {
 		return nil
@@ -254,7 +254,7 @@ func (s *System) taskMaps(t *kernel.Object, has func(string) bool) []byte {
 
 // taskStat returns the contents of /proc/PID/stat (do_task_stat). Fields that the simulation does
 // not track are 0.
-func taskStat(t *kernel.Object, comm string) []byte {
+func taskStat(t *kobject.Object, comm string) []byte {
 	const ticks = 1e9 / 100 // nanoseconds of a clock tick (USER_HZ)
 	b := fmt.Appendf(nil, "%d (%s) S %d %d %d 0 -1 %d 0 0 0 0 0 0 0 0 %d %d %d 0 %d", t.Num("pid"), comm, t.Num("real_parent.tgid"), t.Num("tgid"), t.Num("tgid"), t.Num("flags"),
 		t.Num("prio")-100, 0, max(t.Num("signal.nr_threads"), 1), t.Num("start_boottime|real_start_time")/ticks)
@@ -269,7 +269,7 @@ func taskStat(t *kernel.Object, comm string) []byte {
 }
 
 // taskStatus returns the part of /proc/PID/status that is known of a task (proc_pid_status).
-func (s *System) taskStatus(t *kernel.Object, comm string) []byte {
+func (s *System) taskStatus(t *kobject.Object, comm string) []byte {
 	var b bytes.Buffer
 	add := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%s:\t%s\n", name, fmt.Sprintf(format, args...))

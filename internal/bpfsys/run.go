@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/progtype"
@@ -333,7 +333,7 @@ func (s *System) testInput(c Caller, a bpfattr.Test, p *Prog, row *progtype.Row)
 		}
 		// The context's maker knows the limits of each type; one byte more than all of them is as
 		// good as any length.
-		in.Packet = make([]byte, min(size, kernel.MostTestPacket+1))
+		in.Packet = make([]byte, min(size, hook.MostTestPacket+1))
 		if !c.Read(a.DataIn(), in.Packet) {
 			return in, packet, uapi.EFAULT
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/bpfsys/network"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/ordered"
@@ -79,19 +79,19 @@ type System struct {
 	statsOn  int
 	noted    map[string]bool
 	groups   map[place]*attachGroup
-	tasks    map[string]*kernel.Object
+	tasks    map[string]*kobject.Object
 	// askedNames are the names of events that were looked up, with their hooks.
 	askedNames map[string]bool
-	stand      map[fileID]*kernel.Object // objects that stand for files of the host
+	stand      map[fileID]*kobject.Object // objects that stand for files of the host
 	// eventObjects are the objects of events other than tasks and sockets by their types and fields,
 	// pointees the types to which arguments of hooks point.
-	eventObjects map[string]*kernel.Object
+	eventObjects map[string]*kobject.Object
 	pointees     map[string]string
 	// eventSockets are the sockets of events by family and protocol.
 	eventSockets map[[2]uint16]*socketRing
 	sockets      map[filtered]*attachment // programs of sockets
 	// testArgs are what arguments of the kernel's test functions point to, by type.
-	testArgs map[string]*kernel.Object
+	testArgs map[string]*kobject.Object
 	process  process // of the syscall program that runs
 	net      *network.Network
 	tc       map[Device]*tcDevice

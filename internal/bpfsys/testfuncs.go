@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
@@ -150,7 +150,7 @@ func modifies(h *attachment) bool {
 
 // testObject returns the object that an argument of a test function points to, which begins with a
 // number.
-func (s *System) testObject(typ string, start uint64) (*kernel.Object, error) {
+func (s *System) testObject(typ string, start uint64) (*kobject.Object, error) {
 	o := s.testArgs[typ]
 	if o == nil {
 		var err error
@@ -158,7 +158,7 @@ func (s *System) testObject(typ string, start uint64) (*kernel.Object, error) {
 			return nil, err
 		}
 		if s.testArgs == nil {
-			s.testArgs = map[string]*kernel.Object{}
+			s.testArgs = map[string]*kobject.Object{}
 		}
 		s.testArgs[typ] = o
 	}

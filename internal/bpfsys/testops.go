@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
@@ -55,7 +55,7 @@ func (s *System) testOps(c Caller, a bpfattr.Test, p *Prog) Result {
 		case i == 0 && v != 0:
 			in.Values = append(in.Values, state)
 		default:
-			in.Values = append(in.Values, kernel.Pointer(v))
+			in.Values = append(in.Values, kobject.Pointer(v))
 		}
 	}
 	name := testedOps + "." + member.Name
@@ -72,7 +72,7 @@ func (s *System) testOps(c Caller, a bpfattr.Test, p *Prog) Result {
 
 // readState copies the state at an address of the caller to the object that stands for it; nil at
 // address 0.
-func (s *System) readState(c Caller, at uint64) (*kernel.Object, uapi.Errno) {
+func (s *System) readState(c Caller, at uint64) (*kobject.Object, uapi.Errno) {
 	if at == 0 {
 		return nil, 0
 	}

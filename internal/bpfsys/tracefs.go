@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -443,7 +444,7 @@ func (s *System) format(name, event string) []byte {
 		field("long ret", 16, 8, 1)
 		print = `"0x%lx", REC->ret`
 	default:
-		c, err := s.machine.Kernel().NewContext(kernel.ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: name, Section: "tracepoint/" + name})
+		c, err := s.machine.Kernel().NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: name, Section: "tracepoint/" + name})
 		if err == nil {
 			s.formatFields(&b, c, field)
 			c.Leave()
@@ -500,7 +501,7 @@ func traceType(spec *btf.Spec, id btf.ID) string {
 	return strings.TrimSpace(sourceTypes.Replace(strings.TrimSuffix(spec.Declare(id, "\x00"), "\x00")))
 }
 
-func (s *System) formatFields(b *bytes.Buffer, c *kernel.Context, field func(decl string, off, size, signed int)) {
+func (s *System) formatFields(b *bytes.Buffer, c *hook.Context, field func(decl string, off, size, signed int)) {
 	if c.Record == nil {
 		return
 	}

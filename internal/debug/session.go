@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/internal/debug/expr"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -70,7 +70,7 @@ func compose(cfg Config) *Session {
 	s.launch = &launch{subject: s.subject, base: cfg.Input, in: cfg.Input}
 	s.frames = &frames{subject: s.subject, codeMap: s.codeMap, Printer: s.Printer, timeline: s.timeline, selection: s.selection, seed: cfg.Machine.Seed}
 	s.stops = &stops{subject: s.subject, Memory: s.Memory, codeMap: s.codeMap, Values: s.Values, Printer: s.Printer, Evaluator: s.Evaluator, timeline: s.timeline, selection: s.selection, frames: s.frames}
-	s.namer = &namer{subject: s.subject, Memory: s.Memory, codeMap: s.codeMap, timeline: s.timeline, selection: s.selection, Printer: s.Printer, frames: s.frames, defaults: cfg.Machine.Mode == kernel.ModeDefault}
+	s.namer = &namer{subject: s.subject, Memory: s.Memory, codeMap: s.codeMap, timeline: s.timeline, selection: s.selection, Printer: s.Printer, frames: s.frames, defaults: cfg.Machine.Mode == object.ModeDefault}
 	s.inspector = &inspector{subject: s.subject, Memory: s.Memory, codeMap: s.codeMap, Values: s.Values, Printer: s.Printer, Evaluator: s.Evaluator, timeline: s.timeline, selection: s.selection, frames: s.frames, launch: s.launch}
 	s.checkpoints = &checkpoints{subject: s.subject, frames: s.frames}
 	s.tracing = &tracing{subject: s.subject, codeMap: s.codeMap, timeline: s.timeline, Printer: s.Printer, selection: s.selection, frames: s.frames, inspector: s.inspector, namer: s.namer}

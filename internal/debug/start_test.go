@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
@@ -110,7 +110,7 @@ func TestCases(t *testing.T) {
 	require.NoError(t, err)
 	r, err := scenario.Open(file, obj, loader.NewTarget(embedded.Name, spec), scenario.Options{Config: machine.Config{Seed: 1}})
 	require.NoError(t, err)
-	s, err := NewOn(Target{Machine: r.Machine(), Cases: ScenarioCases(r)}, Config{Machine: machine.Config{Mode: kernel.ModeScenario}})
+	s, err := NewOn(Target{Machine: r.Machine(), Cases: ScenarioCases(r)}, Config{Machine: machine.Config{Mode: object.ModeScenario}})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	require.Len(t, s.Cases(), 1)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
 // What programs see of the real tasks of --live: ids, names, parents, working directories, programs,
@@ -71,7 +71,7 @@ func (s *supervisor) addFile(task map[string]any, field, link string) {
 	d, ok := s.dentries[path]
 	if !ok && len(s.dentries) < maxDentries {
 		if s.dentries == nil {
-			s.dentries = map[string]*kernel.Object{}
+			s.dentries = map[string]*object.Object{}
 		}
 		if d, err = s.sys.Machine().Kernel().NewDentry("path "+path, path); err != nil {
 			d = nil

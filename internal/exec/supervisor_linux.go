@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
@@ -80,7 +80,7 @@ type supervisor struct {
 	// dentries are the working directories and programs of processes as kernel objects, shown the
 	// pages of processes' memory that programs find, shownOrder these in the order in which they
 	// came, and shownNext the one that a new page replaces.
-	dentries   map[string]*kernel.Object
+	dentries   map[string]*object.Object
 	shown      map[uint64]bool
 	shownOrder []uint64
 	shownNext  int

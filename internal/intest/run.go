@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
@@ -101,7 +101,7 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 		return nil, err
 	}
 	cfg := opt.Config
-	cfg.Mode, cfg.Uncovered, cfg.Unwatched = kernel.ModeScenario, true, true
+	cfg.Mode, cfg.Uncovered, cfg.Unwatched = kobject.ModeScenario, true, true
 	if opt.Verify != nil {
 		cfg.Verify = opt.Verify(linked)
 	}

@@ -3,6 +3,8 @@ package kernel
 import (
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -12,11 +14,11 @@ import (
 func TestAreasBelongToTheirAddressSpace(t *testing.T) {
 	for range 20 {
 		k := newEmbedded(t)
-		var mms [2]*Object
+		var mms [2]*object.Object
 		for i := range mms {
-			mm, err := k.NewMM([]string{"a", "b"}[i], MMSpec{})
+			mm, err := k.NewMM([]string{"a", "b"}[i], model.MMSpec{})
 			require.NoError(t, err)
-			require.NoError(t, k.SetAreas(mm, []AreaSpec{{Start: 0x10000, End: 0x20000, PageOffset: uint64(i)}}))
+			require.NoError(t, k.SetAreas(mm, []model.AreaSpec{{Start: 0x10000, End: 0x20000, PageOffset: uint64(i)}}))
 			mms[i] = mm
 		}
 		for i, mm := range mms {
@@ -32,16 +34,16 @@ func TestAreasBelongToTheirAddressSpace(t *testing.T) {
 func TestAreasThatWereGivenAreAll(t *testing.T) {
 	k := newEmbedded(t)
 	require.NoError(t, k.UserWrite(0x40000, []byte("x")))
-	given, err := k.NewMM("given", MMSpec{})
+	given, err := k.NewMM("given", model.MMSpec{})
 	require.NoError(t, err)
-	require.NoError(t, k.SetAreas(given, []AreaSpec{{Start: 0x10000, End: 0x20000}}))
+	require.NoError(t, k.SetAreas(given, []model.AreaSpec{{Start: 0x10000, End: 0x20000}}))
 	vma, err := k.VMAAt(given, 0x40000)
 	require.NoError(t, err)
 	assert.Nil(t, vma)
 	// Without areas of its own an address space has what user memory has, each its own object.
 	seen := map[uint64]bool{}
 	for _, name := range []string{"c", "d"} {
-		mm, err := k.NewMM(name, MMSpec{})
+		mm, err := k.NewMM(name, model.MMSpec{})
 		require.NoError(t, err)
 		vma, err := k.VMAAt(mm, 0x40000)
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package kernel
 import (
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -22,7 +23,7 @@ func BenchmarkRun(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "vfs_read", Section: "kprobe/vfs_read"}); err != nil {
+		if _, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "vfs_read", Section: "kprobe/vfs_read"}); err != nil {
 			b.Fatal(err)
 		}
 		k.PidTgid()

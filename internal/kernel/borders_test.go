@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -44,7 +47,7 @@ func TestStructsPassedByValue(t *testing.T) {
 		{"takes_small", 2, true, false}, {"takes_odd", 3, true, false}, {"takes_pair", 3, true, true}, {"takes_large", 2, false, false},
 	} {
 		t.Run(tt.function, func(t *testing.T) {
-			c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceFentry, AttachTo: tt.function})
+			c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceFentry, AttachTo: tt.function})
 			require.Len(t, c.Args, 2)
 			assert.Equal(t, tt.slots, c.Slots)
 			assert.Equal(t, tt.low, c.Args[0].Value != 0, "%#x", c.Args[0].Value)
@@ -69,7 +72,7 @@ func TestXDPMetadataHasABorder(t *testing.T) {
 		in := make([]byte, 24)
 		binary.LittleEndian.PutUint32(in, tt.first)
 		binary.LittleEndian.PutUint32(in[4:], uint32(len(packet)))
-		_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeXDP, Packet: packet, Bytes: in})
+		_, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeXDP, Packet: packet, Bytes: in})
 		if tt.ok {
 			assert.NoError(t, err, tt.first)
 		} else {
@@ -85,7 +88,7 @@ func TestPortsOfLookups(t *testing.T) {
 		in := make([]byte, 64)
 		binary.LittleEndian.PutUint32(in[8:], uapi.AFInet)
 		binary.LittleEndian.PutUint32(in[60:], port)
-		_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeSkLookup, Attach: uapi.AttachSkLookup, Bytes: in})
+		_, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeSkLookup, Attach: uapi.AttachSkLookup, Bytes: in})
 		if want == nil {
 			assert.NoError(t, err, port)
 		} else {
@@ -121,7 +124,7 @@ func TestRangesOfFields(t *testing.T) {
 func TestWhichRouteIsTaken(t *testing.T) {
 	k := newEmbedded(t)
 	prefix := netip.MustParsePrefix
-	k.SetNetwork(Network{Devices: []Device{{Index: 1, Name: "lo"}}, Routes: []Route{
+	k.SetNetwork(net.Network{Devices: []net.Device{{Index: 1, Name: "lo"}}, Routes: []net.Route{
 		{Dest: prefix("0.0.0.0/0"), Device: 1, Metric: 1},
 		{Dest: prefix("10.0.0.0/8"), Device: 2, Metric: 9},
 		{Dest: prefix("10.0.0.0/8"), Device: 3, Metric: 5},
@@ -145,9 +148,9 @@ func TestWhichRouteIsTaken(t *testing.T) {
 // TestAreasEndBeforeTheirEnd: vm_end is the first address after an area.
 func TestAreasEndBeforeTheirEnd(t *testing.T) {
 	k := newEmbedded(t)
-	mm, err := k.NewMM("a", MMSpec{})
+	mm, err := k.NewMM("a", model.MMSpec{})
 	require.NoError(t, err)
-	require.NoError(t, k.SetAreas(mm, []AreaSpec{{Start: 0x10000, End: 0x20000}}))
+	require.NoError(t, k.SetAreas(mm, []model.AreaSpec{{Start: 0x10000, End: 0x20000}}))
 	for addr, inside := range map[uint64]bool{0xffff: false, 0x10000: true, 0x1ffff: true, 0x20000: false} {
 		vma, err := k.VMAAt(mm, addr)
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 )
 
 // newContext makes a context that must exist.
-func newContext(t *testing.T, k *Kernel, s ContextSpec) *hook.Context {
+func newContext(t *testing.T, k *Kernel, s hook.ContextSpec) *hook.Context {
 	t.Helper()
 	c, err := k.NewContext(s)
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestKprobe(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
 		require.NotEmpty(t, k.Arch())
-		c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "vfs_read", Section: "kprobe/vfs_read"})
+		c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "vfs_read", Section: "kprobe/vfs_read"})
 		require.Len(t, c.Args, 4)
 		mask := k.Mem().Truncate(^uint64(0))
 		for i, a := range c.Args {
@@ -63,16 +63,16 @@ func TestKprobe(t *testing.T) {
 		assert.Equal(t, "vfs_read", name)
 		assert.EqualValues(t, 4, off)
 
-		r := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "vfs_read", Section: "kretprobe/vfs_read"})
+		r := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "vfs_read", Section: "kretprobe/vfs_read"})
 		assert.True(t, r.Returns)
 		assert.Equal(t, r.Ret.Value, register(t, r, retRegister[k.Arch()]))
 		assert.Positive(t, int64(r.Ret.Value), "a read that succeeds returns a length")
 
 		// The same argument is the same object at another hook.
-		w := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceFentry, AttachTo: "vfs_write"})
+		w := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceFentry, AttachTo: "vfs_write"})
 		assert.Equal(t, c.Args[0].Value, word(t, w, 0))
 
-		u := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "no_such_function.isra.0", Section: "kprobe"})
+		u := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "no_such_function.isra.0", Section: "kprobe"})
 		assert.True(t, u.Untyped)
 		assert.NotEmpty(t, u.Args)
 		require.NoError(t, k.Err())
@@ -90,13 +90,13 @@ func TestArgsOverride(t *testing.T) {
 	k := newEmbedded(t)
 	task, err := k.NewTask("victim")
 	require.NoError(t, err)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeLSM, AttachTo: "task_kill", Args: map[string]any{"p": task, "sig": 9, "ret": -1}})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeLSM, AttachTo: "task_kill", Args: map[string]any{"p": task, "sig": 9, "ret": -1}})
 	assert.Equal(t, task.Addr(), word(t, c, 0))
 	assert.EqualValues(t, 9, word(t, c, 2))
 	assert.Equal(t, ^uint64(0), word(t, c, c.Slots))
 	assert.Same(t, task, c.Arg("p").Object)
 	assert.Nil(t, c.Arg("nothing"))
-	_, err = k.NewContext(ContextSpec{ProgType: uapi.ProgTypeLSM, AttachTo: "task_kill", Args: map[string]any{"sig": struct{}{}}})
+	_, err = k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeLSM, AttachTo: "task_kill", Args: map[string]any{"sig": struct{}{}}})
 	assert.ErrorIs(t, err, object.ErrValue)
 }
 
@@ -107,7 +107,7 @@ func TestSyscallWrapper(t *testing.T) {
 		if len(b.spec.IDs(btf.KindFunc, fn)) == 0 {
 			t.Skipf("the BTF has no function %s", fn)
 		}
-		c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: fn, Section: "kprobe/" + fn})
+		c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: fn, Section: "kprobe/" + fn})
 		first := register(t, c, argRegister[k.Arch()][0])
 		if k.Arch() == "arm" { // no wrappers: the arguments are the function's own
 			assert.True(t, k.IsUserAddress(register(t, c, "uregs[1]")))
@@ -123,10 +123,10 @@ func TestSyscallWrapper(t *testing.T) {
 		require.Nil(t, k.Mem().ReadUser(user, buf))
 		assert.Equal(t, "/tmp/", string(buf))
 
-		s := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "openat", Section: "ksyscall/openat"})
+		s := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "openat", Section: "ksyscall/openat"})
 		assert.Equal(t, fn, s.Func)
 		if id := b.spec.IDs(btf.KindFunc, fn); len(id) > 0 {
-			f := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceFentry, AttachTo: fn})
+			f := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceFentry, AttachTo: fn})
 			assert.Equal(t, first, word(t, f, 0))
 		}
 	})
@@ -135,10 +135,10 @@ func TestSyscallWrapper(t *testing.T) {
 func TestUprobe(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
-		c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "/bin/bash:readline", Section: "uretprobe//bin/bash:readline"})
+		c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "/bin/bash:readline", Section: "uretprobe//bin/bash:readline"})
 		assert.True(t, k.IsUserAddress(c.Ret.Value))
 		assert.Equal(t, "readline", c.Func)
-		c = newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "/bin/bash:readline", Section: "uprobe//bin/bash:readline"})
+		c = newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: "/bin/bash:readline", Section: "uprobe//bin/bash:readline"})
 		assert.True(t, k.IsUserAddress(register(t, c, argRegister[k.Arch()][0])))
 	})
 }
@@ -146,31 +146,31 @@ func TestUprobe(t *testing.T) {
 func TestTracing(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
-		c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceRawTp, AttachTo: "sched_switch"})
+		c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceRawTp, AttachTo: "sched_switch"})
 		require.GreaterOrEqual(t, len(c.Args), 3)
 		assert.Equal(t, []string{"preempt", "prev", "next"}, []string{c.Args[0].Name, c.Args[1].Name, c.Args[2].Name})
 		assert.Equal(t, k.Current().Addr(), word(t, c, 1))
 		next := k.ObjectAt(word(t, c, 2))
 		require.NotNil(t, next)
 		assert.NotEqual(t, uintAt(t, k.Current(), "pid"), uintAt(t, next, "pid"))
-		w := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceRawTp, AttachTo: "sched_wakeup"})
+		w := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceRawTp, AttachTo: "sched_wakeup"})
 		assert.Equal(t, next.Addr(), word(t, w, 0), "the task that was woken runs next")
 
-		x := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceFexit, AttachTo: "vfs_read"})
+		x := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceFexit, AttachTo: "vfs_read"})
 		assert.Equal(t, 4, x.Slots)
 		assert.Equal(t, 8*5, x.Size)
 		assert.Equal(t, x.Ret.Value, word(t, x, 4))
-		e := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeTracing, Section: "fentry/vfs_read", AttachTo: "vfs_read"})
+		e := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeTracing, Section: "fentry/vfs_read", AttachTo: "vfs_read"})
 		assert.Equal(t, 8*4, e.Size)
 		assert.NotNil(t, k.Mem().Store(e.Addr, 8, 1), "the context is read-only")
 
 		if len(b.spec.IDs(btf.KindFunc, "bpf_lsm_file_open")) > 0 { // s390 kernels have no BPF LSM
-			l := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeLSM, AttachTo: "file_open"})
+			l := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeLSM, AttachTo: "file_open"})
 			assert.Equal(t, "file", l.Args[0].Object.TypeName())
 			assert.Zero(t, word(t, l, 1))
 		}
 
-		s := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: "sys_enter"})
+		s := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: "sys_enter"})
 		if nr, ok := k.SyscallNumber("openat"); ok {
 			assert.EqualValues(t, nr, word(t, s, 1))
 		}
@@ -181,7 +181,7 @@ func TestTracing(t *testing.T) {
 
 func TestAbsentHooks(t *testing.T) {
 	k := newEmbedded(t)
-	for _, s := range []ContextSpec{
+	for _, s := range []hook.ContextSpec{
 		{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceFentry, AttachTo: "vfs_raed"},
 		{ProgType: uapi.ProgTypeTracing, Attach: uapi.AttachTraceRawTp, AttachTo: "sched_swich"},
 		{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: "sched_swich"},
@@ -194,7 +194,7 @@ func TestAbsentHooks(t *testing.T) {
 		assert.NotEmpty(t, absent.Nearest, s.AttachTo)
 	}
 	var not *hook.NotSimulated
-	_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeExt})
+	_, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeExt})
 	require.ErrorAs(t, err, &not)
 	assert.False(t, k.Simulates(uapi.ProgTypeExt))
 	assert.True(t, k.Simulates(uapi.ProgTypeKprobe))
@@ -220,7 +220,7 @@ func TestTracepoints(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
 		tp := func(name string) *hook.Context {
-			return newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: name})
+			return newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: name})
 		}
 		pid, _ := k.PidTgid()
 		sw := tp("sched/sched_switch")
@@ -275,13 +275,13 @@ func TestEveryTracepoint(t *testing.T) {
 				continue
 			}
 			all++
-			c, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: "x/" + name})
+			c, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: "x/" + name})
 			if err != nil {
 				missing++
 			} else {
 				c.Free()
 			}
-			c, err = k.NewContext(ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: name})
+			c, err = k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: name})
 			require.NoError(t, err, name)
 			c.Free()
 		}
@@ -294,7 +294,7 @@ func TestEveryTracepoint(t *testing.T) {
 func TestPerfEvent(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
-		c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypePerfEvent, Args: map[string]any{"sample_period": 99}})
+		c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypePerfEvent, Args: map[string]any{"sample_period": 99}})
 		l := k.LayoutNamed("bpf_perf_event_data")
 		if l == nil {
 			return
@@ -310,11 +310,11 @@ func TestPerfEvent(t *testing.T) {
 
 func TestSyscallProgram(t *testing.T) {
 	k := newEmbedded(t)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSyscall})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSyscall})
 	assert.Equal(t, make([]byte, 64), c.CtxOut())
 	require.Nil(t, k.Mem().Store(c.Addr+8, 4, 7))
 	assert.EqualValues(t, 7, c.CtxOut()[8])
-	c = newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSyscall, Bytes: []byte{1, 2, 3}})
+	c = newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSyscall, Bytes: []byte{1, 2, 3}})
 	assert.Equal(t, []byte{1, 2, 3}, c.CtxOut())
 }
 
@@ -322,7 +322,7 @@ func TestSyscallProgram(t *testing.T) {
 func TestWithoutBTF(t *testing.T) {
 	b := targets()[0]
 	k := newKernel(t, b, func(c *Config) { c.BTF, c.Arch = nil, "x86" })
-	for _, s := range []ContextSpec{
+	for _, s := range []hook.ContextSpec{
 		{ProgType: uapi.ProgTypeXDP}, {ProgType: uapi.ProgTypeSchedCls}, {ProgType: uapi.ProgTypeSyscall},
 		{ProgType: uapi.ProgTypeKprobe, AttachTo: "vfs_read", Section: "kprobe/vfs_read"}, {ProgType: uapi.ProgTypePerfEvent},
 		{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: "sched_switch"}, {ProgType: uapi.ProgTypeTracepoint, AttachTo: "sched/sched_switch"},

@@ -16,7 +16,7 @@ import (
 // event makes the context of the nth event of a raw tracepoint.
 func rawEvent(t *testing.T, k *Kernel, name string, nth int) *hook.Context {
 	t.Helper()
-	c, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: name, Section: "raw_tp/" + name, Nth: nth})
+	c, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: name, Section: "raw_tp/" + name, Nth: nth})
 	require.NoError(t, err)
 	return c
 }
@@ -109,13 +109,13 @@ func TestConnectionsLiveOn(t *testing.T) {
 			assert.Equal(t, want.from, state(c))
 			c.Leave()
 		}
-		for hook, want := range map[string]uint64{"tcp_v4_connect": net.TCPClose, "tcp_rcv_state_process": net.TCPSynSent, "tcp_rcv_established": net.TCPEstablished} {
-			c, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: hook, Section: "kprobe/" + hook})
+		for function, want := range map[string]uint64{"tcp_v4_connect": net.TCPClose, "tcp_rcv_state_process": net.TCPSynSent, "tcp_rcv_established": net.TCPEstablished} {
+			c, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: function, Section: "kprobe/" + function})
 			require.NoError(t, err)
 			if c.Untyped {
 				continue
 			}
-			assert.Equal(t, want, state(c), hook)
+			assert.Equal(t, want, state(c), function)
 			c.Leave()
 		}
 	})
@@ -134,7 +134,7 @@ func TestChosenStatesStay(t *testing.T) {
 
 		mine, err := k.NewTask("mine")
 		require.NoError(t, err)
-		c, err = k.NewContext(ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: "sched_switch", Nth: 1, Current: mine})
+		c, err = k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: "sched_switch", Nth: 1, Current: mine})
 		require.NoError(t, err)
 		assert.Same(t, mine, k.Current())
 		c.Leave()

@@ -43,7 +43,7 @@ type Config struct {
 	// in BTF.
 	Kallsyms map[string]uint64
 	// Xattrs are extended attributes of files.
-	Xattrs map[XattrKey]string
+	Xattrs map[model.XattrKey]string
 }
 
 // Kernel is the simulated kernel of one machine. It embeds its parts with their methods. Create it

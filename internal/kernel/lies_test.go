@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -29,7 +30,7 @@ func lying(t *testing.T) (k *Kernel, nothing btf.ID) {
 
 func TestRecordsHaveABound(t *testing.T) {
 	k, _ := lying(t)
-	_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: "sub/huge"})
+	_, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: "sub/huge"})
 	var wrong *object.TypeError
 	require.ErrorAs(t, err, &wrong)
 	assert.Equal(t, "trace_event_raw_huge", wrong.Type)

@@ -88,7 +88,7 @@ func TestContextRules(t *testing.T) {
 		{"minor written", device, 0, 8, 4, true, false},
 	} {
 		t.Run(c.typ.String()+" "+c.name, func(t *testing.T) {
-			ctx := newContext(t, k, ContextSpec{ProgType: c.typ, Attach: c.attach})
+			ctx := newContext(t, k, hook.ContextSpec{ProgType: c.typ, Attach: c.attach})
 			defer ctx.Free()
 			var f *mem.Fault
 			if c.write {
@@ -110,7 +110,7 @@ func TestContextsShowTheSocket(t *testing.T) {
 	k := newEmbedded(t)
 	o, err := k.NewSock("s", net.SockSpec{State: net.TCPClose, Family: uapi.AFInet})
 	require.NoError(t, err)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeCgroupSock, Attach: uapi.AttachCgroupInetSockCreate, NetSpec: hook.NetSpec{Socket: o}})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeCgroupSock, Attach: uapi.AttachCgroupInetSockCreate, NetSpec: hook.NetSpec{Socket: o}})
 	require.Nil(t, k.Mem().Store(c.Addr+16, 4, 0x55))
 	assert.EqualValues(t, 0x55, uintAt(t, o, "sk_mark"))
 	snap, state := k.Mem().Snapshot(), k.Snapshot()
@@ -119,7 +119,7 @@ func TestContextsShowTheSocket(t *testing.T) {
 	k.Restore(state)
 	assert.EqualValues(t, 0x55, load(t, c, 16, 4))
 	assert.EqualValues(t, 0x55, uintAt(t, o, "sk_mark"))
-	_, err = k.NewContext(ContextSpec{ProgType: uapi.ProgTypeSockOps, NetSpec: hook.NetSpec{Fields: map[string]uint64{"snd_cwnd": 1}}})
+	_, err = k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeSockOps, NetSpec: hook.NetSpec{Fields: map[string]uint64{"snd_cwnd": 1}}})
 	var field *hook.FieldError
 	require.ErrorAs(t, err, &field)
 }
@@ -140,7 +140,7 @@ func TestSocketLayerContexts(t *testing.T) {
 		t.Run(tt.typ.String(), func(t *testing.T) {
 			k := newEmbedded(t)
 			assert.True(t, k.Simulates(tt.typ))
-			c := newContext(t, k, ContextSpec{ProgType: tt.typ})
+			c := newContext(t, k, hook.ContextSpec{ProgType: tt.typ})
 			data := c.Packet.Bytes()
 			assert.Len(t, data, tt.len)
 			assert.Equal(t, tt.first, string(data[:len(tt.first)]))
@@ -178,7 +178,7 @@ func TestSocketLayerContexts(t *testing.T) {
 func TestSkbFragments(t *testing.T) {
 	k := newEmbedded(t)
 	frags := hook.NetSpec{Frags: [][]byte{[]byte("abcdef"), []byte("ghijkl")}}
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, Packet: net.DefaultPacket()[:40], NetSpec: frags})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls, Packet: net.DefaultPacket()[:40], NetSpec: frags})
 	p := c.Packet
 	assert.EqualValues(t, 52, load(t, c, 0, 4), "len is that of all pieces")
 	assert.EqualValues(t, 40, load(t, c, 80, 4)-load(t, c, 76, 4))
@@ -200,16 +200,16 @@ func TestSkbFragments(t *testing.T) {
 	assert.Len(t, c.Out(), p.Len())
 	c.Free()
 
-	_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeSchedCls, NetSpec: hook.NetSpec{Frags: [][]byte{make([]byte, 5000)}}})
+	_, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls, NetSpec: hook.NetSpec{Frags: [][]byte{make([]byte, 5000)}}})
 	assert.Error(t, err, "more than a page")
-	_, err = k.NewContext(ContextSpec{ProgType: uapi.ProgTypeXDP, Packet: make([]byte, 80000)})
+	_, err = k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeXDP, Packet: make([]byte, 80000)})
 	assert.ErrorIs(t, err, uapi.ENOMEM, "more fragments than a packet can have")
 }
 
 // TestSharedPackets: what writes to a packet another sk_buff shares moves it first.
 func TestSharedPackets(t *testing.T) {
 	k := newEmbedded(t)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, NetSpec: hook.NetSpec{Cloned: true}})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls, NetSpec: hook.NetSpec{Cloned: true}})
 	old := c.Packet.Data()
 	require.Zero(t, c.Packet.Pull(14))
 	assert.NotEqual(t, old, c.Packet.Data())

@@ -34,7 +34,7 @@ func load(t *testing.T, c *hook.Context, off uint64, size int) uint64 {
 
 func TestXDP(t *testing.T) {
 	k := newEmbedded(t)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeXDP})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeXDP})
 	data, end, meta := load(t, c, 0, 4), load(t, c, 4, 4), load(t, c, 8, 4)
 	assert.Greater(t, data, uint64(1)<<32, "a whole address whatever the width")
 	assert.EqualValues(t, 64, end-data)
@@ -65,7 +65,7 @@ func TestXDP(t *testing.T) {
 		require.NotNil(t, f, name)
 		assert.Equal(t, mem.NotPermitted, f.Kind, name)
 	}
-	d := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeXDP, Attach: uapi.AttachXDPDevmap})
+	d := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeXDP, Attach: uapi.AttachXDPDevmap})
 	load(t, d, 20, 4)
 }
 
@@ -90,7 +90,7 @@ func TestXDPAdjust(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newEmbedded(t)
-			ctx := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeXDP})
+			ctx := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeXDP})
 			p := ctx.Packet
 			for _, s := range c.steps {
 				got := map[string]func(int32) uapi.Errno{"head": p.AdjustHead, "tail": p.AdjustTail, "meta": p.AdjustMeta}[s.what](s.delta)
@@ -111,19 +111,19 @@ func TestXDPContextIn(t *testing.T) {
 	k := newEmbedded(t)
 	in := make([]byte, 24)
 	in[0], in[4] = 8, 72
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeXDP, Packet: append([]byte("metadata"), net.DefaultPacket()...), Bytes: in})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeXDP, Packet: append([]byte("metadata"), net.DefaultPacket()...), Bytes: in})
 	assert.EqualValues(t, 8, c.Packet.Data()-c.Packet.Meta())
 	assert.Equal(t, 64, c.Packet.Len())
 	assert.Equal(t, "metadata", string(c.Out()[:8]))
 	assert.Equal(t, in[:8], c.CtxOut()[:8])
 	in[8] = 1
-	_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeXDP, Bytes: in})
+	_, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeXDP, Bytes: in})
 	assert.ErrorIs(t, err, uapi.EINVAL)
 }
 
 func TestSkb(t *testing.T) {
 	k := newEmbedded(t)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls})
 	assert.EqualValues(t, 64, load(t, c, 0, 4))
 	assert.EqualValues(t, 8, load(t, c, 16, 4), "protocol in network order")
 	assert.EqualValues(t, 3, load(t, c, 4, 4), "not for the loopback device")
@@ -180,7 +180,7 @@ func TestSkbRules(t *testing.T) {
 		{"beyond", uapi.ProgTypeSchedCls, 192, 4, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx := newContext(t, k, ContextSpec{ProgType: c.typ})
+			ctx := newContext(t, k, hook.ContextSpec{ProgType: c.typ})
 			defer ctx.Free()
 			var f *mem.Fault
 			if c.write {
@@ -197,7 +197,7 @@ func TestSkbRules(t *testing.T) {
 // it back after 14 zero bytes.
 func TestNetworkLayer(t *testing.T) {
 	k := newEmbedded(t)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeCgroupSkb})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeCgroupSkb})
 	data := load(t, c, 76, 4)
 	v, f := k.Mem().Load(data, 1)
 	require.Nil(t, f)
@@ -214,21 +214,21 @@ func TestSkbContextIn(t *testing.T) {
 	in := make([]byte, 192)
 	k.Order().PutUint32(in[8:], 7)
 	k.Order().PutUint32(in[48:], 9)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, Bytes: in})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls, Bytes: in})
 	assert.EqualValues(t, 7, load(t, c, 8, 4))
 	assert.EqualValues(t, 9, load(t, c, 48, 4))
 	assert.EqualValues(t, 64, load(t, c, 160, 4), "wire_len is the length once a context is given")
 	for _, off := range []int{0, 4, 12, 44, 68, 140, 168} {
 		bad := make([]byte, 192)
 		bad[off] = 1
-		_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeSchedCls, Bytes: bad})
+		_, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls, Bytes: bad})
 		assert.ErrorIs(t, err, uapi.EINVAL, off)
 	}
 }
 
 func TestPacketResize(t *testing.T) {
 	k := newEmbedded(t)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, Packet: []byte("abcdefghijklmnopqrst")})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls, Packet: []byte("abcdefghijklmnopqrst")})
 	p := c.Packet
 	assert.Zero(t, p.Resize(14, 2))
 	assert.Equal(t, "abcdefghijklmn\x00\x00opqrst", string(p.Bytes()))
@@ -288,12 +288,12 @@ func TestSocketBuffers(t *testing.T) {
 func TestMovedPacketsAreFilledAgain(t *testing.T) {
 	for _, typ := range []uapi.ProgType{uapi.ProgTypeXDP, uapi.ProgTypeSchedCls} {
 		k := newEmbedded(t)
-		c, err := k.NewContext(ContextSpec{ProgType: typ})
+		c, err := k.NewContext(hook.ContextSpec{ProgType: typ})
 		require.NoError(t, err)
 		r := c.Refill()
 		require.NotNil(t, r)
 		for i := range 5 {
-			frame := DefaultPacket()
+			frame := net.DefaultPacket()
 			frame[20] = byte(i)
 			require.True(t, r.With(frame, i > 0), "%v %d", typ, i)
 			assert.Equal(t, frame, c.Frame())

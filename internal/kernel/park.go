@@ -3,6 +3,7 @@ package kernel
 import (
 	"github.com/bpfrun/bpfrun/internal/kernel/clock"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -13,7 +14,7 @@ type Parked struct {
 	event    hook.Underway
 	prog     uapi.ProgType
 	forbids  bool
-	observer func(*Access)
+	observer func(*object.Access)
 }
 
 // Park removes the active run from the kernel, so that one on another CPU can begin or continue.

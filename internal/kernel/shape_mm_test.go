@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
@@ -75,12 +76,12 @@ func mapleShape(t *testing.T, k *Kernel, task view) {
 	mapleHolds(t, k, mm, k.VMAs(k.ObjectAt(mm.addr)))
 
 	// As many areas as need three levels, without gaps between most of them.
-	o, err := k.NewMM("large", MMSpec{})
+	o, err := k.NewMM("large", model.MMSpec{})
 	require.NoError(t, err)
-	var spec []AreaSpec
+	var spec []model.AreaSpec
 	for i := range uint64(200) {
 		start := 0x10000 + i*0x2000
-		spec = append(spec, AreaSpec{Start: start, End: start + 0x1000 + i%3/2*0x1000, Flags: 3})
+		spec = append(spec, model.AreaSpec{Start: start, End: start + 0x1000 + i%3/2*0x1000, Flags: 3})
 	}
 	require.NoError(t, k.SetAreas(o, spec))
 	large := viewOf(t, k, "mm_struct", o.Addr())
@@ -90,9 +91,9 @@ func mapleShape(t *testing.T, k *Kernel, task view) {
 	}
 
 	// One that covers all addresses but the first page.
-	one, err := k.NewMM("one", MMSpec{})
+	one, err := k.NewMM("one", model.MMSpec{})
 	require.NoError(t, err)
-	require.NoError(t, k.SetAreas(one, []AreaSpec{{Start: 0x1000, End: 0x2000}}))
+	require.NoError(t, k.SetAreas(one, []model.AreaSpec{{Start: 0x1000, End: 0x2000}}))
 	mapleHolds(t, k, viewOf(t, k, "mm_struct", one.Addr()), k.VMAs(one))
 }
 
@@ -175,12 +176,12 @@ func areaListShape(t *testing.T, k *Kernel, task view) {
 	}
 	areaListHolds(t, k, mm)
 	for _, n := range []int{1, 2, 6, 7, 8, 100} {
-		o, err := k.NewMM(fmt.Sprint("mm", n), MMSpec{})
+		o, err := k.NewMM(fmt.Sprint("mm", n), model.MMSpec{})
 		require.NoError(t, err)
-		var spec []AreaSpec
+		var spec []model.AreaSpec
 		for i := range n {
 			start := uint64(0x10000 + i*i*0x2000)
-			spec = append(spec, AreaSpec{Start: start, End: start + 0x1000, Flags: 3})
+			spec = append(spec, model.AreaSpec{Start: start, End: start + 0x1000, Flags: 3})
 		}
 		spec[n-1].Flags |= 0x100
 		require.NoError(t, k.SetAreas(o, spec))

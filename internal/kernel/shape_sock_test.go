@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -53,7 +54,7 @@ func TestPacketsComeByTheNamespacesDevices(t *testing.T) {
 			k := newKernel(t, b, func(c *Config) { c.Version = b.version() })
 			in := make([]byte, 192)
 			k.Order().PutUint32(in[40:], index) // ifindex
-			c, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeSchedCls, Bytes: in})
+			c, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls, Bytes: in})
 			require.NoError(t, err)
 			o, err := k.KernelSkb(c)
 			require.NoError(t, err)

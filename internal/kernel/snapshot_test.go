@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/testing/snaptest"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -27,16 +29,16 @@ func TestRestoreTakesBackWhatWasBuilt(t *testing.T) {
 	k := newEmbedded(t)
 	m, s := k.Mem().Snapshot(), k.Snapshot()
 	for range 2 {
-		mm, err := k.NewMM("mm", MMSpec{})
+		mm, err := k.NewMM("mm", model.MMSpec{})
 		require.NoError(t, err)
-		require.NoError(t, k.SetAreas(mm, []AreaSpec{{Start: 0x1000, End: 0x2000}}))
+		require.NoError(t, k.SetAreas(mm, []model.AreaSpec{{Start: 0x1000, End: 0x2000}}))
 		require.NoError(t, k.Current().SetPtr("mm", mm))
 		vma, err := k.VMAAt(mm, 0x1800)
 		require.NoError(t, err)
 		require.NotNil(t, vma)
 		_, err = k.NewCgroup("cg", "/x", 77)
 		require.NoError(t, err)
-		k.SetNetwork(Network{Devices: []Device{{Index: 9, Name: "late"}}})
+		k.SetNetwork(net.Network{Devices: []net.Device{{Index: 9, Name: "late"}}})
 
 		k.Mem().Restore(m)
 		k.Restore(s)
@@ -50,7 +52,7 @@ func TestRestoreTakesBackWhatWasBuilt(t *testing.T) {
 
 func TestRestoreTakesBackAnAssignedSocket(t *testing.T) {
 	k := newEmbedded(t)
-	o, err := k.NewSock("listener", SockSpec{State: 10, SourcePort: 80})
+	o, err := k.NewSock("listener", net.SockSpec{State: 10, SourcePort: 80})
 	require.NoError(t, err)
 	require.NoError(t, k.OpenSocket(o))
 	sk, err := k.SocketOf(o)

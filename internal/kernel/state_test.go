@@ -24,7 +24,7 @@ func observe(t *testing.T, k *Kernel) []any {
 		add(p, uintAt(t, k.Current(), p))
 	}
 	require.NoError(t, k.Current().Set("exit_code", 12))
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls})
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls})
 	add(c.Addr, c.Packet.Data(), load(t, c, 8, 4))
 	require.Nil(t, k.Mem().Store(c.Addr+8, 4, 5))
 	add(c.Packet.Resize(0, 20), c.Packet.Data())
@@ -40,7 +40,7 @@ func observe(t *testing.T, k *Kernel) []any {
 func TestSnapshotRestore(t *testing.T) {
 	k := newEmbedded(t)
 	require.NoError(t, k.Current().Set("pid", 999))
-	kept := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeXDP})
+	kept := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeXDP})
 	k.PidTgid()
 	ms, ks := k.Mem().Snapshot(), k.Snapshot()
 	first := observe(t, k)
@@ -72,7 +72,7 @@ func TestDeterminism(t *testing.T) {
 func TestContextsAreForgotten(t *testing.T) {
 	k := newEmbedded(t)
 	for range 3 {
-		for _, s := range []ContextSpec{{ProgType: uapi.ProgTypeSchedCls}, {ProgType: uapi.ProgTypeXDP}, {ProgType: uapi.ProgTypeTracepoint, AttachTo: "sched/sched_switch"}, {ProgType: uapi.ProgTypeKprobe, AttachTo: "vfs_read", Section: "kprobe/vfs_read"}} {
+		for _, s := range []hook.ContextSpec{{ProgType: uapi.ProgTypeSchedCls}, {ProgType: uapi.ProgTypeXDP}, {ProgType: uapi.ProgTypeTracepoint, AttachTo: "sched/sched_switch"}, {ProgType: uapi.ProgTypeKprobe, AttachTo: "vfs_read", Section: "kprobe/vfs_read"}} {
 			c := newContext(t, k, s)
 			c.Free()
 			_, f := k.Mem().Load(c.Addr, 4)

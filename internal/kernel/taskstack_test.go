@@ -68,7 +68,7 @@ func TestTaskStackHasUserRegisters(t *testing.T) {
 		require.NotNil(t, fault)
 		assert.Equal(t, mem.OutOfBounds, fault.Kind)
 
-		for _, s := range []ContextSpec{
+		for _, s := range []hook.ContextSpec{
 			{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: "sys_enter", Args: map[string]any{"dfd": 77}},
 			{ProgType: uapi.ProgTypeTracepoint, AttachTo: "raw_syscalls/sys_enter", Args: map[string]any{"call": "openat", "dfd": 77}},
 			{ProgType: uapi.ProgTypeTracepoint, AttachTo: "syscalls/sys_enter_openat", Args: map[string]any{"dfd": 77}},
@@ -80,7 +80,7 @@ func TestTaskStackHasUserRegisters(t *testing.T) {
 			c.Leave()
 			assert.Equal(t, nr("read"), userRegs(t, k, number), "the next event finds the task in another call")
 		}
-		c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: "sys_exit", Args: map[string]any{"ret": 5}})
+		c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: "sys_exit", Args: map[string]any{"ret": 5}})
 		assert.EqualValues(t, 5, userRegs(t, k, result))
 		assert.Equal(t, word(t, c, 0), regs, "the event's registers are those on the stack")
 		// A traced function runs on this stack, below the registers.

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -14,7 +16,7 @@ import (
 // releases differ.
 func TestTestRunsRefuse(t *testing.T) {
 	const cls, xdp, dissector, netfilter = uapi.ProgTypeSchedCls, uapi.ProgTypeXDP, uapi.ProgTypeFlowDissector, uapi.ProgTypeNetfilter
-	frame := func(n int) []byte { return append(DefaultPacket()[:14:14], make([]byte, n-14)...) }
+	frame := func(n int) []byte { return append(net.DefaultPacket()[:14:14], make([]byte, n-14)...) }
 	put := func(size, off int, v uint32) []byte {
 		b := make([]byte, size)
 		binary.LittleEndian.PutUint32(b[off:], v)
@@ -69,7 +71,7 @@ func TestTestRunsRefuse(t *testing.T) {
 						cfg.Version = uint32(r) << 8
 					}
 				})
-				spec := ContextSpec{ProgType: c.typ, Attach: c.attach, Packet: c.packet, Bytes: c.ctx, NetSpec: NetSpec{TestRun: true}}
+				spec := hook.ContextSpec{ProgType: c.typ, Attach: c.attach, Packet: c.packet, Bytes: c.ctx, NetSpec: hook.NetSpec{TestRun: true}}
 				if c.typ == uapi.ProgTypeRawTracepoint {
 					spec.AttachTo, spec.Section = "sys_enter", "raw_tp/sys_enter"
 				}

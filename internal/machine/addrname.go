@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
 
@@ -66,7 +67,7 @@ func regionName(r *mem.Region, addr uint64) string {
 }
 
 // noteArgs records the names of a hook's pointer arguments.
-func (ad *addresses) noteArgs(args []kernel.Arg) {
+func (ad *addresses) noteArgs(args []hook.Arg) {
 	if ad.argKeys == nil {
 		ad.argKeys = map[string]string{}
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/loader"
@@ -20,7 +22,7 @@ type contexts struct {
 	reg       *registry      `snapshot:"fixed"`
 	mem       *mem.Memory    `snapshot:"fixed"`
 	kernel    *kernel.Kernel `snapshot:"fixed"`
-	last      *kernel.Context
+	last      *khook.Context
 }
 
 // snapshot records that context.
@@ -30,7 +32,7 @@ func (cs *contexts) snapshot() (restore func()) {
 }
 
 // newContext creates the context of a run according to the program's hook.
-func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
+func (cs *contexts) newContext(p *program, in Input) (*khook.Context, error) {
 	lp := p.lp
 	if progtype.Of(lp.Type).Context.Layout == progtype.BytesLayout && in.Context == nil {
 		in.Context = make([]byte, syscallContextSize(p.types(), lp.FuncType))
@@ -43,7 +45,7 @@ func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 	if hook == nil {
 		hook = &Hook{AttachTo: cs.attachTo(p), Section: lp.Section}
 	}
-	c, err := cs.kernel.NewContext(kernel.ContextSpec{
+	c, err := cs.kernel.NewContext(khook.ContextSpec{
 		Iter: iter, Passed: in.passed,
 		ProgType: p.typ, Attach: lp.Attach, AttachTo: hook.AttachTo, Section: hook.Section, Nth: p.runs,
 		ContextType: loader.ContextType(p.types(), lp.FuncType), Packet: in.Packet, Bytes: in.Context,
@@ -58,7 +60,7 @@ func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 
 // contextFor returns the context of a run: a new one in place of the last, or that one as the last
 // run left it.
-func (cs *contexts) contextFor(p *program, in Input) (*kernel.Context, error) {
+func (cs *contexts) contextFor(p *program, in Input) (*khook.Context, error) {
 	if in.sameContext && cs.last != nil {
 		cs.last.Resume()
 		return cs.last, nil
@@ -124,8 +126,8 @@ func ContextStruct(spec *btf.Spec, fn btf.ID) string { return loader.ContextType
 // contextRefused turns the reason why a context cannot be created into the status of the run: a
 // hook that the target lacks, or a program type that is not simulated.
 func (cs *contexts) contextRefused(res *Result, err error) (*Result, error) {
-	var absent *kernel.AbsentError
-	var ns *kernel.NotSimulated
+	var absent *object.AbsentError
+	var ns *khook.NotSimulated
 	p := cs.reg.byName[res.Program]
 	switch {
 	case errors.As(err, &absent):

@@ -3,13 +3,14 @@ package machine
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
 // Inspect creates the context that Run would create for a program, to look at the arguments of its
 // hook. Do not run with it; afterwards free it or restore a snapshot. The errors are those of
 // [kernel.Kernel.NewContext].
-func (cs *contexts) Inspect(name string, in Input) (*kernel.Context, error) {
+func (cs *contexts) Inspect(name string, in Input) (*hook.Context, error) {
 	p := cs.reg.byName[name]
 	if p == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoProgram, name)
@@ -23,7 +24,7 @@ func (cs *contexts) Inspect(name string, in Input) (*kernel.Context, error) {
 // HookObjects returns the kernel objects that the hook of a program hands out with an input:
 // arguments, and fields of a tracepoint's record, by the names that [Input.Args] has. It is no
 // event of the hook: the next run sees the same one. The errors are those of [Machine.Inspect].
-func (m *Machine) HookObjects(name string, in Input) (map[string]*kernel.Object, error) {
+func (m *Machine) HookObjects(name string, in Input) (map[string]*object.Object, error) {
 	p := m.byName[name]
 	nth := 0
 	if p != nil {
@@ -36,7 +37,7 @@ func (m *Machine) HookObjects(name string, in Input) (map[string]*kernel.Object,
 	p.runs = nth
 	defer c.Free()
 	defer c.Leave()
-	out := map[string]*kernel.Object{}
+	out := map[string]*object.Object{}
 	if c.Iterates() {
 		return out, nil
 	}

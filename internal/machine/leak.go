@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/progtype"
@@ -261,7 +261,7 @@ func (rec *recorder) report(l *leak) {
 }
 
 // endLeaks looks at what is left at the end of a run: values of maps, and the packet that goes on.
-func (m *Machine) endLeaks(p *program, c *kernel.Context) {
+func (m *Machine) endLeaks(p *program, c *hook.Context) {
 	if !m.thread.Tracks() {
 		return
 	}

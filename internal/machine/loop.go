@@ -3,7 +3,8 @@ package machine
 import (
 	"context"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/vm"
@@ -33,13 +34,13 @@ type Loop struct {
 	usual  *beginning // while one run has a context of its own
 	m      *Machine
 	origin *Snapshot // before the context was made
-	sink   func(*kernel.Access)
+	sink   func(*object.Access)
 	tracer Tracer
 
 	ran      bool // since the last rewind
 	finished *Result
 	news     uint64
-	lazy     []kernel.Lazy
+	lazy     []object.Lazy
 	grown    [][]int
 	frames   int
 	current  bool
@@ -52,7 +53,7 @@ type beginning struct {
 	s      *Session
 	in     Input
 	base   *Snapshot
-	refill *kernel.Refill
+	refill *hook.Refill
 
 	start   Session // the session then
 	state   runState
@@ -228,7 +229,7 @@ func (l *Loop) Trace(t Tracer) { l.tracer = t }
 
 // Context returns what r1 of the program points to. Its Bytes and SetArg change it for the next
 // run. It may be another one after SetInput, SetPacket and Rewind.
-func (l *Loop) Context() *kernel.Context { return l.s.ctx }
+func (l *Loop) Context() *hook.Context { return l.s.ctx }
 
 // Program returns the program that the loop runs.
 func (l *Loop) Program() *loader.LinkedProgram { return l.s.p.lp }

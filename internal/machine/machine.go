@@ -9,6 +9,9 @@ import (
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/internal/cpuset"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	kclock "github.com/bpfrun/bpfrun/internal/kernel/clock"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
@@ -36,7 +39,7 @@ type Config struct {
 	// Strict makes reads of memory that was never set a fault.
 	Strict bool
 	// Types is a cache of type layouts that machines for one target can share.
-	Types *kernel.Types
+	Types *object.Types
 	// Engine selects what executes programs.
 	Engine Engine
 	// EagerLoops makes native code optimise loops when a program first runs, instead of after it
@@ -58,13 +61,13 @@ type Config struct {
 	// Unwatched disables the recording of changes to maps.
 	Unwatched bool
 	// Mode selects the values of kernel fields that were not set.
-	Mode kernel.Mode
+	Mode object.Mode
 	// Clock sets the clocks; Boot above overrides its Boot.
-	Clock kernel.ClockConfig
+	Clock kclock.Config
 	// Random are the first values of the random number generator.
 	Random []uint64
 	// Xattrs are extended attributes of files.
-	Xattrs map[kernel.XattrKey]string
+	Xattrs map[model.XattrKey]string
 	// Consume selects when simulated user space reads ring and perf buffers.
 	Consume maps.ConsumeMode
 	// Restores means that the machine will be restored very often: a restore then costs nothing for

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/jit"
@@ -158,7 +158,7 @@ func (m *Machine) measurePackets(ctx context.Context, t *timing, name string, in
 	defer r.Close()
 	packet := in.Packet
 	if packet == nil {
-		packet = kernel.DefaultPacket()
+		packet = net.DefaultPacket()
 	}
 	if _, err := r.Run(ctx, packet); err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
@@ -33,7 +34,7 @@ func netMachine(t *testing.T, path string) *machine.Machine {
 // TestReturnsOutOfRange: a verdict the verifier would not have let through is a fault.
 func TestReturnsOutOfRange(t *testing.T) {
 	m := netMachine(t, "../../examples/connect/connect.bpf.o")
-	in := machine.Input{Net: kernel.NetSpec{Fields: map[string]uint64{"user_port": 7}}}
+	in := machine.Input{Net: hook.NetSpec{Fields: map[string]uint64{"user_port": 7}}}
 	for ret, ok := range map[uint64]bool{0: true, 1: true, 2: false, 1 << 32: false} {
 		s, _, err := m.Begin("connect4", in)
 		require.NoError(t, err)
@@ -55,7 +56,7 @@ func TestReturnsOutOfRange(t *testing.T) {
 func TestSocketsAreReleased(t *testing.T) {
 	m := netMachine(t, "../../examples/sklookup/sklookup.bpf.o")
 	k := m.Kernel()
-	o, err := k.NewSock("listener", kernel.SockSpec{State: 10, SourcePort: 7})
+	o, err := k.NewSock("listener", net.SockSpec{State: 10, SourcePort: 7})
 	require.NoError(t, err)
 	sk, err := k.SocketOf(o)
 	require.NoError(t, err)
@@ -64,7 +65,7 @@ func TestSocketsAreReleased(t *testing.T) {
 	require.Zero(t, server.(interface {
 		SetSock([]byte, any, uint64) uapi.Errno
 	}).SetSock(make([]byte, 4), sk, 0))
-	in := machine.Input{Net: kernel.NetSpec{Fields: map[string]uint64{"local_port": 7001}}}
+	in := machine.Input{Net: hook.NetSpec{Fields: map[string]uint64{"local_port": 7001}}}
 	res, err := m.Run(context.Background(), "dispatch", in)
 	require.NoError(t, err)
 	require.Nil(t, res.Fault)

@@ -3,7 +3,7 @@ package machine
 import (
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -12,10 +12,10 @@ import (
 // nothing.
 type Observer interface {
 	// Begun is called when the program is at its first instruction.
-	Begun(p *loader.LinkedProgram, c *kernel.Context)
+	Begun(p *loader.LinkedProgram, c *hook.Context)
 	// Ended is called after the program returned; not after a fault. What it sent is still in its
 	// buffers, and elements that it deleted are accessible.
-	Ended(p *loader.LinkedProgram, c *kernel.Context, ret uint64)
+	Ended(p *loader.LinkedProgram, c *hook.Context, ret uint64)
 }
 
 // Observe makes o the observer of all further runs, nil for none. Programs that run because another

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -28,7 +29,7 @@ type parked struct {
 	state  *runState
 	record *helpers.Run
 	local  *btf.Spec
-	last   *kernel.Context
+	last   *hook.Context
 	calls  []int
 	work   work
 	moved  uint64 // bytes that are not charged yet

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/vm"
@@ -57,12 +57,12 @@ func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 // verifier knows how many arguments the target's function or event has and refuses the program
 // (kernel/bpf/btf.c btf_ctx_access), or the kernel does not attach it (kernel/trace/bpf_trace.c
 // bpf_probe_register).
-func beyondArguments(f *vm.Fault, c *kernel.Context) bool {
+func beyondArguments(f *vm.Fault, c *hook.Context) bool {
 	return f.Kind == vm.Memory && f.Mem != nil && f.Mem.Region != nil && f.Mem.Region == c.Region && c.Type == "args"
 }
 
 // argumentsHint lists the arguments of the hook on the target.
-func argumentsHint(target string, c *kernel.Context) string {
+func argumentsHint(target string, c *hook.Context) string {
 	if len(c.Args) == 0 {
 		return fmt.Sprintf("%s has no arguments on %s", c.Func, target)
 	}

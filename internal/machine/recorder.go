@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/vm"
@@ -49,7 +50,7 @@ type runState struct {
 
 // access records an access of a kernel object by the current instruction. Repeated reads of one
 // field by one instruction are recorded once.
-func (rec *recorder) access(a *kernel.Access) {
+func (rec *recorder) access(a *object.Access) {
 	st := rec.run
 	if st == nil || inContext(a.Object) {
 		return
@@ -92,7 +93,7 @@ func (rec *recorder) access(a *kernel.Access) {
 
 // arrayOf returns the path of the array of which one instruction read adjacent elements in two
 // accesses.
-func arrayOf(last *KernelAccess, a *kernel.Access, pc int) (string, bool) {
+func arrayOf(last *KernelAccess, a *object.Access, pc int) (string, bool) {
 	if last.Insn != pc || last.Object != a.Object || last.Type != a.Type || last.Off+uint64(last.Size) != a.Off || !strings.HasSuffix(a.Path, "]") {
 		return "", false
 	}
@@ -126,4 +127,4 @@ func (rec *recorder) Quietly(f func()) {
 }
 
 // inContext reports whether an object is the program's context and not kernel memory.
-func inContext(o *kernel.Object) bool { return o.Region() != nil && o.Region().Kind == mem.Context }
+func inContext(o *object.Object) bool { return o.Region() != nil && o.Region().Kind == mem.Context }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
@@ -136,7 +136,7 @@ func TestAPacketsSocketTakesItsStorageAlong(t *testing.T) {
 		bss, ok := m.MapByName(".bss")
 		require.True(t, ok)
 		value := bss.Entries()[0].Value
-		order, size := m.Memory().ByteOrder(), uint64(len(kernel.DefaultPacket())-14)
+		order, size := m.Memory().ByteOrder(), uint64(len(net.DefaultPacket())-14)
 		assert.ElementsMatch(t, []uint64{packets * size, size}, []uint64{order.Uint64(value), order.Uint64(value[8:])}, "total and last")
 	}
 	t.Run("runs", func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestAPacketsSocketTakesItsStorageAlong(t *testing.T) {
 		r, _, err := m.Replay("egress", machine.Input{})
 		require.NoError(t, err)
 		for range packets {
-			_, err := r.Run(context.Background(), kernel.DefaultPacket())
+			_, err := r.Run(context.Background(), net.DefaultPacket())
 			require.NoError(t, err)
 		}
 		check(t, m)

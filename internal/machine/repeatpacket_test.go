@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -21,10 +21,10 @@ func TestARepetitionFindsWhatTheLastRunLeft(t *testing.T) {
 	m := replayMachine(t, "packets")
 	r, _, err := m.Replay("encapsulate", machine.Input{})
 	require.NoError(t, err)
-	out, err := r.Run(context.Background(), kernel.DefaultPacket())
+	out, err := r.Run(context.Background(), net.DefaultPacket())
 	require.NoError(t, err)
 	size := len(out.Packet)
-	require.Equal(t, len(kernel.DefaultPacket())+20, size)
+	require.Equal(t, len(net.DefaultPacket())+20, size)
 	out, err = r.Repeat(context.Background(), 3)
 	require.NoError(t, err)
 	assert.EqualValues(t, tx, out.Ret)
@@ -33,7 +33,7 @@ func TestARepetitionFindsWhatTheLastRunLeft(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, drop, out.Ret)
 	assert.Less(t, len(out.Packet), size+256)
-	out, err = r.Run(context.Background(), kernel.DefaultPacket())
+	out, err = r.Run(context.Background(), net.DefaultPacket())
 	require.NoError(t, err)
 	assert.Len(t, out.Packet, size, "the next run gets a packet of its own")
 	r.Close()
@@ -71,17 +71,17 @@ func TestRepetitionsCountAsRuns(t *testing.T) {
 				s.outs = append(s.outs, o)
 			}
 			ctx := context.Background()
-			keep(r.Run(ctx, kernel.DefaultPacket()))
+			keep(r.Run(ctx, net.DefaultPacket()))
 			for n := 1; n < 3000; n *= 7 {
 				if repeat {
 					keep(r.Repeat(ctx, n))
 					continue
 				}
 				for range n - 1 {
-					_, err := r.Run(ctx, kernel.DefaultPacket())
+					_, err := r.Run(ctx, net.DefaultPacket())
 					require.NoError(t, err)
 				}
-				keep(r.Run(ctx, kernel.DefaultPacket()))
+				keep(r.Run(ctx, net.DefaultPacket()))
 			}
 			s.total = *r.Close()
 			s.total.Changes, s.total.Warnings, s.total.StackReads = nil, nil, nil
@@ -107,7 +107,7 @@ func TestRepetitionsEnd(t *testing.T) {
 	r, _, err := m.Replay("filter", machine.Input{})
 	require.NoError(t, err)
 	defer r.Close()
-	_, err = r.Run(context.Background(), kernel.DefaultPacket())
+	_, err = r.Run(context.Background(), net.DefaultPacket())
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	stop()

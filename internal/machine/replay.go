@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/helpers"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -24,8 +24,8 @@ type Replay struct {
 	in     Input
 	least  int // minimum length of packets that the program gets
 	most   int
-	ctx    *kernel.Context
-	refill *kernel.Refill
+	ctx    *hook.Context
+	refill *hook.Refill
 	run    *helpers.Run
 	called bool // a run since the packet was last replaced called functions
 
@@ -79,7 +79,7 @@ func (e *PacketSizeError) Error() string {
 // CheckPacket checks that a program can get a packet of that size in bytes, Ethernet header
 // included. The error is a [*PacketSizeError].
 func CheckPacket(lp *loader.Program, size int) error {
-	least, most := kernel.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
+	least, most := hook.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
 	if size < least || size > most {
 		return &PacketSizeError{ProgType: lp.Type, Size: size, Least: least, Most: most}
 	}
@@ -108,7 +108,7 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 	if m.attached.traces() {
 		return nil, nil, fmt.Errorf("%s: %w", name, ErrReplayTraced)
 	}
-	r.least, r.most = kernel.FrameLimits(p.lp.Type, p.lp.Flags&uapi.ProgXDPHasFrags != 0)
+	r.least, r.most = hook.FrameLimits(p.lp.Type, p.lp.Flags&uapi.ProgXDPHasFrags != 0)
 	for b := range m.maps.All() {
 		switch b.m.(type) {
 		case maps.RingBuffer, maps.PerfArray:
@@ -293,4 +293,4 @@ func (r *Replay) Close() *Result {
 }
 
 // Context returns the object that r1 of the program points to. A run may replace it.
-func (r *Replay) Context() *kernel.Context { return r.ctx }
+func (r *Replay) Context() *hook.Context { return r.ctx }

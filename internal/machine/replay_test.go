@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/mem"
 )
@@ -24,11 +24,11 @@ func replayed() [][]byte {
 	var out [][]byte
 	for _, n := range []int{64, 14, 200, 1500, 60, 3520, 64, 33, 5, 64} {
 		p := make([]byte, max(n, 64))
-		copy(p, kernel.DefaultPacket())
+		copy(p, net.DefaultPacket())
 		p[22] = byte(n) // the TTL
 		out = append(out, p[:n])
 	}
-	return append(out, kernel.DefaultPacket())
+	return append(out, net.DefaultPacket())
 }
 
 func TestAReplayDoesWhatRunsDo(t *testing.T) {

@@ -3,7 +3,7 @@ package machine
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -125,7 +125,7 @@ type KernelAccess struct {
 	// that was started.
 	Program string
 	Insn    int
-	kernel.Access
+	object.Access
 	// Relocated means that CO-RE patched the instruction, or the one that computed the address.
 	Relocated bool
 }

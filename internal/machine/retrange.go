@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // checkReturn makes a return value that the verifier would not have allowed a fault.
-func (m *Machine) checkReturn(p *program, c *kernel.Context) {
+func (m *Machine) checkReturn(p *program, c *khook.Context) {
 	if m.thread.Fault() != nil {
 		return
 	}
@@ -34,13 +34,13 @@ func (m *Machine) checkReturn(p *program, c *kernel.Context) {
 
 // returns is the range of the values that the verifier allows a program to return; bounded is false
 // if it allows all.
-func (m *Machine) returns(p *program, c *kernel.Context) (rng progtype.Range, bounded bool) {
+func (m *Machine) returns(p *program, c *khook.Context) (rng progtype.Range, bounded bool) {
 	hook := strings.TrimPrefix(c.Func, "bpf_lsm_")
 	return progtype.Of(p.lp.Type).ReturnRange(uapi.ReleaseOf(m.linked.Target.Version), p.lp.Attach, hook, hookReturn(c))
 }
 
 // hookReturn returns the hook's return type as far as BTF contains it.
-func hookReturn(c *kernel.Context) progtype.HookReturn {
+func hookReturn(c *khook.Context) progtype.HookReturn {
 	switch {
 	case c.Untyped:
 		return progtype.UnknownReturn

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/testing/snaptest"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -13,7 +13,7 @@ import (
 // TestContextsAreRestored with every field that changes.
 func TestContextsAreRestored(t *testing.T) {
 	cs := &contexts{}
-	snaptest.Check(t, cs, map[string]snaptest.Field{"last": snaptest.Pointer[kernel.Context](&cs.last)}, cs.snapshot)
+	snaptest.Check(t, cs, map[string]snaptest.Field{"last": snaptest.Pointer[hook.Context](&cs.last)}, cs.snapshot)
 }
 
 // TestRegistryRestoresRuns, which decide what a program finds on its next run.

@@ -8,7 +8,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/loader"
@@ -27,14 +28,14 @@ type Input struct {
 	// Context replaces the bytes of the context, if the type allows it.
 	Context []byte
 	// Args overrides arguments of the hook, or fields of a tracepoint's record, by name; "ret" is
-	// the return value. Values are those of [kernel.ContextSpec].
+	// the return value. Values are those of [hook.ContextSpec].
 	Args map[string]any
 	// Values overrides arguments by position; it has precedence.
 	Values []any
 	// Current is the task that the program runs in; nil is the CPU's current task.
-	Current *kernel.Object
+	Current *object.Object
 	// Net is what a program of the networking stack or a cgroup gets besides its packet.
-	Net kernel.NetSpec
+	Net hook.NetSpec
 	// Hook overrides what the program declares it is attached to; nil does not.
 	Hook *Hook
 	// Cookie is the cookie that user space attached the program with.
@@ -70,7 +71,7 @@ type Input struct {
 	Trace Tracer
 
 	// passed is the call that a tracing program runs for.
-	passed *kernel.Passed
+	passed *hook.Passed
 	// interrupts means that it may begin on a CPU in the middle of another run.
 	interrupts bool
 	// sameContext continues with the context that the previous run left.
@@ -98,7 +99,7 @@ func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, erro
 	return s.Finish(), nil
 }
 
-func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides map[string]Override) {
+func (m *Machine) begin(p *program, c *hook.Context, res *Result, overrides map[string]Override) {
 	m.run = &runState{result: res, prog: p, warned: map[string]bool{}, overrides: overrides}
 	r := m.newRun(p)
 	r.FuncIP, r.FuncArgs, r.FuncReturns = c.FuncAddr, c.Slots, c.Returns
@@ -167,7 +168,7 @@ func (m *Machine) abandon() {
 }
 
 // finish collects what the run did.
-func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap][]element, in *Input) {
+func (m *Machine) finish(p *program, c *hook.Context, before map[*boundMap][]element, in *Input) {
 	res := m.run.result
 	m.kernel.SetSink(nil)
 	res.Ran, res.Untyped, res.To = true, c.Untyped, m.kernel.Clock().Mono()

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/helpers/held"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -17,7 +17,7 @@ import (
 type Session struct {
 	m      *Machine
 	p      *program
-	ctx    *kernel.Context
+	ctx    *hook.Context
 	before map[*boundMap][]element
 	res    *Result
 	over   bool
@@ -87,7 +87,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 func (s *Session) Program() *loader.LinkedProgram { return s.p.lp }
 
 // Context returns what r1 of the program pointed to at its start.
-func (s *Session) Context() *kernel.Context { return s.ctx }
+func (s *Session) Context() *hook.Context { return s.ctx }
 
 // Result returns what the run has collected so far: accesses of kernel memory and warnings.
 // [Session.Finish] completes it.

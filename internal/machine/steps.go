@@ -3,7 +3,8 @@ package machine
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/progtype"
@@ -61,18 +62,18 @@ func (s *Session) shown(ret uint32) (next int, ok bool) {
 
 // iteration describes what an iterator visits in this machine: its maps and programs, or the
 // elements of the chosen map.
-func (cs *contexts) iteration(p *program, in Input) (*kernel.IterSpec, error) {
+func (cs *contexts) iteration(p *program, in Input) (*hook.IterSpec, error) {
 	if progtype.Of(p.lp.Type).TargetOf(p.lp.Attach) != progtype.Iterator {
 		return nil, nil
 	}
-	it := &kernel.IterSpec{Given: in.Elements}
+	it := &hook.IterSpec{Given: in.Elements}
 	for b := range cs.reg.maps.All() {
 		if b.m != nil {
 			it.Maps = append(it.Maps, mapInfo(b.m))
 		}
 	}
 	for q := range cs.reg.programs.All() {
-		it.Programs = append(it.Programs, kernel.ProgInfo{ID: q.id, Name: q.lp.Name, Type: q.lp.Type, Insns: len(q.lp.Insns)})
+		it.Programs = append(it.Programs, hook.ProgInfo{ID: q.id, Name: q.lp.Name, Type: q.lp.Type, Insns: len(q.lp.Insns)})
 	}
 	b, err := cs.iterMap(p, in)
 	if err != nil || b == nil {
@@ -91,9 +92,9 @@ func (cs *contexts) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 	return it, err
 }
 
-func mapInfo(b maps.Map) kernel.MapInfo {
+func mapInfo(b maps.Map) hook.MapInfo {
 	s := b.Spec()
-	return kernel.MapInfo{ID: b.ID(), Name: s.Name, Type: s.Type, KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Flags: s.Flags}
+	return hook.MapInfo{ID: b.ID(), Name: s.Name, Type: s.Type, KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Flags: s.Flags}
 }
 
 // iterMap returns the map that an iterator is attached to: the chosen one, else the object's first
@@ -140,9 +141,9 @@ func (m *Machine) mapAt(addr uint64) (maps.Map, bool) {
 
 // storageElements are the values of a socket storage map. As long as no socket has one, in default
 // mode a first socket gets a value of zeros.
-func (cs *contexts) storageElements(s maps.LocalStorage) []kernel.MapElement {
+func (cs *contexts) storageElements(s maps.LocalStorage) []hook.MapElement {
 	owners := s.Owners()
-	if len(owners) == 0 && cs.kernel.Mode() == kernel.ModeDefault {
+	if len(owners) == 0 && cs.kernel.Mode() == object.ModeDefault {
 		for _, o := range cs.kernel.Table("tcp") {
 			if sock := cs.kernel.SocketAt(o.Addr()); sock != nil {
 				owners = []uint64{sock.Key()}
@@ -151,10 +152,10 @@ func (cs *contexts) storageElements(s maps.LocalStorage) []kernel.MapElement {
 		}
 		cs.warnf("no socket has a value in map %s yet; assuming one with zeros", s.Spec().Name)
 	}
-	var out []kernel.MapElement
+	var out []hook.MapElement
 	for _, owner := range owners {
 		if v, errno := s.Get(owner, nil, true); errno == 0 {
-			out = append(out, kernel.MapElement{Key: owner, Value: v})
+			out = append(out, hook.MapElement{Key: owner, Value: v})
 		}
 	}
 	return out
@@ -162,7 +163,7 @@ func (cs *contexts) storageElements(s maps.LocalStorage) []kernel.MapElement {
 
 // mapElements places the elements of a map in memory, in regions: copies of keys, the map's own
 // values, and for a per-CPU map a copy of all CPUs' values.
-func (cs *contexts) mapElements(b maps.Map) (out []kernel.MapElement, regions []*mem.Region, err error) {
+func (cs *contexts) mapElements(b maps.Map) (out []hook.MapElement, regions []*mem.Region, err error) {
 	s := b.Spec()
 	alloc := func(data []byte, what string) (uint64, error) {
 		r, err := cs.mem.Alloc(uint64(max(len(data), 1)), mem.Region{Kind: mem.Scratch, Name: what + " of " + s.Name, ReadOnly: true})
@@ -174,7 +175,7 @@ func (cs *contexts) mapElements(b maps.Map) (out []kernel.MapElement, regions []
 		return r.Base, nil
 	}
 	for _, key := range mapKeys(b) {
-		var e kernel.MapElement
+		var e hook.MapElement
 		if e.Key, err = alloc(key, "key"); err != nil {
 			break
 		}

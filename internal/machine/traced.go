@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -95,7 +95,7 @@ const passCost = 1000
 
 // nested runs a tracing program on the CPU and in the task of the run, which has executed began
 // instructions.
-func (s *Session) nested(t tracer, call *kernel.Passed, began uint64) *Result {
+func (s *Session) nested(t tracer, call *hook.Passed, began uint64) *Result {
 	before := s.within + began
 	n, res, err := s.m.Begin(t.p.lp.Name, Input{CPU: s.in.CPU, Current: s.in.Current, Cookie: t.cookie, passed: call, IgnoreUnset: s.in.IgnoreUnset, Trace: s.in.Trace})
 	if err != nil {
@@ -113,9 +113,9 @@ func (s *Session) nested(t tracer, call *kernel.Passed, began uint64) *Result {
 
 // describe returns the call for a context. The kernel relies on the types of the program itself, of
 // global functions, and of static ones that the verifier found to be called as their types say.
-func (c *passing) describe(of *kernel.Context) *kernel.Passed {
+func (c *passing) describe(of *hook.Context) *hook.Passed {
 	lp := c.at.p.lp
-	out := &kernel.Passed{Name: lp.Name, Addr: c.at.p.img.FuncAddr(c.at.start), Args: c.args, Ret: c.ret, Of: of}
+	out := &hook.Passed{Name: lp.Name, Addr: c.at.p.img.FuncAddr(c.at.start), Args: c.args, Ret: c.ret, Of: of}
 	f := functionAt(lp, c.at.start)
 	if f == nil {
 		return out

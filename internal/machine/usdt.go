@@ -3,7 +3,7 @@ package machine
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -22,7 +22,7 @@ func isUSDT(p *program) bool { return p.lp.SectionFlags.Has(progtype.Marker) }
 // address. Where the arguments are is what the probe's note says; without one they are constants,
 // those of the run, and their number is that of the highest one given, else as many as the context
 // has registers for.
-func (cs *contexts) describeUSDT(p *program, c *kernel.Context, in Input) error {
+func (cs *contexts) describeUSDT(p *program, c *hook.Context, in Input) error {
 	specs, ok := cs.reg.MapByName(usdtSpecs)
 	if !isUSDT(p) {
 		if in.USDT != nil {

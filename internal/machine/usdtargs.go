@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/usdt"
 )
 
@@ -45,7 +46,7 @@ func (a *markerArg) members() []member {
 }
 
 // markerArgs returns the arguments of a USDT probe, after it has put their values where they are.
-func (cs *contexts) markerArgs(c *kernel.Context, in Input) ([]markerArg, error) {
+func (cs *contexts) markerArgs(c *hook.Context, in Input) ([]markerArg, error) {
 	if in.USDT == nil {
 		return constantArgs(c, in), nil
 	}
@@ -81,7 +82,7 @@ func (cs *contexts) markerArgs(c *kernel.Context, in Input) ([]markerArg, error)
 }
 
 // constantArgs are the arguments of a run without a note.
-func constantArgs(c *kernel.Context, in Input) []markerArg {
+func constantArgs(c *hook.Context, in Input) []markerArg {
 	n := 0
 	for name := range in.Args {
 		if i, err := strconv.Atoi(strings.TrimPrefix(name, "arg")); err == nil {
@@ -104,7 +105,7 @@ func constantArgs(c *kernel.Context, in Input) []markerArg {
 // marker puts arguments where they are.
 type marker struct {
 	k    *kernel.Kernel
-	c    *kernel.Context
+	c    *hook.Context
 	args []markerArg
 	held map[string]bool // registers that hold an argument of the run, or an index
 }

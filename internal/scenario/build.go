@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
@@ -20,7 +21,7 @@ type builder struct {
 }
 
 func newBuilder(k *kernel.Kernel, f *File) *builder {
-	b := &builder{values: &values{k: k, objects: map[string]*kernel.Object{}, failed: maps.Clone(f.bad)}, defs: map[string]grammar.Pair{}, visited: map[string]grammar.Pos{}}
+	b := &builder{values: &values{k: k, objects: map[string]*object.Object{}, failed: maps.Clone(f.bad)}, defs: map[string]grammar.Pair{}, visited: map[string]grammar.Pos{}}
 	if b.failed == nil {
 		b.failed = map[string]bool{}
 	}
@@ -55,7 +56,7 @@ func (b *builder) all() error {
 }
 
 // create creates the object of a definition, without fields. from is the node that refers to it.
-func (b *builder) create(name string, from *grammar.Node) (*kernel.Object, error) {
+func (b *builder) create(name string, from *grammar.Node) (*object.Object, error) {
 	if o := b.objects[name]; o != nil {
 		return o, nil
 	}
@@ -72,7 +73,7 @@ func (b *builder) create(name string, from *grammar.Node) (*kernel.Object, error
 	b.visited[name] = def.Key.Pos
 	defer delete(b.visited, name)
 	n := def.Value
-	var o *kernel.Object
+	var o *object.Object
 	var err error
 	switch {
 	case isRef(n):
@@ -90,7 +91,7 @@ func (b *builder) create(name string, from *grammar.Node) (*kernel.Object, error
 				b.failed[name] = true
 				return nil, like.Errorf("like: want the $name of another object, got %s", like.Describe())
 			}
-			var other *kernel.Object
+			var other *object.Object
 			if other, err = b.create(strings.TrimPrefix(like.Text, "$"), like); err == nil {
 				o, err = b.k.NewObjectOf(other.Spec(), name, other.Type())
 			}
@@ -111,14 +112,14 @@ func (b *builder) create(name string, from *grammar.Node) (*kernel.Object, error
 	return o, nil
 }
 
-func (b *builder) typed(role string, typ *grammar.Node) (*kernel.Object, error) {
+func (b *builder) typed(role string, typ *grammar.Node) (*object.Object, error) {
 	name, err := typ.NonEmpty("type")
 	if err != nil {
 		return nil, err
 	}
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "struct "), "union ")
 	o, err := b.k.NewObjectNamed(role, name)
-	var te *kernel.TypeError
+	var te *object.TypeError
 	if errors.As(err, &te) {
 		return nil, typ.Unknown("type", name, typeNames(b.k.BTF(), name))
 	}
@@ -152,7 +153,7 @@ func (b *builder) fill(name string) error {
 	return b.fillFrom(b.objects[name], def.Value)
 }
 
-func (b *builder) fillFrom(o *kernel.Object, n *grammar.Node) error {
+func (b *builder) fillFrom(o *object.Object, n *grammar.Node) error {
 	if like := n.Get("like"); like != nil && n.Tag == "" && b.objects[strings.TrimPrefix(like.Text, "$")] != nil {
 		if err := b.fillFrom(o, b.followed(strings.TrimPrefix(like.Text, "$"))); err != nil {
 			return err
@@ -176,7 +177,7 @@ func (b *builder) fillFrom(o *kernel.Object, n *grammar.Node) error {
 
 // setOnce sets the fields of an object that a maker made, and refuses those that change what a key
 // of the maker set.
-func (b *builder) setOnce(o *kernel.Object, n *grammar.Node, m maker) error {
+func (b *builder) setOnce(o *object.Object, n *grammar.Node, m maker) error {
 	type made struct {
 		key, path string
 		bytes     []byte
@@ -216,7 +217,7 @@ func (b *builder) followed(name string) *grammar.Node {
 
 // set sets the fields of an object below path to the values of a mapping. skip lists keys that are
 // not fields.
-func (b *builder) set(o *kernel.Object, path string, n *grammar.Node, skip []string) error {
+func (b *builder) set(o *object.Object, path string, n *grammar.Node, skip []string) error {
 	var wrong grammar.Mistakes
 	for _, p := range n.Pairs {
 		if slices.Contains(skip, p.Key.Text) {
@@ -242,7 +243,7 @@ func (b *builder) set(o *kernel.Object, path string, n *grammar.Node, skip []str
 }
 
 // put sets one field.
-func (b *builder) put(o *kernel.Object, path string, key, n *grammar.Node) error {
+func (b *builder) put(o *object.Object, path string, key, n *grammar.Node) error {
 	switch {
 	case n.Tag == "!list":
 		return b.list(o, path, n)
@@ -282,7 +283,7 @@ func (b *builder) put(o *kernel.Object, path string, key, n *grammar.Node) error
 	}
 	if err != nil {
 		at := n
-		if errors.Is(err, kernel.ErrNoField) || errors.Is(err, kernel.ErrBadPath) {
+		if errors.Is(err, object.ErrNoField) || errors.Is(err, object.ErrBadPath) {
 			at = key
 		}
 		return at.Wrap("", err)
@@ -291,7 +292,7 @@ func (b *builder) put(o *kernel.Object, path string, key, n *grammar.Node) error
 }
 
 // list links a list_head with the members of objects: {via: sibling, of: [$a, $b]}.
-func (b *builder) list(o *kernel.Object, path string, n *grammar.Node) error {
+func (b *builder) list(o *object.Object, path string, n *grammar.Node) error {
 	via, of := n.Get("via"), n.Get("of")
 	if n.Kind != grammar.Mapping || via == nil || of == nil || of.Kind != grammar.Sequence {
 		return n.Errorf("!list: want {via: member, of: [$a, $b]}, got %s", n.Describe())
@@ -301,7 +302,7 @@ func (b *builder) list(o *kernel.Object, path string, n *grammar.Node) error {
 		return n.Wrap("", err)
 	}
 	type link struct {
-		o    *kernel.Object
+		o    *object.Object
 		path string
 		addr uint64
 		at   *grammar.Node

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,14 +14,14 @@ import (
 
 // objects opens a file with objects for the exec example, which has no say in them, and returns
 // them by name.
-func objects(t *testing.T, text string) map[string]*kernel.Object {
+func objects(t *testing.T, text string) map[string]*object.Object {
 	t.Helper()
 	o, _ := objectsIn(t, text)
 	return o
 }
 
 // objectsIn is objects with the kernel they live in.
-func objectsIn(t *testing.T, text string) (map[string]*kernel.Object, *kernel.Kernel) {
+func objectsIn(t *testing.T, text string) (map[string]*object.Object, *kernel.Kernel) {
 	t.Helper()
 	r, err := openText(t, "exec", "objects:\n"+text+"runs: []\n")
 	require.NoError(t, err)
@@ -28,7 +30,7 @@ func objectsIn(t *testing.T, text string) (map[string]*kernel.Object, *kernel.Ke
 }
 
 // list walks a list_head as a program does and returns the objects whose member it links.
-func list(t *testing.T, head *kernel.Object, path, via string) []string {
+func list(t *testing.T, head *object.Object, path, via string) []string {
 	t.Helper()
 	start, err := head.FieldAddr(path)
 	require.NoError(t, err)
@@ -58,7 +60,7 @@ func list(t *testing.T, head *kernel.Object, path, via string) []string {
 	return roles
 }
 
-func number64(t *testing.T, o *kernel.Object, path string) uint64 {
+func number64(t *testing.T, o *object.Object, path string) uint64 {
 	t.Helper()
 	v, err := o.Uint(path)
 	require.NoError(t, err)
@@ -226,8 +228,8 @@ func TestConnections(t *testing.T) {
 	const c = "  c: !conn {source: 10.0.0.1, dest: 10.0.0.2, sport: 1000, dport: 53, protocol: udp, zone: 4, mark: 3, expires: 60}\n"
 	o, k := objectsIn(t, c+"  six: !conn {source: '::1', dest: '::2', status: IPS_CONFIRMED}\n")
 	now := uint32(k.Clock().Jiffies())
-	tuple := kernel.ConnTuple{Protocol: 17, Source: netip.MustParseAddrPort("10.0.0.1:1000"), Dest: netip.MustParseAddrPort("10.0.0.2:53")}
-	found, dir := k.Tracked(tuple.Reply(), kernel.ConnZone{ID: 4, Dir: kernel.ConnBothDirs}, now)
+	tuple := net.ConnTuple{Protocol: 17, Source: netip.MustParseAddrPort("10.0.0.1:1000"), Dest: netip.MustParseAddrPort("10.0.0.2:53")}
+	found, dir := k.Tracked(tuple.Reply(), net.ConnZone{ID: 4, Dir: net.ZoneBothDirs}, now)
 	assert.Same(t, o["c"], found)
 	assert.EqualValues(t, 1, dir)
 	for path, want := range map[string]uint64{"mark": 3, "status": 0xe, "zone.id": 4, "timeout": uint64(now) + 60*k.Clock().HZ, "ct_general.use.refs.counter": 1, "tuplehash[0].tuple.src.l3num": 2} {
@@ -235,7 +237,7 @@ func TestConnections(t *testing.T) {
 	}
 	assert.EqualValues(t, 8, number64(t, o["six"], "status"))
 	assert.EqualValues(t, 10, number64(t, o["six"], "tuplehash[1].tuple.src.l3num"))
-	found, _ = k.Tracked(tuple, kernel.ConnZone{ID: 4, Dir: kernel.ConnBothDirs}, now+uint32(60*k.Clock().HZ))
+	found, _ = k.Tracked(tuple, net.ConnZone{ID: 4, Dir: net.ZoneBothDirs}, now+uint32(60*k.Clock().HZ))
 	assert.Nil(t, found, "its time is over")
 	for text, want := range map[string]string{
 		c + "  d: !conn {source: 10.0.0.2, dest: 10.0.0.1, sport: 53, dport: 1000, protocol: udp, zone: 4}\n": "another connection",

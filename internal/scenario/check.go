@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
@@ -284,7 +284,7 @@ func eachPair(pairs []grammar.Pair, do func(grammar.Pair) error) error {
 }
 
 // field compares one field of an object, or the members below it.
-func (j *judge) field(o *kernel.Object, path string, key, n *grammar.Node, name string) ([]mismatch, error) {
+func (j *judge) field(o *object.Object, path string, key, n *grammar.Node, name string) ([]mismatch, error) {
 	if n.Kind == grammar.Mapping && n.Tag == "" {
 		var out []mismatch
 		for _, p := range n.Pairs {
@@ -357,7 +357,7 @@ func (j *judge) field(o *kernel.Object, path string, key, n *grammar.Node, name 
 	return j.r.b.compare(f.Spec, btf.Field{Type: f.Type, BitOffset: uint32(f.BitOff), BitSize: f.BitSize}, n, data, what)
 }
 
-func roleOf(o *kernel.Object) string {
+func roleOf(o *object.Object) string {
 	if o == nil {
 		return "null"
 	}

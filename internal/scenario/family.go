@@ -3,21 +3,23 @@ package scenario
 import (
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
 // makeTask creates a task. Its relations to other objects are set once all of them exist.
-func makeTask(b *builder, role string, _ *grammar.Node) (*kernel.Object, error) {
+func makeTask(b *builder, role string, _ *grammar.Node) (*object.Object, error) {
 	return b.k.NewTask(role)
 }
 
 // fillTask links a task to its children, the threads of its process, its files and its cgroup.
-func fillTask(b *builder, o *kernel.Object, n *grammar.Node) error {
+func fillTask(b *builder, o *object.Object, n *grammar.Node) error {
 	for _, list := range []struct {
 		key, head, via string
 		set            []string // pointers from the members to the task
-		at             *kernel.Object
+		at             *object.Object
 	}{
 		{key: "children", head: "children", via: "sibling", set: []string{"real_parent", "parent"}},
 		{key: "threads", head: "signal.thread_head", via: "thread_node", set: []string{"group_leader"}},
@@ -78,7 +80,7 @@ func fillTask(b *builder, o *kernel.Object, n *grammar.Node) error {
 
 // joinProcess adds a task to the list of threads of a leader's process, whose struct signal_struct
 // they share. Kernels before 6.7 have a second list, from thread to thread.
-func (b *builder) joinProcess(leader, o *kernel.Object, at *grammar.Node) error {
+func (b *builder) joinProcess(leader, o *object.Object, at *grammar.Node) error {
 	if o != leader {
 		signal, err := leader.Pointee("signal")
 		if err == nil {
@@ -100,11 +102,11 @@ func (b *builder) joinProcess(leader, o *kernel.Object, at *grammar.Node) error 
 }
 
 // refs returns the objects that a list refers to; null yields a nil object.
-func (b *builder) refs(what string, n *grammar.Node, typ string) ([]*kernel.Object, error) {
+func (b *builder) refs(what string, n *grammar.Node, typ string) ([]*object.Object, error) {
 	if n.Kind != grammar.Sequence {
 		return nil, n.Errorf("%s: want a list of $name, got %s", what, n.Describe())
 	}
-	out := make([]*kernel.Object, len(n.Items))
+	out := make([]*object.Object, len(n.Items))
 	for i, item := range n.Items {
 		if item.Kind == grammar.Null && typ == "file" {
 			continue
@@ -118,8 +120,8 @@ func (b *builder) refs(what string, n *grammar.Node, typ string) ([]*kernel.Obje
 }
 
 // one returns an object of a type, given as $name or as a builder.
-func (b *builder) one(what string, n *grammar.Node, typ string) (*kernel.Object, error) {
-	var o *kernel.Object
+func (b *builder) one(what string, n *grammar.Node, typ string) (*object.Object, error) {
+	var o *object.Object
 	var err error
 	switch {
 	case isRef(n):
@@ -135,8 +137,8 @@ func (b *builder) one(what string, n *grammar.Node, typ string) (*kernel.Object,
 	return o, err
 }
 
-func makeMM(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
-	var s kernel.MMSpec
+func makeMM(b *builder, role string, n *grammar.Node) (*object.Object, error) {
+	var s model.MMSpec
 	for key, to := range map[string]*[]string{"args": &s.Args, "env": &s.Env} {
 		v := n.Get(key)
 		if v == nil {
@@ -157,7 +159,7 @@ func makeMM(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
 }
 
 // fillMM gives an address space its areas, and user memory at given addresses.
-func fillMM(b *builder, o *kernel.Object, n *grammar.Node) error {
+func fillMM(b *builder, o *object.Object, n *grammar.Node) error {
 	pairs, err := n.Get("user").Members("user")
 	if err != nil {
 		return err
@@ -192,9 +194,9 @@ func fillMM(b *builder, o *kernel.Object, n *grammar.Node) error {
 	if v.Kind != grammar.Sequence {
 		return v.Errorf("areas: want a list of {start, end, flags, pgoff, file}, got %s", v.Describe())
 	}
-	var areas []kernel.AreaSpec
+	var areas []model.AreaSpec
 	for _, item := range v.Items {
-		var a kernel.AreaSpec
+		var a model.AreaSpec
 		pairs, err := item.Members("areas")
 		if err != nil {
 			return err
@@ -221,7 +223,7 @@ func fillMM(b *builder, o *kernel.Object, n *grammar.Node) error {
 	return nil
 }
 
-func makeCgroup(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
+func makeCgroup(b *builder, role string, n *grammar.Node) (*object.Object, error) {
 	p := n.Get("path")
 	if p == nil {
 		return b.k.NewDefault(role, "cgroup")
@@ -241,7 +243,7 @@ func makeCgroup(b *builder, role string, n *grammar.Node) (*kernel.Object, error
 	return o, nil
 }
 
-func makeBprm(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
+func makeBprm(b *builder, role string, n *grammar.Node) (*object.Object, error) {
 	o, err := b.k.NewDefault(role, "linux_binprm")
 	p := n.Get("path")
 	if err != nil || p == nil {
@@ -251,7 +253,7 @@ func makeBprm(b *builder, role string, n *grammar.Node) (*kernel.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	f, err := b.k.NewFile(role+".file", kernel.FileSpec{Path: path, Mode: 0o755})
+	f, err := b.k.NewFile(role+".file", model.FileSpec{Path: path, Mode: 0o755})
 	if err != nil {
 		return nil, err
 	}
@@ -266,8 +268,8 @@ func makeBprm(b *builder, role string, n *grammar.Node) (*kernel.Object, error) 
 	return o, nil
 }
 
-func makeRegs(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
-	var s kernel.RegsSpec
+func makeRegs(b *builder, role string, n *grammar.Node) (*object.Object, error) {
+	var s khook.RegsSpec
 	if v := n.Get("args"); v != nil {
 		if v.Kind != grammar.Sequence {
 			return nil, v.Errorf("args: want a list of values, got %s", v.Describe())
@@ -307,7 +309,7 @@ func (b *builder) register(n *grammar.Node) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		return uint64(x.(kernel.Pointer)), nil
+		return uint64(x.(object.Pointer)), nil
 	}
 	return n.Uint64("register")
 }

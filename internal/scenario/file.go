@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/clock"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
@@ -67,7 +68,7 @@ type KernelName struct {
 // Setup configures the simulated machine of a file.
 type Setup struct {
 	CPUs    int // 0 if not set
-	Clock   kernel.ClockConfig
+	Clock   clock.Config
 	Random  []uint64
 	Seed    *uint64
 	Kconfig map[string]string
@@ -77,7 +78,7 @@ type Setup struct {
 	// without a file.
 	Defaults bool
 	// Xattrs are extended attributes of files.
-	Xattrs map[kernel.XattrKey]string
+	Xattrs map[model.XattrKey]string
 }
 
 // Run is one run of a program.
@@ -374,7 +375,7 @@ func (f *File) decodeXattrs(n *grammar.Node) error {
 		return err
 	}
 	var wrong grammar.Mistakes
-	f.Kernel.Xattrs = map[kernel.XattrKey]string{}
+	f.Kernel.Xattrs = map[model.XattrKey]string{}
 	for _, file := range files {
 		path := file.Key.Text
 		if !strings.HasPrefix(path, "/") {
@@ -387,7 +388,7 @@ func (f *File) decodeXattrs(n *grammar.Node) error {
 				wrong.Add(a.Value.Errorf("xattrs: want a text, got %s", a.Value.Describe()))
 				continue
 			}
-			f.Kernel.Xattrs[kernel.XattrKey{Path: path, Name: a.Key.Text}] = a.Value.Text
+			f.Kernel.Xattrs[model.XattrKey{Path: path, Name: a.Key.Text}] = a.Value.Text
 		}
 	}
 	return wrong.Err()

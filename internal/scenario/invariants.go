@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/scenario/invariant"
@@ -111,7 +111,7 @@ func (r *Runner) setInvariants() error {
 }
 
 // checkInvariants checks their names for runs of a program with a context.
-func (r *Runner) checkInvariants(prog string, c *kernel.Context) error {
+func (r *Runner) checkInvariants(prog string, c *khook.Context) error {
 	lp, ok := r.m.Linked().Program(prog)
 	if r.inv.checker == nil || !ok {
 		return nil
@@ -134,13 +134,13 @@ func (iv *invariants) begin() {
 }
 
 // Begun implements [machine.Observer].
-func (iv *invariants) Begun(p *loader.LinkedProgram, c *kernel.Context) {
+func (iv *invariants) Begun(p *loader.LinkedProgram, c *khook.Context) {
 	iv.events++
 	iv.checker.Begin(invariant.Run{Program: p, Context: c, Events: iv.events})
 }
 
 // Ended implements [machine.Observer].
-func (iv *invariants) Ended(p *loader.LinkedProgram, c *kernel.Context, ret uint64) {
+func (iv *invariants) Ended(p *loader.LinkedProgram, c *khook.Context, ret uint64) {
 	iv.applied = iv.applied || iv.checker.Applies(p.Name)
 	for _, f := range iv.checker.End(invariant.Run{Program: p, Context: c, Ret: ret, Events: iv.events}) {
 		if iv.failed[f.Index]++; iv.failed[f.Index] == 1 {

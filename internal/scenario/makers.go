@@ -4,7 +4,9 @@ import (
 	"net/netip"
 	"sync"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/model"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
@@ -12,18 +14,18 @@ import (
 // fields.
 type maker struct {
 	own   []string
-	build func(b *builder, role string, n *grammar.Node) (*kernel.Object, error)
+	build func(b *builder, role string, n *grammar.Node) (*object.Object, error)
 	// sets lists the fields that a key sets, which no other key may set to something else. It may
 	// be nil.
 	sets func(b *builder, key string, value *grammar.Node) []string
 	// fill relates the object to others once all of them exist. It may be nil.
-	fill func(b *builder, o *kernel.Object, n *grammar.Node) error
+	fill func(b *builder, o *object.Object, n *grammar.Node) error
 }
 
 func (m maker) keys() []string { return m.own }
 
 func defaultOf(typ string) maker {
-	return maker{build: func(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
+	return maker{build: func(b *builder, role string, n *grammar.Node) (*object.Object, error) {
 		return b.k.NewDefault(role, typ)
 	}}
 }
@@ -59,7 +61,7 @@ func makerNames() []string {
 }
 
 // make creates an object by its tag, from the maker's own keys.
-func (b *builder) make(role string, n *grammar.Node) (*kernel.Object, error) {
+func (b *builder) make(role string, n *grammar.Node) (*object.Object, error) {
 	m, ok := makers[n.Tag]
 	if !ok {
 		return nil, n.Unknown("builder", n.Tag, makerNames())
@@ -71,7 +73,7 @@ func (b *builder) make(role string, n *grammar.Node) (*kernel.Object, error) {
 }
 
 // built creates a complete object inside a value.
-func (b *builder) built(role string, n *grammar.Node) (*kernel.Object, error) {
+func (b *builder) built(role string, n *grammar.Node) (*object.Object, error) {
 	o, err := b.make(role, n)
 	if err != nil {
 		return nil, n.Placed(n.Tag, err)
@@ -95,8 +97,8 @@ func decodeNumbers(n *grammar.Node, to map[string]*uint64) error {
 	return wrong.Err()
 }
 
-func makeFile(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
-	var s kernel.FileSpec
+func makeFile(b *builder, role string, n *grammar.Node) (*object.Object, error) {
+	var s model.FileSpec
 	var wrong grammar.Mistakes
 	if p := n.Get("path"); p != nil {
 		path, err := absolute(p)
@@ -118,7 +120,7 @@ func absolute(n *grammar.Node) (string, error) {
 	return path, err
 }
 
-func makeDentry(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
+func makeDentry(b *builder, role string, n *grammar.Node) (*object.Object, error) {
 	path := "/"
 	if p := n.Get("path"); p != nil {
 		var err error
@@ -158,8 +160,8 @@ func sockSets(_ *builder, key string, value *grammar.Node) []string {
 	return paths[:1]
 }
 
-func makeSock(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
-	var s kernel.SockSpec
+func makeSock(b *builder, role string, n *grammar.Node) (*object.Object, error) {
+	var s net.SockSpec
 	for _, f := range []struct {
 		name    string
 		highest int64
@@ -211,18 +213,18 @@ func makeSock(b *builder, role string, n *grammar.Node) (*kernel.Object, error) 
 }
 
 // makeConn makes an entry of the table of connections.
-func makeConn(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
+func makeConn(b *builder, role string, n *grammar.Node) (*object.Object, error) {
 	const lifetime = 432000 // seconds of an established TCP connection
 	num := map[string]int{"zone": 0, "expires": lifetime}
 	t, err := connTuple(n, "connection", num)
 	if err != nil {
 		return nil, err
 	}
-	return b.k.NewConnection(role, t, kernel.ConnZone{ID: uint16(num["zone"]), Dir: kernel.ConnBothDirs}, b.expiry(num["expires"]))
+	return b.k.NewConnection(role, t, net.ConnZone{ID: uint16(num["zone"]), Dir: net.ZoneBothDirs}, b.expiry(num["expires"]))
 }
 
 // makeFlow makes an entry of the flow table, with its connection.
-func makeFlow(b *builder, role string, n *grammar.Node) (*kernel.Object, error) {
+func makeFlow(b *builder, role string, n *grammar.Node) (*object.Object, error) {
 	num := map[string]int{"iif": 1, "oif": 0, "expires": 30}
 	t, err := connTuple(n, "flow", num)
 	if err != nil {
@@ -243,7 +245,7 @@ func (b *builder) expiry(seconds int) uint32 {
 
 // connTuple reads addresses, ports and protocol of a connection or flow, and the other numbers of
 // num, which has their defaults.
-func connTuple(n *grammar.Node, what string, num map[string]int) (t kernel.ConnTuple, err error) {
+func connTuple(n *grammar.Node, what string, num map[string]int) (t net.ConnTuple, err error) {
 	const longest = 1<<31/1000 - 1 // seconds of any connection
 	num["protocol"], num["sport"], num["dport"] = 6, 0, 0
 	most := map[string]int{"protocol": 0xff, "expires": longest, "iif": 1<<31 - 1, "oif": 1<<31 - 1}

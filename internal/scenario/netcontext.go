@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
+	knet "github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
@@ -109,8 +110,8 @@ var neighbourForm = &grammar.Form{Name: "neighbour", Doc: "A neighbour on a link
 }}
 
 // netContext decodes the context: key of a run for its program.
-func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
-	var s kernel.NetSpec
+func (r *Runner) netContext(run *Run) (khook.NetSpec, error) {
+	var s khook.NetSpec
 	n := run.Context
 	if n == nil {
 		return s, nil
@@ -154,17 +155,17 @@ func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
 }
 
 // summedWords are the words for values of skb->ip_summed.
-var summedWords = []string{kernel.SummedNone: "none", kernel.SummedUnnecessary: "unnecessary", kernel.SummedComplete: "complete", kernel.SummedPartial: "partial"}
+var summedWords = []string{khook.SummedNone: "none", khook.SummedUnnecessary: "unnecessary", khook.SummedComplete: "complete", khook.SummedPartial: "partial"}
 
-func summedOf(n *grammar.Node) (kernel.Summed, error) {
+func summedOf(n *grammar.Node) (khook.Summed, error) {
 	i := slices.Index(summedWords, n.Text)
 	if n.Kind != grammar.Scalar || i < 0 {
 		return 0, n.Unknown("value of ip_summed", n.Text, summedWords)
 	}
-	return kernel.Summed(i), nil
+	return khook.Summed(i), nil
 }
 
-func (r *Runner) contextSocket(v *grammar.Node, s *kernel.NetSpec) error {
+func (r *Runner) contextSocket(v *grammar.Node, s *khook.NetSpec) error {
 	if v.Kind == grammar.Null {
 		s.NoSocket = true
 		return nil
@@ -248,7 +249,7 @@ func (r *Runner) contextNumber(what string, v *grammar.Node) (uint64, error) {
 	return v.Uint64(what)
 }
 
-func (r *Runner) frags(v *grammar.Node, s *kernel.NetSpec) error {
+func (r *Runner) frags(v *grammar.Node, s *khook.NetSpec) error {
 	if v.Kind != grammar.Sequence {
 		return v.Errorf("frags: want a list of hex digits or @FILE, got %s", v.Describe())
 	}
@@ -261,7 +262,7 @@ func (r *Runner) frags(v *grammar.Node, s *kernel.NetSpec) error {
 	return wrong.Err()
 }
 
-func decodeTunnel(n *grammar.Node, s *kernel.NetSpec) (err error) {
+func decodeTunnel(n *grammar.Node, s *khook.NetSpec) (err error) {
 	if err := n.Fields(tunnelForm); err != nil {
 		return err
 	}
@@ -273,7 +274,7 @@ func decodeTunnel(n *grammar.Node, s *kernel.NetSpec) (err error) {
 	if sport > 0xffff || dport > 0xffff {
 		return n.Errorf("tunnel: want ports of at most 65535, got %d and %d", sport, dport)
 	}
-	t := &kernel.Tunnel{ID: uint32(id), TOS: uint8(tos), TTL: uint8(ttl), Flags: key, SourcePort: uint16(sport), DestPort: uint16(dport)}
+	t := &khook.Tunnel{ID: uint32(id), TOS: uint8(tos), TTL: uint8(ttl), Flags: key, SourcePort: uint16(sport), DestPort: uint16(dport)}
 	if t.Remote, err = addrOf(n.Get("remote"), "remote"); err != nil {
 		return err
 	}
@@ -299,7 +300,7 @@ func decodeTunnel(n *grammar.Node, s *kernel.NetSpec) (err error) {
 	return nil
 }
 
-func decodeXfrm(n *grammar.Node, s *kernel.NetSpec) error {
+func decodeXfrm(n *grammar.Node, s *khook.NetSpec) error {
 	if err := n.Fields(xfrmForm); err != nil {
 		return err
 	}
@@ -310,11 +311,11 @@ func decodeXfrm(n *grammar.Node, s *kernel.NetSpec) error {
 	if err := decodeNumbers(n, map[string]*uint64{"if_id": &id, "link": &link}); err != nil {
 		return err
 	}
-	s.Xfrm = &kernel.Xfrm{ID: uint32(id), Link: int32(uint32(link))}
+	s.Xfrm = &khook.Xfrm{ID: uint32(id), Link: int32(uint32(link))}
 	return nil
 }
 
-func decodeReceived(n *grammar.Node, s *kernel.NetSpec) error {
+func decodeReceived(n *grammar.Node, s *khook.NetSpec) error {
 	if err := n.Fields(receivedForm); err != nil {
 		return err
 	}
@@ -322,15 +323,15 @@ func decodeReceived(n *grammar.Node, s *kernel.NetSpec) error {
 	if err := decodeNumbers(n, map[string]*uint64{"timestamp": &ts, "hash": &hash, "hash_type": &typ, "vlan_proto": &proto, "vlan_tci": &tci}); err != nil {
 		return err
 	}
-	s.Received = &kernel.Received{Timestamp: ts, Hash: uint32(hash), HashType: uint32(typ), VLANProto: uint16(proto), VLANTCI: uint16(tci)}
+	s.Received = &khook.Received{Timestamp: ts, Hash: uint32(hash), HashType: uint32(typ), VLANProto: uint16(proto), VLANTCI: uint16(tci)}
 	return nil
 }
 
-func (r *Runner) sockopt(n *grammar.Node, s *kernel.NetSpec) error {
+func (r *Runner) sockopt(n *grammar.Node, s *khook.NetSpec) error {
 	if err := n.Fields(sockoptForm); err != nil {
 		return err
 	}
-	o := &kernel.Sockopt{}
+	o := &khook.Sockopt{}
 	var wrong grammar.Mistakes
 	for _, f := range []struct {
 		name string
@@ -369,7 +370,7 @@ func (r *Runner) sockopt(n *grammar.Node, s *kernel.NetSpec) error {
 	return wrong.Err()
 }
 
-func decodeSysctl(n *grammar.Node, s *kernel.NetSpec) error {
+func decodeSysctl(n *grammar.Node, s *khook.NetSpec) error {
 	if err := n.Fields(sysctlForm); err != nil {
 		return err
 	}
@@ -377,7 +378,7 @@ func decodeSysctl(n *grammar.Node, s *kernel.NetSpec) error {
 	if err != nil {
 		return err
 	}
-	o := &kernel.Sysctl{Name: name}
+	o := &khook.Sysctl{Name: name}
 	if v := n.Get("value"); v != nil {
 		o.Value = []byte(v.Text)
 	}
@@ -388,7 +389,7 @@ func decodeSysctl(n *grammar.Node, s *kernel.NetSpec) error {
 	return nil
 }
 
-func decodeDevice(n *grammar.Node, s *kernel.NetSpec) error {
+func decodeDevice(n *grammar.Node, s *khook.NetSpec) error {
 	if err := n.Fields(deviceForm); err != nil {
 		return err
 	}
@@ -440,7 +441,7 @@ func (r *Runner) setNetwork() error {
 		return err
 	}
 	k := r.m.Kernel()
-	w := kernel.Network{Devices: k.Devices()}
+	w := knet.Network{Devices: k.Devices()}
 	if v := n.Get("devices"); v != nil {
 		w.Devices = nil
 		if err := eachForm(v, netDeviceForm, func(d *grammar.Node) error {
@@ -485,12 +486,12 @@ func eachForm(n *grammar.Node, f *grammar.Form, do func(*grammar.Node) error) er
 	return wrong.Err()
 }
 
-func netDevice(n *grammar.Node) (d kernel.Device, err error) {
+func netDevice(n *grammar.Node) (d knet.Device, err error) {
 	index, mtu := uint64(0), uint64(1500)
 	if err := decodeNumbers(n, map[string]*uint64{"index": &index, "mtu": &mtu}); err != nil {
 		return d, err
 	}
-	d = kernel.Device{Index: uint32(index), Name: n.Get("name").Text, MTU: int(min(mtu, 1<<20)), Loopback: n.Get("name").Text == "lo"}
+	d = knet.Device{Index: uint32(index), Name: n.Get("name").Text, MTU: int(min(mtu, 1<<20)), Loopback: n.Get("name").Text == "lo"}
 	if v := n.Get("mac"); v != nil {
 		d.Hardware, err = macOf(v)
 	}
@@ -525,13 +526,13 @@ func (r *Runner) deviceIndex(n *grammar.Node) (uint32, error) {
 	return 0, n.Unknown("interface", n.Text, names)
 }
 
-func (r *Runner) route(n *grammar.Node) (e kernel.Route, err error) {
+func (r *Runner) route(n *grammar.Node) (e knet.Route, err error) {
 	to := n.Get("to")
 	if e.Dest, err = netip.ParsePrefix(to.Text); err != nil {
 		return e, to.Errorf("to: want a prefix such as 10.0.0.0/8, got %s", to.Describe())
 	}
 	if v := n.Get("type"); v != nil {
-		types := map[string]kernel.RouteType{"unicast": kernel.RouteUnicast, "local": kernel.RouteLocal, "blackhole": kernel.RouteBlackhole, "unreachable": kernel.RouteUnreachable, "prohibit": kernel.RouteProhibit}
+		types := map[string]knet.RouteType{"unicast": knet.RouteUnicast, "local": knet.RouteLocal, "blackhole": knet.RouteBlackhole, "unreachable": knet.RouteUnreachable, "prohibit": knet.RouteProhibit}
 		t, ok := types[v.Text]
 		if !ok {
 			return e, v.Unknown("type of route", v.Text, []string{"unicast", "local", "blackhole", "unreachable", "prohibit"})
@@ -555,13 +556,13 @@ func (r *Runner) route(n *grammar.Node) (e kernel.Route, err error) {
 	e.MTU, e.Metric, e.Table = int(min(mtu, 1<<20)), uint32(metric), uint32(table)
 	if v := n.Get("dev"); v != nil {
 		e.Device, err = r.deviceIndex(v)
-	} else if e.Type == kernel.RouteUnicast {
+	} else if e.Type == knet.RouteUnicast {
 		err = n.Errorf("a unicast route needs dev:, the outgoing interface")
 	}
 	return e, err
 }
 
-func (r *Runner) neighbour(n *grammar.Node) (e kernel.Neighbour, err error) {
+func (r *Runner) neighbour(n *grammar.Node) (e knet.Neighbour, err error) {
 	if e.Addr, err = addrOf(n.Get("addr"), "addr"); err != nil {
 		return e, err
 	}
@@ -596,7 +597,7 @@ func (b *builder) openSockets() error {
 }
 
 // sock returns the socket that an element of a sockmap refers to.
-func (t *table) sock(n *grammar.Node) (*kernel.Socket, error) {
+func (t *table) sock(n *grammar.Node) (*knet.Socket, error) {
 	if !isRef(n) {
 		return nil, n.Errorf("map %s: want the $name of a !sock object, got %s", t.def.Name, n.Describe())
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -64,7 +64,7 @@ func (t *table) wrongOwner(n *grammar.Node) error {
 	return n.Errorf("key of %s: want %s; got %s", t.def.Name, owners(t.b.Spec().Type), n.Describe())
 }
 
-func (t *table) ownerObject(n *grammar.Node) (*kernel.Object, error) {
+func (t *table) ownerObject(n *grammar.Node) (*object.Object, error) {
 	if isRef(n) {
 		return t.v.ref(n)
 	}
@@ -82,7 +82,7 @@ func (t *table) ownerObject(n *grammar.Node) (*kernel.Object, error) {
 		}
 		return nil, n.Errorf("key of %s: no task has pid %s (tasks: %s)", t.def.Name, n.Text, t.tasks())
 	case typ == uapi.MapTypeTaskStorage:
-		var found *kernel.Object
+		var found *object.Object
 		for _, o := range k.Tasks(false) {
 			if comm, err := o.String("comm"); err != nil || comm != n.Text {
 				continue
@@ -122,7 +122,7 @@ func (t *table) tasks() string {
 	return strings.Join(out, ", ")
 }
 
-func taskText(o *kernel.Object) string {
+func taskText(o *object.Object) string {
 	comm, _ := o.String("comm")
 	return fmt.Sprintf("%d (%s)", o.Num("pid"), comm)
 }

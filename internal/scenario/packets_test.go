@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
@@ -71,7 +71,7 @@ func writeCapture(t *testing.T, dir string) {
 func TestTheDefaultPacketIsAnExpression(t *testing.T) {
 	p, err := packet.Parse("eth/ip/tcp(flags=SA)/'0123456789'")
 	require.NoError(t, err)
-	assert.Equal(t, kernel.DefaultPacket(), p)
+	assert.Equal(t, net.DefaultPacket(), p)
 }
 
 func TestPacketsAreExpected(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
@@ -19,7 +20,7 @@ import (
 // prepare creates the input of every run.
 func (r *Runner) prepare() error {
 	start := r.m.Snapshot()
-	args := map[*Run]map[string]kernel.Arg{}
+	args := map[*Run]map[string]khook.Arg{}
 	r.hooks = map[sameHook]*hook{}
 	defer func() { r.hooks = nil }()
 	var wrong grammar.Mistakes
@@ -197,7 +198,7 @@ func (r *Runner) contextType(run *Run, n *grammar.Node) (*btf.Spec, btf.ID, erro
 
 // arguments checks the names of a run's arguments against the program's context, and returns those
 // that are function arguments.
-func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error) {
+func (r *Runner) arguments(run *Run, p *prepared) (map[string]khook.Arg, error) {
 	if err, cannot := r.cannotRun(run); cannot {
 		p.cannot = err
 		return nil, nil
@@ -210,13 +211,13 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	}
 	c, err := r.hookOf(run, p)
 	if err != nil {
-		var absent *kernel.AbsentError
-		var ns *kernel.NotSimulated
+		var absent *object.AbsentError
+		var ns *khook.NotSimulated
 		if errors.As(err, &absent) || errors.As(err, &ns) {
 			p.cannot = err
 			return nil, nil
 		}
-		var value *kernel.ValueError
+		var value *object.ValueError
 		if errors.As(err, &value) {
 			return nil, run.wrapArg(err)
 		}
@@ -264,7 +265,7 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 
 // hook is what arguments a program gets, as a context of it says.
 type hook struct {
-	typed         map[string]kernel.Arg // the arguments of functions
+	typed         map[string]khook.Arg // the arguments of functions
 	names         []string
 	iterates      bool
 	takes, fields map[string]bool // of the names that runs have
@@ -273,7 +274,7 @@ type hook struct {
 // sameHook is what decides a program's arguments in a run with no other input.
 type sameHook struct {
 	prog, call string
-	current    *kernel.Object
+	current    *object.Object
 }
 
 // hookOf returns what arguments a run's program gets. Runs in which the same decides share the
@@ -298,7 +299,7 @@ func (r *Runner) hookOf(run *Run, p *prepared) (*hook, error) {
 		return nil, err
 	}
 	defer c.Leave()
-	h := &hook{typed: map[string]kernel.Arg{}, names: c.ArgNames(), iterates: c.Iterates(), takes: map[string]bool{}, fields: map[string]bool{}}
+	h := &hook{typed: map[string]khook.Arg{}, names: c.ArgNames(), iterates: c.Iterates(), takes: map[string]bool{}, fields: map[string]bool{}}
 	for _, a := range c.Args {
 		h.typed[a.Name] = a
 	}
@@ -355,7 +356,7 @@ func (e *NotMeantError) Error() string {
 }
 
 // fillArgs encodes the values of a run's arguments.
-func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) error {
+func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]khook.Arg) error {
 	if p.cannot != nil {
 		return nil
 	}
@@ -379,7 +380,7 @@ func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) er
 }
 
 // fillElements encodes the arguments for each call of an iterator.
-func (r *Runner) fillElements(run *Run, p *prepared, typed map[string]kernel.Arg) error {
+func (r *Runner) fillElements(run *Run, p *prepared, typed map[string]khook.Arg) error {
 	if run.Elements == nil {
 		return nil
 	}
@@ -408,7 +409,7 @@ func (r *Runner) fillElements(run *Run, p *prepared, typed map[string]kernel.Arg
 	return wrong.Err()
 }
 
-func (r *Runner) argument(name string, n *grammar.Node, typed map[string]kernel.Arg) (any, error) {
+func (r *Runner) argument(name string, n *grammar.Node, typed map[string]khook.Arg) (any, error) {
 	arg, isArg := typed[name]
 	if n.Kind == grammar.Mapping && n.Tag == "" && isArg {
 		o, err := r.m.Kernel().PointeeOf(name, &arg)
@@ -459,8 +460,8 @@ func (r *Runner) checkAll() error {
 // wrapArg adds the position of the argument that caused it to an error of the kernel.
 func (run *Run) wrapArg(err error) error {
 	name := ""
-	var value *kernel.ValueError
-	var path *kernel.PathError
+	var value *object.ValueError
+	var path *object.PathError
 	switch {
 	case errors.As(err, &value):
 		name = value.Role

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/find/race"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/scenario/invariant"
@@ -541,12 +541,12 @@ type raceInvariants struct {
 }
 
 // Begin implements [race.Checker].
-func (c *raceInvariants) Begin(p *loader.LinkedProgram, k *kernel.Context) {
+func (c *raceInvariants) Begin(p *loader.LinkedProgram, k *khook.Context) {
 	c.checker.Begin(invariant.Run{Program: p, Context: k, Events: c.events})
 }
 
 // End implements [race.Checker].
-func (c *raceInvariants) End(p *loader.LinkedProgram, k *kernel.Context, ret uint64) map[string]string {
+func (c *raceInvariants) End(p *loader.LinkedProgram, k *khook.Context, ret uint64) map[string]string {
 	out := map[string]string{}
 	for _, f := range c.checker.End(invariant.Run{Program: p, Context: k, Ret: ret, Events: c.events}) {
 		out[f.Spec.Name] = f.Text

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
@@ -306,7 +306,7 @@ func (run *Run) failed(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	var value *kernel.ValueError
+	var value *object.ValueError
 	if errors.As(err, &value) {
 		return run.wrapArg(err)
 	}

@@ -3,7 +3,7 @@ package scenario
 import (
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
@@ -39,7 +39,7 @@ const (
 // in the order in which they joined it.
 type group struct {
 	names   []string
-	sockets []*kernel.Socket
+	sockets []*net.Socket
 }
 
 // groupOf returns that group. The sockets join in the order of the file.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys"
@@ -152,9 +152,9 @@ func programNames(obj *loader.Object) []string {
 
 func (f *File) config(opt Options) machine.Config {
 	cfg := opt.Config
-	cfg.Mode, cfg.Random = kernel.ModeScenario, f.Kernel.Random
+	cfg.Mode, cfg.Random = object.ModeScenario, f.Kernel.Random
 	if f.Kernel.Defaults {
-		cfg.Mode = kernel.ModeDefault
+		cfg.Mode = object.ModeDefault
 	}
 	cfg.Xattrs = f.Kernel.Xattrs
 	cfg.Simulates = f.simulates()
@@ -329,7 +329,7 @@ func (r *Runner) setKsyms() error {
 	k := r.m.Kernel()
 	var wrong grammar.Mistakes
 	for _, p := range r.file.Kernel.Ksyms {
-		var copies []*kernel.Object
+		var copies []*object.Object
 		if o := k.PercpuObject(p.Key.Text, 0); o != nil {
 			for cpu := range k.CPUs() {
 				copies = append(copies, k.PercpuObject(p.Key.Text, cpu))

@@ -11,7 +11,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/find/search"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
@@ -125,7 +126,7 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 		visible.Fprintf(&s.runs, "# %s (%s) cannot run on this kernel: %s\n", name, lp.Hook, grammar.FirstLine(err.Error()))
 		return nil
 	}
-	args := append([]kernel.Arg(nil), c.Args...)
+	args := append([]khook.Arg(nil), c.Args...)
 	listed := elementsOf(c, lp.AttachTo)
 	if c.Iterates() {
 		args = nil // they are those of each element
@@ -154,11 +155,11 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 
 // reads records the fields that a run read, what helpers and a tracepoint's record reveal about the
 // current task, and the arguments that lead to objects.
-func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, changed []search.Override) {
+func (s *skeleton) reads(prog string, res *machine.Result, args []khook.Arg, changed []search.Override) {
 	s.g.startRun()
 	// Arguments take precedence for their names.
 	cur := s.m.Kernel().Current()
-	read := map[*kernel.Object]bool{}
+	read := map[*object.Object]bool{}
 	for i := range res.Reads {
 		read[res.Reads[i].Object] = true
 	}
@@ -198,7 +199,7 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg, ch
 
 // unset reports whether an object has no content of its own, so that nothing is lost if a file
 // makes it.
-func (s *skeleton) unset(o *kernel.Object) bool {
+func (s *skeleton) unset(o *object.Object) bool {
 	if o.Spec() == nil || o.Type() == 0 {
 		return false
 	}
@@ -243,7 +244,7 @@ func (s *skeleton) address(def *loader.Map, b []byte) (uint64, bool) {
 }
 
 // follow dereferences the first pointer of a path.
-func follow(o *kernel.Object, path string) (*kernel.Object, string, bool) {
+func follow(o *object.Object, path string) (*object.Object, string, bool) {
 	first, rest, dotted := strings.Cut(path, ".")
 	if !dotted {
 		return o, path, o.Has(path)
@@ -265,7 +266,7 @@ var helperFields = []struct {
 }
 
 // recordFields returns the fields of a tracepoint's record as arguments.
-func recordFields(c *kernel.Context) []string {
+func recordFields(c *khook.Context) []string {
 	o := c.Record
 	if o == nil || o.Spec() == nil {
 		return nil
@@ -275,7 +276,7 @@ func recordFields(c *kernel.Context) []string {
 		if m.Name == "" || m.Name == "ent" || m.Name == "__data" || strings.HasPrefix(m.Name, "__data_loc_") || strings.HasPrefix(m.Name, "__rel_loc_") {
 			continue
 		}
-		g := graph{byObject: map[*kernel.Object]*sketch{}, names: map[string]*sketch{}}
+		g := graph{byObject: map[*object.Object]*sketch{}, names: map[string]*sketch{}}
 		if text, ok := g.value(o, m.Name, ""); ok && !strings.HasPrefix(text, "$") {
 			out = append(out, yamlKey(m.Name)+": "+text)
 		}
@@ -286,11 +287,11 @@ func recordFields(c *kernel.Context) []string {
 // recordLink is a field of a tracepoint's record that leads to a kernel object.
 type recordLink struct {
 	field string
-	to    *kernel.Object
+	to    *object.Object
 }
 
 // recordLinks returns those of a record.
-func recordLinks(c *kernel.Context) (out []recordLink) {
+func recordLinks(c *khook.Context) (out []recordLink) {
 	o := c.Record
 	if o == nil || o.Spec() == nil {
 		return nil
@@ -308,7 +309,7 @@ func recordLinks(c *kernel.Context) (out []recordLink) {
 
 // callArgs returns the arguments of a system call by name in readable form: strings in user memory,
 // addresses in hex, small negative numbers with their sign.
-func (s *skeleton) callArgs(args []kernel.Arg) []string {
+func (s *skeleton) callArgs(args []khook.Arg) []string {
 	var out []string
 	for _, a := range args {
 		text := fmt.Sprint(a.Value)
@@ -347,7 +348,7 @@ func (s *skeleton) userText(addr uint64) (string, bool) {
 }
 
 // run writes the run of one program.
-func (s *skeleton) run(lp *loader.LinkedProgram, found *search.Found, args []kernel.Arg, fields []string, listed [][]kernel.Arg) {
+func (s *skeleton) run(lp *loader.LinkedProgram, found *search.Found, args []khook.Arg, fields []string, listed [][]khook.Arg) {
 	res := found.Result
 	b := &s.runs
 	fmt.Fprintf(b, "- prog: %s # %s\n", yamlPlain(lp.Name), lp.Hook)

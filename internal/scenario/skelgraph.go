@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
@@ -52,17 +52,17 @@ func (s *sketch) write(b *bytes.Buffer) {
 // references between them.
 type graph struct {
 	sketches []*sketch
-	byObject map[*kernel.Object]*sketch // of one program's run
+	byObject map[*object.Object]*sketch // of one program's run
 	names    map[string]*sketch
 }
 
 // startRun forgets the objects of the previous run: the machine was restored, so their addresses
 // may be reused.
-func (g *graph) startRun() { g.byObject = map[*kernel.Object]*sketch{} }
+func (g *graph) startRun() { g.byObject = map[*object.Object]*sketch{} }
 
 // object returns the sketch of an object, or nil if a file cannot create such an object. Runs share
 // objects of the same role and type.
-func (g *graph) object(o *kernel.Object, prog string) *sketch {
+func (g *graph) object(o *object.Object, prog string) *sketch {
 	if s := g.byObject[o]; s != nil {
 		if !slices.Contains(s.used, prog) {
 			s.used = append(s.used, prog)
@@ -95,7 +95,7 @@ func (g *graph) object(o *kernel.Object, prog string) *sketch {
 
 // sameKey makes an object one that keys of another program were about, whatever the arguments are
 // called: what one program stores, the other finds.
-func (g *graph) sameKey(o *kernel.Object, prog string) {
+func (g *graph) sameKey(o *object.Object, prog string) {
 	if g.byObject[o] == nil {
 		for _, s := range g.sketches {
 			if s.keyed && s.typ == o.TypeName() && !g.taken(s, o) {
@@ -120,7 +120,7 @@ func (g *graph) at(addr uint64) *sketch {
 }
 
 // taken reports whether a sketch stands for a different object of this run.
-func (g *graph) taken(s *sketch, o *kernel.Object) bool {
+func (g *graph) taken(s *sketch, o *object.Object) bool {
 	for other, x := range g.byObject {
 		if x == s && other != o {
 			return true
@@ -150,7 +150,7 @@ func objectName(role string) string {
 }
 
 // note adds a field of an object with its current value.
-func (g *graph) note(o *kernel.Object, path, prog string) {
+func (g *graph) note(o *object.Object, path, prog string) {
 	s := g.object(o, prog)
 	if s == nil || path == "" {
 		return
@@ -173,7 +173,7 @@ const mostMembers = 12
 
 // wholeStruct returns the paths of the members of a struct, nil for another field. Programs copy
 // small structs with a name or an address in them.
-func wholeStruct(o *kernel.Object, path string) (out []string) {
+func wholeStruct(o *object.Object, path string) (out []string) {
 	f, _, err := o.Peek(path)
 	if err != nil || f.Spec == nil || f.BitSize != 0 {
 		return nil
@@ -192,7 +192,7 @@ func wholeStruct(o *kernel.Object, path string) (out []string) {
 
 // outerOf returns the type that an object is the beginning of, and its path there; both are empty
 // if it is all of its storage.
-func outerOf(o *kernel.Object) (outer, inner string) {
+func outerOf(o *object.Object) (outer, inner string) {
 	face, storage := o.Face(), o.Storage()
 	if face == nil || storage == nil || o.Addr() != o.Base() || o.Count() > 1 {
 		return "", ""
@@ -212,7 +212,7 @@ func outerOf(o *kernel.Object) (outer, inner string) {
 }
 
 // noteBeyond adds a field of the storage that an object is the beginning of.
-func (g *graph) noteBeyond(o *kernel.Object, path, prog string) {
+func (g *graph) noteBeyond(o *object.Object, path, prog string) {
 	s := g.object(o, prog)
 	if s == nil || s.outer == "" || s.outer != o.Storage().Name || s.beyond[path] != "" {
 		return
@@ -233,7 +233,7 @@ func (g *graph) noteBeyond(o *kernel.Object, path, prog string) {
 
 // value formats the value of a field in the file's notation; ok is false if a file cannot express
 // it.
-func (g *graph) value(o *kernel.Object, path, prog string) (string, bool) {
+func (g *graph) value(o *object.Object, path, prog string) (string, bool) {
 	f, data, err := o.Peek(path)
 	if err != nil || data == nil || f.Spec == nil {
 		return "", false
@@ -259,7 +259,7 @@ func (g *graph) value(o *kernel.Object, path, prog string) (string, bool) {
 	return text, !strings.Contains(text, "!any")
 }
 
-func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
+func (g *graph) pointer(o *object.Object, path, prog string) (string, bool) {
 	if v, err := o.Uint(path); err != nil || v == 0 {
 		return "null", err == nil
 	}
@@ -308,7 +308,7 @@ func (g *graph) reads(prog string, res *machine.Result) {
 
 // wholeText returns the path of the array if path leads to one of its characters; other paths are
 // unchanged.
-func wholeText(o *kernel.Object, path string) string {
+func wholeText(o *object.Object, path string) string {
 	i := strings.LastIndexByte(path, '[')
 	if i <= 0 || !strings.HasSuffix(path, "]") {
 		return path

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
 )
 
 // foundByType are the iterators that visit the objects of a scenario by themselves: for others, a
@@ -17,7 +17,7 @@ var foundByType = []string{"task", "cgroup", "bpf_map", "bpf_prog", "bpf_map_ele
 const mostListed = 8
 
 // elementsOf returns what an iterator visits by default, if a file has to list it.
-func elementsOf(c *kernel.Context, target string) [][]kernel.Arg {
+func elementsOf(c *khook.Context, target string) [][]khook.Arg {
 	if !c.Iterates() || slices.Contains(foundByType, target) {
 		return nil
 	}
@@ -26,7 +26,7 @@ func elementsOf(c *kernel.Context, target string) [][]kernel.Arg {
 }
 
 // elements writes them: objects by name, numbers as they are.
-func (s *skeleton) elements(prog string, list [][]kernel.Arg) {
+func (s *skeleton) elements(prog string, list [][]khook.Arg) {
 	var lines []string
 	for _, args := range list {
 		var words []string

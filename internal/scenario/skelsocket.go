@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
 // kindHelpers begin the names of helpers whose result depends on what kind of socket they get.
@@ -24,7 +24,7 @@ func (s *skeleton) socketKinds(prog string, helpers map[string]int) {
 	if !asks {
 		return
 	}
-	of := map[*sketch]*kernel.Object{}
+	of := map[*sketch]*object.Object{}
 	for o, sk := range s.g.byObject {
 		of[sk] = o
 	}
@@ -49,7 +49,7 @@ func (s *skeleton) socketKinds(prog string, helpers map[string]int) {
 }
 
 // noteStorage adds a field of an object, in terms of its storage.
-func (g *graph) noteStorage(o *kernel.Object, path, prog string) {
+func (g *graph) noteStorage(o *object.Object, path, prog string) {
 	_, inner := outerOf(o)
 	if within, ok := strings.CutPrefix(path, inner+"."); ok && inner != "" {
 		g.note(o, within, prog)

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	khook "github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -39,13 +40,13 @@ func (r *Runner) lengths(run *Run) (packet []byte, lengths []int, err error) {
 		return nil, nil, nil
 	}
 	lp, _ := r.m.Linked().Program(run.Prog)
-	least, most := kernel.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
+	least, most := khook.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
 	if most == 0 {
 		return nil, nil, n.Errorf("truncate: %v programs take no packet", lp.Type)
 	}
 	packet = run.Packet
 	if packet == nil {
-		packet = kernel.DefaultPacket()
+		packet = net.DefaultPacket()
 	}
 	for i, length := range run.Truncate {
 		if length < least || length >= len(packet) {

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
@@ -20,14 +21,14 @@ func isRef(n *grammar.Node) bool {
 // values converts nodes to values of types, with the objects of one machine.
 type values struct {
 	k       *kernel.Kernel
-	objects map[string]*kernel.Object
+	objects map[string]*object.Object
 	names   []string        // object names, for messages
 	failed  map[string]bool // objects that could not be created
-	build   func(role string, n *grammar.Node) (*kernel.Object, error)
+	build   func(role string, n *grammar.Node) (*object.Object, error)
 }
 
 // ref returns the object that a $name node refers to.
-func (v *values) ref(n *grammar.Node) (*kernel.Object, error) {
+func (v *values) ref(n *grammar.Node) (*object.Object, error) {
 	name := strings.TrimPrefix(n.Text, "$")
 	o, ok := v.objects[name]
 	if !ok && v.failed[name] {
@@ -69,7 +70,7 @@ func plainValue(n *grammar.Node) (any, error) {
 	return n.Text, nil
 }
 
-// forKernel converts a node to a value for [kernel.Object.Set].
+// forKernel converts a node to a value for [object.Object.Set].
 func (v *values) forKernel(role string, n *grammar.Node) (any, error) {
 	switch {
 	case isRef(n):
@@ -148,7 +149,7 @@ func (v *values) user(n *grammar.Node) (any, error) {
 	if addr == 0 {
 		return nil, n.Errorf("user memory is exhausted")
 	}
-	return kernel.Pointer(addr), nil
+	return object.Pointer(addr), nil
 }
 
 // userList places an array of pointers, which ends with null, as the arguments of a process do.
@@ -163,13 +164,13 @@ func (v *values) userList(n *grammar.Node) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		endian.PutUint(v.k.Mem().ByteOrder(), b[i*size:(i+1)*size], uint64(p.(kernel.Pointer)))
+		endian.PutUint(v.k.Mem().ByteOrder(), b[i*size:(i+1)*size], uint64(p.(object.Pointer)))
 	}
 	addr := v.k.UserAlloc(b)
 	if addr == 0 {
 		return nil, n.Errorf("user memory is exhausted")
 	}
-	return kernel.Pointer(addr), nil
+	return object.Pointer(addr), nil
 }
 
 // forBTF converts a leaf to a value for [btf.Spec.EncodeField]: references become addresses.
@@ -186,7 +187,7 @@ func (v *values) forBTF(n *grammar.Node) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return uint64(p.(kernel.Pointer)), nil
+		return uint64(p.(object.Pointer)), nil
 	}
 	return plainValue(n)
 }

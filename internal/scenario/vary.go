@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
@@ -38,7 +38,7 @@ func (r *Runner) Start(run *Run) (Start, error) {
 var errNotOne = errors.New("not a single run of one program")
 
 // Object returns an object that the file names, or nil.
-func (r *Runner) Object(name string) *kernel.Object { return r.b.objects[name] }
+func (r *Runner) Object(name string) *object.Object { return r.b.objects[name] }
 
 // Checker returns the compiled invariants of the file, nil if there are none. [Runner.One]
 // evaluates them by itself.
@@ -50,7 +50,7 @@ func (r *Runner) Observed(res *machine.Result) (*grammar.Node, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", machine.ErrNoProgram, res.Program)
 	}
-	s := &skeleton{m: r.m, spec: r.m.Linked().Object.BTF, g: graph{names: map[string]*sketch{}, byObject: map[*kernel.Object]*sketch{}}}
+	s := &skeleton{m: r.m, spec: r.m.Linked().Object.BTF, g: graph{names: map[string]*sketch{}, byObject: map[*object.Object]*sketch{}}}
 	for _, name := range r.b.names {
 		if o := r.b.objects[name]; o != nil {
 			s.g.byObject[o] = &sketch{name: name, typ: o.TypeName()}

@@ -60,7 +60,7 @@ func check(target, pattern string) ([]error, error) {
 	if !ok {
 		return nil, fmt.Errorf("%q: want GOOS/GOARCH", target)
 	}
-	cmd := exec.Command("go", "list", "-deps", "-test", "-json=ImportPath,Dir,Name,GoFiles,CgoFiles,ImportMap,Module,Error", pattern)
+	cmd := exec.Command("go", "list", "-pgo=off", "-deps", "-test", "-json=ImportPath,Dir,Name,GoFiles,CgoFiles,ImportMap,Module,Error", pattern)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

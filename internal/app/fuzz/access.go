@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/find/search"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -50,7 +50,7 @@ func (sp *runSpace) optionOf(e *Event) []byte {
 }
 
 // sysctlIn is the access that a context is of, nil if it is of none.
-func sysctlIn(c *kernel.Context) *Sysctl {
+func sysctlIn(c *hook.Context) *Sysctl {
 	s := c.Sysctl()
 	if s == nil || !isLine(string(s.Value)) || !isLine(string(s.New)) {
 		return nil
@@ -68,8 +68,8 @@ func (sp *runSpace) sysctlOf(e *Event) *Sysctl {
 }
 
 // access is the access as a machine takes it.
-func (s *Sysctl) access() *kernel.Sysctl {
-	out := &kernel.Sysctl{Name: s.Name, Value: []byte(s.Value), Write: s.Write}
+func (s *Sysctl) access() *hook.Sysctl {
+	out := &hook.Sysctl{Name: s.Name, Value: []byte(s.Value), Write: s.Write}
 	if s.Write {
 		out.New = []byte(s.New)
 	}
@@ -169,7 +169,7 @@ func (s *side) inCall(in *Input, w search.Wish) (spot, bool) {
 }
 
 // inOption finds an operand in the value of a socket option, or its length.
-func (sp *runSpace) inOption(e *Event, c *kernel.Context, w search.Wish) (spot, bool) {
+func (sp *runSpace) inOption(e *Event, c *hook.Context, w search.Wish) (spot, bool) {
 	if w.Kind != search.Memory {
 		return spot{}, false
 	}
@@ -227,7 +227,7 @@ var sysctlTexts = []sysctlText{
 var sysctlReads = map[uapi.FuncID]int{uapi.FuncSysctlGetName: 0, uapi.FuncSysctlGetCurrentValue: 1, uapi.FuncSysctlGetNewValue: 2}
 
 // copiedSysctl says where a helper stored a text of a sysctl, with the byte after it.
-func copiedSysctl(c *kernel.Context, id uapi.FuncID, before *[11]uint64) (to, from, n uint64) {
+func copiedSysctl(c *hook.Context, id uapi.FuncID, before *[11]uint64) (to, from, n uint64) {
 	i, ok := sysctlReads[id]
 	if !ok || c == nil || c.Sysctl() == nil {
 		return 0, 0, 0
@@ -258,7 +258,7 @@ func (s *side) readSysctl(id uapi.FuncID, before, after *[11]uint64) (length boo
 }
 
 // inSysctl finds an operand in a text of a sysctl, its length, or a number in it.
-func (sp *runSpace) inSysctl(e *Event, c *kernel.Context, w search.Wish) (spot, bool) {
+func (sp *runSpace) inSysctl(e *Event, c *hook.Context, w search.Wish) (spot, bool) {
 	change := func(do func(s *Sysctl)) func(e *Event, _ []byte) {
 		return func(e *Event, _ []byte) {
 			s := sp.sysctlOf(e)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/find/search"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
@@ -51,7 +51,7 @@ func (l Link) node() *grammar.Node {
 
 // target is the object that a link leads to; ok is false for new ones and for names that the
 // scenario lacks.
-func (s *side) target(r *scenario.Runner, l Link) (o *kernel.Object, ok bool) {
+func (s *side) target(r *scenario.Runner, l Link) (o *object.Object, ok bool) {
 	if l.To == toNull {
 		return nil, true
 	}
@@ -117,7 +117,7 @@ func (s *side) inObject(w search.Wish) (spot, bool) {
 
 // nameOf is the name of an object in the scenario, with the pointers that lead to it from there;
 // empty if there is none.
-func (s *side) nameOf(o *kernel.Object) string {
+func (s *side) nameOf(o *object.Object) string {
 	for _, p := range s.f.file.Objects {
 		if s.whole.Object(p.Key.Text) == o {
 			return p.Key.Text

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
 // mostFields limits the fields of kernel objects that a search changes.
@@ -38,7 +38,7 @@ func (f *Fuzzer) noteReads(s *side, rec *record) {
 }
 
 // noteRead makes a field input if it is a number.
-func (f *Fuzzer) noteRead(o *kernel.Object, name, path string) {
+func (f *Fuzzer) noteRead(o *object.Object, name, path string) {
 	field, _, err := o.Peek(path)
 	if err != nil || field.Spec == nil {
 		return

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
@@ -117,7 +118,7 @@ type runSpace struct {
 	pointers    []string   // arguments that lead to kernel objects
 	user        []Buffer   // what is behind those that lead to user memory
 	// option is the call of a socket option, sysctl the access to a file, that the program filters.
-	option *kernel.Sockopt
+	option *hook.Sockopt
 	sysctl *Sysctl
 }
 
@@ -191,7 +192,7 @@ func (f *Fuzzer) fill(t uapi.MapType, v []byte) {
 
 // isPointer reports whether an argument of a hook is an address, by its type or, without types, by
 // its value.
-func isPointer(m *machine.Machine, a *kernel.Arg) bool {
+func isPointer(m *machine.Machine, a *hook.Arg) bool {
 	if a.Spec != nil && a.Type != 0 {
 		return a.Spec.SkipMods(a.Type).Kind == btf.KindPtr
 	}
@@ -265,7 +266,7 @@ func (f *Fuzzer) objectFields(s *side) (out []argument, texts []text) {
 
 // textRoom is how long a string a field may have: an array of characters has its size, a pointer
 // leads to as many as names of the kernel have.
-func textRoom(o *kernel.Object, path string) int {
+func textRoom(o *object.Object, path string) int {
 	f, _, err := o.Peek(path)
 	if err != nil || f.Spec == nil {
 		return 0
@@ -343,7 +344,7 @@ func (f *Fuzzer) runSpace(s *side, run *scenario.Run) *runSpace {
 }
 
 // fieldBits is the width of a field of an object.
-func fieldBits(o *kernel.Object, path string) int {
+func fieldBits(o *object.Object, path string) int {
 	f, _, err := o.Peek(path)
 	switch {
 	case err != nil:

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/maps"
@@ -95,7 +96,7 @@ func (s *side) touch() {
 // so that not each run makes it again.
 func (s *side) warm(file *scenario.File) {
 	m := s.whole.Machine()
-	var all []kernel.Lazy
+	var all []kobject.Lazy
 	m.Kernel().Current() // the task that events run in
 	s.start = m.Snapshot()
 	for _, run := range file.Runs {
@@ -326,7 +327,7 @@ func (s *side) state(r *scenario.Runner, in *Input) {
 }
 
 // field finds the object of a field "NAME.path".
-func (s *side) field(r *scenario.Runner, name string) (*kernel.Object, string) {
+func (s *side) field(r *scenario.Runner, name string) (*kobject.Object, string) {
 	for i := range len(name) {
 		if name[i] == '.' {
 			return r.Object(name[:i]), name[i+1:]
@@ -436,7 +437,7 @@ func (s *side) event(ctx context.Context, r *scenario.Runner, e *Event, trace ma
 	mi.Args = s.slowArgs(r, mi.Args, e)
 	mi.Trace = trace
 	w := &s.watch
-	w.prepare = func(c *kernel.Context) {
+	w.prepare = func(c *hook.Context) {
 		if e.Sysctl != nil {
 			c.SetSysctl(e.Sysctl.access())
 		}
@@ -489,14 +490,14 @@ func (s *side) slowArgs(r *scenario.Runner, base map[string]any, e *Event) map[s
 		}
 	}
 	for i := range e.User {
-		out[e.User[i].Name] = kernel.Pointer(e.User[i].place(r.Machine().Kernel()))
+		out[e.User[i].Name] = kobject.Pointer(e.User[i].place(r.Machine().Kernel()))
 	}
 	return out
 }
 
 // problemsOf lists what a run found, and its fault. A context that is shorter than what a program
 // reads is refused when it is run.
-func problemsOf(res *machine.Result, c *kernel.Context) []problem {
+func problemsOf(res *machine.Result, c *hook.Context) []problem {
 	var out []problem
 	for _, f := range res.Findings {
 		out = append(out, problem{Finding: f})
@@ -519,11 +520,11 @@ func problemsOf(res *machine.Result, c *kernel.Context) []problem {
 // given, remembers them, and evaluates invariants.
 type watcher struct {
 	checker *invariant.Checker
-	prepare func(*kernel.Context)
+	prepare func(*hook.Context)
 
 	event    int
 	events   uint64
-	ctx      *kernel.Context
+	ctx      *hook.Context
 	data     uint64 // address of the packet at the start
 	lead     int    // bytes of the frame before it
 	problems []problem
@@ -532,7 +533,7 @@ type watcher struct {
 func (w *watcher) reset() { w.events, w.ctx, w.problems, w.prepare = 0, nil, nil, nil }
 
 // Begun implements [machine.Observer].
-func (w *watcher) Begun(p *loader.LinkedProgram, c *kernel.Context) {
+func (w *watcher) Begun(p *loader.LinkedProgram, c *hook.Context) {
 	w.events++
 	if w.prepare != nil {
 		w.prepare(c)
@@ -547,7 +548,7 @@ func (w *watcher) Begun(p *loader.LinkedProgram, c *kernel.Context) {
 }
 
 // Ended implements [machine.Observer].
-func (w *watcher) Ended(p *loader.LinkedProgram, c *kernel.Context, ret uint64) {
+func (w *watcher) Ended(p *loader.LinkedProgram, c *hook.Context, ret uint64) {
 	if w.checker == nil {
 		return
 	}

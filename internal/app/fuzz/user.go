@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/find/search"
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 )
 
@@ -72,7 +73,7 @@ func isText(b []byte) bool {
 }
 
 // userBuffers are the arguments of a context that lead to user memory, with what is there.
-func userBuffers(k *kernel.Kernel, c *kernel.Context) (out []Buffer) {
+func userBuffers(k *kernel.Kernel, c *hook.Context) (out []Buffer) {
 	for _, name := range c.ArgNames() {
 		v, ok := argValue(c, name)
 		if !ok || !k.IsUserAddress(v) || !k.UserMapped(v) {
@@ -86,7 +87,7 @@ func userBuffers(k *kernel.Kernel, c *kernel.Context) (out []Buffer) {
 }
 
 // argValue is the value of an argument in a context.
-func argValue(c *kernel.Context, name string) (uint64, bool) {
+func argValue(c *hook.Context, name string) (uint64, bool) {
 	if v, _, ok := c.ArgValue(name); ok {
 		return v, true
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 	"github.com/bpfrun/bpfrun/loader"
@@ -303,8 +303,8 @@ func set(t *testing.T, v reflect.Value) {
 			v.Set(reflect.ValueOf(sink{}))
 		}
 	case reflect.Pointer:
-		if v.Type() == reflect.TypeFor[*kernel.Types]() {
-			v.Set(reflect.ValueOf(kernel.NewTypes()))
+		if v.Type() == reflect.TypeFor[*object.Types]() {
+			v.Set(reflect.ValueOf(object.NewTypes()))
 			return
 		}
 		v.Set(reflect.New(v.Type().Elem()))

@@ -6,7 +6,7 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -26,7 +26,7 @@ type target struct {
 	opened   sync.Once
 	reopened bool // for an experiment
 	t        *loader.Target
-	types    *kernel.Types
+	types    *object.Types
 }
 
 // identity tells kernels apart; that of a kernel that cannot be compared is 0.
@@ -112,7 +112,7 @@ func (t *target) open() {
 			t.err = err
 			return
 		}
-		t.t, t.types = opened.Called(unnamed), kernel.NewTypes()
+		t.t, t.types = opened.Called(unnamed), object.NewTypes()
 		if t.facts == nil {
 			t.facts = factsOf(t.t)
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/loader"
@@ -30,7 +30,7 @@ type pooled struct {
 	path   string
 	users  int
 	target func() (*loader.Target, error)
-	types  *kernel.Types
+	types  *object.Types
 	verify Verify // nil: no verdicts
 }
 
@@ -44,7 +44,7 @@ func (p *pool) use(s kernels.Source) *pooled {
 	defer p.mu.Unlock()
 	k := p.all[s.Path]
 	if k == nil {
-		k = &pooled{path: s.Path, types: kernel.NewTypes(), target: sync.OnceValues(func() (*loader.Target, error) { return p.open(s) })}
+		k = &pooled{path: s.Path, types: object.NewTypes(), target: sync.OnceValues(func() (*loader.Target, error) { return p.open(s) })}
 		if p.verify != nil {
 			k.verify = p.verify()
 		}

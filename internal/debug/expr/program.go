@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -46,7 +46,7 @@ func (vs *Values) Constant(name string) (*Value, bool, error) {
 
 // ContextOf returns the context of a program as a pointer: to the type that the program declares,
 // else to the kernel's.
-func (vs *Values) ContextOf(p *loader.LinkedProgram, c *kernel.Context) (*Value, error) {
+func (vs *Values) ContextOf(p *loader.LinkedProgram, c *hook.Context) (*Value, error) {
 	if spec := vs.linked.Object.BTF; spec != nil {
 		if fn, err := spec.Type(p.FuncType); err == nil && fn.Kind == btf.KindFunc {
 			if list := spec.SkipMods(fn.Ref).Params; len(list) > 0 {
@@ -61,7 +61,7 @@ func (vs *Values) ContextOf(p *loader.LinkedProgram, c *kernel.Context) (*Value,
 }
 
 // ArgOf returns an argument of a program's hook in the kernel's type for it.
-func (vs *Values) ArgOf(a kernel.Arg) (*Value, error) {
+func (vs *Values) ArgOf(a hook.Arg) (*Value, error) {
 	if a.Spec == nil || a.Type == 0 {
 		return vs.Number(a.Value, false), nil
 	}

@@ -1,7 +1,7 @@
 package race
 
 import (
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
@@ -43,7 +43,7 @@ func (s *Scene) roles(r role) []role {
 
 // besides returns the task in which an actor runs while another one runs in a task: not in the same
 // one.
-func besides(m *machine.Machine, own, other, second *kernel.Object) *kernel.Object {
+func besides(m *machine.Machine, own, other, second *object.Object) *object.Object {
 	switch {
 	case own == nil:
 		return second

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
@@ -139,7 +139,7 @@ func changes(lp *loader.LinkedProgram, def *loader.Map) bool {
 // SecondTask is what runs on the second CPU: another thread of the process that runs on the first,
 // so that both have the same keys where programs use the process, and none in common where they use
 // the thread. It is nil if the kernel's types have no tasks.
-func SecondTask(m *machine.Machine) *kernel.Object {
+func SecondTask(m *machine.Machine) *object.Object {
 	first := m.Kernel().CurrentOn(0)
 	if first == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
@@ -35,7 +35,7 @@ type twins struct {
 	types map[string]bool // besides eventTypes
 	locks bool            // sockets too: their lock is held at the hooks of all actors
 	given bool            // also of the objects that the input has
-	of    map[uint64]*kernel.Object
+	of    map[uint64]*object.Object
 }
 
 // Apart gives every program but the first one objects of its own where its hook hands out an object
@@ -62,7 +62,7 @@ func Apart(m *machine.Machine, actors []Actor) []Actor {
 		case first:
 			first = false
 		default:
-			out[i].twins = &twins{m, types, locks, out[i].given, map[uint64]*kernel.Object{}}
+			out[i].twins = &twins{m, types, locks, out[i].given, map[uint64]*object.Object{}}
 			out[i].Input = out[i].twins.input(out[i].Program, out[i].Input)
 		}
 	}
@@ -92,14 +92,14 @@ func (t *twins) input(program string, in machine.Input) machine.Input {
 		if args == nil {
 			args = map[string]any{}
 		}
-		args[name] = kernel.Pointer(twin.Addr())
+		args[name] = object.Pointer(twin.Addr())
 	}
 	in.Args = args
 	return in
 }
 
 // twin returns the actor's own object in the place of another one; nil if they share it.
-func (t *twins) twin(o *kernel.Object) *kernel.Object {
+func (t *twins) twin(o *object.Object) *object.Object {
 	fields, single := eventTypes()[o.TypeName()]
 	socket := t.locks && slices.Contains(socketTypes, o.TypeName())
 	if !single && !socket && !t.types[o.TypeName()] {
@@ -145,7 +145,7 @@ func (t *twins) any(in machine.Input) bool {
 		return false
 	}
 	for _, v := range in.Args {
-		if p, ok := v.(kernel.Pointer); ok && slices.ContainsFunc(slices.Collect(maps.Values(t.of)), func(o *kernel.Object) bool { return o.Addr() == uint64(p) }) {
+		if p, ok := v.(object.Pointer); ok && slices.ContainsFunc(slices.Collect(maps.Values(t.of)), func(o *object.Object) bool { return o.Addr() == uint64(p) }) {
 			return true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -62,7 +62,7 @@ func TestAnOwnObjectHasTheSameContents(t *testing.T) {
 	objects, err := m.HookObjects("by_request", machine.Input{})
 	require.NoError(t, err)
 	for name, v := range actors[1].Input.Args {
-		one, own := objects[name], m.Kernel().ObjectAt(uint64(v.(kernel.Pointer)))
+		one, own := objects[name], m.Kernel().ObjectAt(uint64(v.(object.Pointer)))
 		require.NotSame(t, one, own)
 		for _, path := range []string{"q", "__sector", "__data_len", "tag"} {
 			a, err := one.Uint(path)

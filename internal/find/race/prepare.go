@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/find/search"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	bmaps "github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/packet"
@@ -356,7 +356,7 @@ func more(had, has []int) bool {
 
 // write makes the changes of an input that are not part of it, as far as what they change exists. c
 // is the context of the run, nil before it begins.
-func (in *furtherInput) write(m *machine.Machine, c *kernel.Context) {
+func (in *furtherInput) write(m *machine.Machine, c *hook.Context) {
 	for _, o := range in.writes {
 		switch {
 		case o.Kind == search.Element:

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/find/race/order"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/loader"
@@ -42,9 +42,9 @@ type Config struct {
 // sequential order either is about single runs, and does not count.
 type Checker interface {
 	// Begin is called before each order, with the first program and its context.
-	Begin(*loader.LinkedProgram, *kernel.Context)
+	Begin(*loader.LinkedProgram, *hook.Context)
 	// End returns what does not hold, by name, with the reason.
-	End(p *loader.LinkedProgram, c *kernel.Context, ret uint64) map[string]string
+	End(p *loader.LinkedProgram, c *hook.Context, ret uint64) map[string]string
 }
 
 // Report is what the orders of some actors led to.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
 
 // SocketHook are functions and tracepoints that the kernel reaches with the lock of the socket held
@@ -50,7 +50,7 @@ func locksSocket(hook string) bool { return socketHooks()[hook] }
 
 // nextPort gives a socket the local port after the one that it has: no two connections have the
 // same ports and addresses.
-func nextPort(o *kernel.Object) {
+func nextPort(o *object.Object) {
 	order := o.Space().Order()
 	for _, prefix := range []string{"", "sk.", "icsk_inet.sk.", "inet_conn.icsk_inet.sk."} {
 		f, data, ok := o.PeekStorage(prefix + "__sk_common.skc_num")

@@ -7,7 +7,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/endian"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
@@ -63,7 +64,7 @@ type Place struct {
 	// or object.
 	Off int
 	// Object is the kernel object.
-	Object *kernel.Object
+	Object *object.Object
 
 	key   string // Key as text
 	spec  *btf.Spec
@@ -217,7 +218,7 @@ func (t *Trace) placeOf(addr uint64, size int) Place {
 
 // whole names the argument or field of a context that bytes are the beginning of; for a field of
 // the user ABI they have to be all of it.
-func whole(c *kernel.Context, off, size uint64) (name string, ok bool) {
+func whole(c *hook.Context, off, size uint64) (name string, ok bool) {
 	name, in, ok := c.NameAt(off)
 	if !ok || in != 0 {
 		return "", false

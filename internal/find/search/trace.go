@@ -2,7 +2,7 @@ package search
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/loader"
@@ -39,7 +39,7 @@ type Trace struct {
 	Insns    int
 
 	m        *machine.Machine
-	ctx      *kernel.Context
+	ctx      *hook.Context
 	packet   *mem.Region // at the start, nil without one
 	data     uint64      // of the packet's first byte then
 	length   int         // of the packet then
@@ -59,7 +59,7 @@ type Trace struct {
 
 // NewTrace prepares to trace a run that has begun, with changes that are made now, or once what
 // they change exists.
-func NewTrace(m *machine.Machine, ctx *kernel.Context, changes []Override) *Trace {
+func NewTrace(m *machine.Machine, ctx *hook.Context, changes []Override) *Trace {
 	t := &Trace{m: m, ctx: ctx, depth: -1, memory: map[uint64]cell{}, lookups: map[uint64]int{}}
 	if ctx != nil && ctx.Packet != nil {
 		t.packet, t.data, t.length = ctx.Packet.Region(), ctx.Packet.Data(), ctx.Packet.Len()

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
@@ -79,14 +79,14 @@ func (n *Node) Wrap(what string, err error) *Error {
 	if what != "" {
 		e.Text += ": "
 	}
-	var path *kernel.PathError
-	var value *kernel.ValueError
+	var path *object.PathError
+	var value *object.ValueError
 	var bpath *btf.PathError
 	var bvalue *btf.ValueError
 	switch {
 	case errors.As(err, &path):
 		e.Text += fmt.Sprintf("no field %q in %s", path.Name, path.Type)
-		if errors.Is(err, kernel.ErrBadPath) {
+		if errors.Is(err, object.ErrBadPath) {
 			e.Text = strings.TrimLeft(what+": ", ": ") + fmt.Sprintf("%s: %q does not fit %s", path.Path, path.Name, path.Type)
 		}
 		e.Nearest = path.Nearest

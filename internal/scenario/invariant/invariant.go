@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/debug/expr"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -27,7 +27,7 @@ type Spec struct {
 // Begin and End the run's session is not finished.
 type Run struct {
 	Program *loader.LinkedProgram
-	Context *kernel.Context
+	Context *hook.Context
 	// Ret is the return value, after the run.
 	Ret uint64
 	// Events is the number of runs since the state that all runs begin from, including this one.

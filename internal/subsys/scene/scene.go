@@ -8,7 +8,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
@@ -100,7 +100,7 @@ type Object struct {
 	// Tag is that of its definition, such as !sock.
 	Tag string
 	// Object is nil if it could not be created.
-	Object *kernel.Object
+	Object *object.Object
 }
 
 // Named returns an object with a tag; ok is false if there is none.

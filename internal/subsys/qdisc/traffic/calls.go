@@ -2,7 +2,7 @@ package traffic
 
 import (
 	"github.com/bpfrun/bpfrun/helpers"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/qdisc"
@@ -16,7 +16,7 @@ type World struct{ *helpers.Traffic }
 func (w *World) Touches(string) (shared, writes bool) { return false, false }
 
 // other are the kernel objects of another queue.
-type other struct{ sch, free *kernel.Object }
+type other struct{ sch, free *object.Object }
 
 // before tells [Spec.Calls] of an operation on packets.
 func (d *driver) before(op qdisc.Op, in machine.Input) error {
@@ -42,7 +42,7 @@ func (d *driver) before(op qdisc.Op, in machine.Input) error {
 		return d.calls(c)
 	}
 	was := d.M.Snapshot()
-	o := in.Values[0].(*kernel.Object)
+	o := in.Values[0].(*object.Object)
 	twin, err := k.Twin(o)
 	if err != nil {
 		return nil //nolint:nilerr // no memory for another packet: dequeue alone

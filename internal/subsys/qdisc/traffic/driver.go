@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/helpers"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
@@ -22,7 +22,7 @@ type driver struct {
 	sim   *qdisc.Sim
 	state *helpers.Traffic
 
-	sch, free, extack, dev *kernel.Object
+	sch, free, extack, dev *object.Object
 	skbs                   map[*qdisc.Packet]*skb
 
 	calls drive.Calls // of Spec
@@ -31,7 +31,7 @@ type driver struct {
 
 // skb is the kernel's memory of a packet.
 type skb struct {
-	o    *kernel.Object
+	o    *object.Object
 	data *mem.Region
 }
 

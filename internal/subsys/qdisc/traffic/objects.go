@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
 	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/mem"
@@ -27,7 +26,7 @@ const (
 func (d *driver) furnish() error {
 	k := d.M.Kernel()
 	var err error
-	made := func(role, typ string) *kernel.Object {
+	made := func(role, typ string) *object.Object {
 		o, e := k.NewObjectNamed(role, typ)
 		if e != nil && err == nil {
 			err = e
@@ -48,7 +47,7 @@ func (d *driver) furnish() error {
 		return err
 	}
 	for _, f := range []struct {
-		o    *kernel.Object
+		o    *object.Object
 		path string
 		v    any
 	}{

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
@@ -55,7 +55,7 @@ func (d *driver) before(op sched.Op, args []any, in machine.Input) error {
 		c.Name = name
 	}
 	for i, a := range args {
-		o, _ := in.Values[i].(*kernel.Object)
+		o, _ := in.Values[i].(*object.Object)
 		switch a.(type) {
 		case *sched.Task, sched.Cgroup:
 			if o != nil {

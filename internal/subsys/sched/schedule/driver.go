@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
@@ -27,8 +27,8 @@ type driver struct {
 	bits   map[string]uint64 // of p->scx.flags, by enumerator
 	state  *helpers.Schedule
 	tasks  []*task                   // by number
-	sets   map[string]*kernel.Object // css_sets by the path of the cgroup
-	args   map[string]*kernel.Object
+	sets   map[string]*object.Object // css_sets by the path of the cgroup
+	args   map[string]*object.Object
 	calls  drive.Calls // of Spec
 }
 
@@ -57,7 +57,7 @@ func (e *belowError) Error() string {
 func newDriver(ctx context.Context, m *machine.Machine, res *Result) (*driver, error) {
 	typ := kind().TypeOf(m.Linked().Object, res.Ops)
 	base, err := drive.New(ctx, m, kind(), &res.Outcome, &AbsentError{res.Ops, typ})
-	d := &driver{Driver: base, res: res, names: map[sched.Op]string{}, bits: map[string]uint64{}, args: map[string]*kernel.Object{}}
+	d := &driver{Driver: base, res: res, names: map[sched.Op]string{}, bits: map[string]uint64{}, args: map[string]*object.Object{}}
 	if err != nil {
 		return d, err
 	}

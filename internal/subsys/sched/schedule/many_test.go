@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/internal/cpuset"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
@@ -30,7 +30,7 @@ func TestCPUsOfTasksBeyondTheFirstWord(t *testing.T) {
 		}}},
 		Calls: func(c *drive.Call) error {
 			for _, v := range c.Input.Values {
-				if o, ok := v.(*kernel.Object); ok && o.TypeName() == "task_struct" {
+				if o, ok := v.(*object.Object); ok && o.TypeName() == "task_struct" {
 					set, err := o.CPUSet("cpus_mask")
 					require.NoError(t, err)
 					assert.Contains(t, []cpuset.Set{allowed, sched.MaskOf(150)}, set)

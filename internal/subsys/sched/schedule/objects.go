@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
 )
 
 // task is a task's task_struct.
-type task struct{ o *kernel.Object }
+type task struct{ o *object.Object }
 
 // Numbers of the kernel's that tasks contain: PF_EXITING, SCHED_EXT, SCX_TASK_QUEUED, and the
 // priority of nice 0.
@@ -24,9 +24,9 @@ const (
 // furnish creates the kernel objects of the schedule.
 func (d *driver) furnish(sim *sched.Sim) error {
 	k := d.M.Kernel()
-	d.state.Objects, d.state.Tasks, d.state.Cgroups = map[*sched.Task]*kernel.Object{}, map[uint64]*sched.Task{}, map[string]*kernel.Object{}
+	d.state.Objects, d.state.Tasks, d.state.Cgroups = map[*sched.Task]*object.Object{}, map[uint64]*sched.Task{}, map[string]*object.Object{}
 	d.state.Idle = k.Named("init_task", "task_struct")
-	d.sets = map[string]*kernel.Object{}
+	d.sets = map[string]*object.Object{}
 	for _, path := range sim.Cgroups() {
 		o, err := k.NewCgroup("cgroup "+path, path, 0)
 		if err != nil {
@@ -59,7 +59,7 @@ func (d *driver) furnish(sim *sched.Sim) error {
 }
 
 // describe sets the fields of a task that the schedule does not change.
-func (d *driver) describe(o *kernel.Object, t *sched.Task) error {
+func (d *driver) describe(o *object.Object, t *sched.Task) error {
 	policy := 0
 	if d.config.Flags&sched.SwitchPartial != 0 && t.Spec.Class == sched.Ext {
 		policy = policyExt
@@ -90,7 +90,7 @@ func (d *driver) describe(o *kernel.Object, t *sched.Task) error {
 }
 
 // setCgroup makes a task lead to the cgroup that it is in.
-func (d *driver) setCgroup(o *kernel.Object, t *sched.Task) error {
+func (d *driver) setCgroup(o *object.Object, t *sched.Task) error {
 	if set := d.sets[sched.Path(t.Cgroup)]; set != nil && o.Has("cgroups") {
 		return o.SetPtr("cgroups", set)
 	}
@@ -161,7 +161,7 @@ func (d *driver) Store(t *sched.Task, f sched.Field, v uint64) {
 }
 
 // taskFlags sets bits of p->scx.flags to a value, if the kernel has such bits.
-func (d *driver) taskFlags(o *kernel.Object, mask string, v uint64) {
+func (d *driver) taskFlags(o *object.Object, mask string, v uint64) {
 	m, ok := d.bits[mask]
 	if !ok {
 		_, m, _ = d.M.Linked().Target.BTF.FindEnumerator(mask)
@@ -176,7 +176,7 @@ func (d *driver) taskFlags(o *kernel.Object, mask string, v uint64) {
 }
 
 // current returns the task_struct that a CPU runs.
-func (d *driver) current(cpu int) *kernel.Object {
+func (d *driver) current(cpu int) *object.Object {
 	if t := d.state.Current(cpu); t != nil {
 		return d.tasks[t.Number].o
 	}
@@ -244,7 +244,7 @@ func (d *driver) maskOf(m sched.Mask) (any, error) {
 
 // structOf returns the object for arguments of a type, with the given fields where the kernel has
 // them.
-func (d *driver) structOf(typ string, fields map[string]any) (*kernel.Object, error) {
+func (d *driver) structOf(typ string, fields map[string]any) (*object.Object, error) {
 	o := d.args[typ]
 	if o == nil {
 		var err error
@@ -266,7 +266,7 @@ func (d *driver) structOf(typ string, fields map[string]any) (*kernel.Object, er
 }
 
 // exitInfo makes a struct scx_exit_info. There is no stack, and the dump is what operations wrote.
-func (d *driver) exitInfo(e *sched.Exit) (*kernel.Object, error) {
+func (d *driver) exitInfo(e *sched.Exit) (*object.Object, error) {
 	const initialized = 1
 	flags := 0
 	if e.Initialized {

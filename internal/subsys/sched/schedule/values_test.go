@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/sched"
@@ -130,7 +130,7 @@ func TestDumpContext(t *testing.T) {
 	e := &sched.Exit{Kind: sched.ExitErrorBPF, Code: 7, Dump: "\nall\n"}
 	v, err := d.value(0, sched.DumpArgs{Exit: e})
 	require.NoError(t, err)
-	o := v.(*kernel.Object)
+	o := v.(*object.Object)
 	assert.EqualValues(t, sched.ExitErrorBPF, o.Num("kind"))
 	assert.EqualValues(t, 7, o.Num("exit_code"))
 	assert.Equal(t, m.Kernel().Clock().Mono(), o.Num("at_ns"))
@@ -143,5 +143,5 @@ func TestDumpContext(t *testing.T) {
 	assert.Equal(t, "scx_bp", text(o.Num("reason")))
 	v, err = d.value(0, e)
 	require.NoError(t, err)
-	assert.Equal(t, "\nall\n", text(v.(*kernel.Object).Num("dump")))
+	assert.Equal(t, "\nall\n", text(v.(*object.Object).Num("dump")))
 }

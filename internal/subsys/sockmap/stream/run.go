@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	knet "github.com/bpfrun/bpfrun/internal/kernel/net"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	mapspkg "github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
@@ -21,8 +23,8 @@ type run struct {
 	ctx     context.Context
 	sim     *sockmap.Sim
 	list    []sockmap.Socket
-	objects map[string]*kernel.Object
-	names   map[*kernel.Socket]string
+	objects map[string]*object.Object
+	names   map[*knet.Socket]string
 	progs   map[string]map[int]string // of each socket
 	sends   []int
 	out     *machine.Result
@@ -34,7 +36,7 @@ func (s *planned) collect(set *scene.Setting) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &run{set: set, objects: map[string]*kernel.Object{}, names: map[*kernel.Socket]string{}, progs: map[string]map[int]string{}}
+	x := &run{set: set, objects: map[string]*object.Object{}, names: map[*knet.Socket]string{}, progs: map[string]map[int]string{}}
 	index := map[string]int{}
 	for _, named := range set.Objects {
 		o, name := named.Object, named.Name
@@ -59,7 +61,7 @@ func (s *planned) collect(set *scene.Setting) (*run, error) {
 			continue
 		}
 		for _, e := range table.Entries() {
-			k, _ := e.Ref.(*kernel.Socket)
+			k, _ := e.Ref.(*knet.Socket)
 			name, known := x.names[k]
 			if !known {
 				continue
@@ -123,7 +125,7 @@ func (e *notRunError) Error() string {
 
 // ask runs the program of a kind that a socket has.
 func (x *run) ask(socket string, bit int, d sockmap.Data) (*machine.Result, error) {
-	net := kernel.NetSpec{Socket: x.objects[socket]}
+	net := hook.NetSpec{Socket: x.objects[socket]}
 	const page = 4096
 	for rest := d.Rest; len(rest) > 0; rest = rest[min(page, len(rest)):] {
 		net.Frags = append(net.Frags, rest[:min(page, len(rest))])

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/internal/kernel"
+
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
@@ -20,9 +20,9 @@ type driver struct {
 	*drive.Driver
 	res   *Result
 	sim   *tcpcc.Sim
-	sk    *kernel.Object
-	acked *kernel.Object // struct ack_sample
-	rate  *kernel.Object // struct rate_sample
+	sk    *object.Object
+	acked *object.Object // struct ack_sample
+	rate  *object.Object // struct rate_sample
 	paths [tcpcc.Fields]string
 	// bare means that cong_control gets the sample as its second argument (before Linux 6.10).
 	bare bool
@@ -121,7 +121,7 @@ const (
 func (d *driver) furnish() error {
 	k := d.M.Kernel()
 	var err error
-	made := func(role, typ string) *kernel.Object {
+	made := func(role, typ string) *object.Object {
 		o, e := k.NewObjectNamed(role, typ)
 		if e != nil {
 			if err == nil {
@@ -204,7 +204,7 @@ func (d *driver) run(op tcpcc.Op, values []any) (uint64, error) {
 }
 
 // set sets members of a sample that the kernel has.
-func set(o *kernel.Object, members map[string]int64) error {
+func set(o *object.Object, members map[string]int64) error {
 	for path, v := range members {
 		if o.Has(path) {
 			if err := o.SetUint(path, uint64(v)); err != nil {
