@@ -26,7 +26,8 @@ mkdir -p "$root/objects"
 (cd "$here" && CGO_ENABLED=0 go build -o "$root/init" ./scripts/vminit && CGO_ENABLED=0 go build -o "$root/bpfrun" ./cmd/bpfrun)
 if [ -n "$objects" ]; then
 	(cd "$objects" && find . -name '*.o' -print0 | cpio -0 -o -H newc --quiet) | (cd "$root/objects" && cpio -i -d --quiet)
-	words=(/bpfrun conformance record verdicts --objects /objects /objects --limit "${LIMIT:-120s}" ${OPTIONS:-} -o /verdicts.gz)
+	read -ra options <<<"${OPTIONS:-}"
+	words=(/bpfrun conformance record verdicts --objects /objects /objects --limit "${LIMIT:-120s}" "${options[@]}" -o /verdicts.gz)
 else
 	words=(/bpfrun conformance record btf --mutations "$MUTANTS" -o /verdicts.gz)
 fi
