@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 )
@@ -32,21 +31,13 @@ var SocketHooks = []SocketHook{
 	{[]string{"inet_sock_set_state", "tcp_set_state", "tcp_write_xmit", "tcp_send_fin", "tcp_enter_loss", "tcp_retransmit_skb", "__tcp_retransmit_skb", "tcp_cong_state_set"}, "any of these"},
 }
 
-var socketHooks = sync.OnceValue(func() map[string]bool {
-	out := map[string]bool{}
-	for _, h := range SocketHooks {
-		for _, name := range h.Names {
-			out[name] = true
-		}
-	}
-	return out
-})
-
 // socketTypes are the types that a socket of these hooks has.
 var socketTypes = []string{"sock", "inet_sock", "inet_connection_sock", "tcp_sock"}
 
 // locksSocket reports whether a hook is reached with the lock of its socket held.
-func locksSocket(hook string) bool { return socketHooks()[hook] }
+func locksSocket(hook string) bool {
+	return slices.ContainsFunc(SocketHooks, func(h SocketHook) bool { return slices.Contains(h.Names, hook) })
+}
 
 // nextPort gives a socket the local port after the one that it has: no two connections have the
 // same ports and addresses.
