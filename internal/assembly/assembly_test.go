@@ -112,6 +112,7 @@ func TestMistakesNameTheirLine(t *testing.T) {
 		"size":              {".map m hash 4 -4 4", 1, "no size"},
 		"element's map":     {".elem m 1 2", 1, "no such map"},
 		"element's size":    {".map m hash 2 4 4\n.elem m 65536 2", 2, "number that fits"},
+		"element's sign":    {".map m hash 1 4 4\n.elem m -129 2", 2, "number that fits"},
 		"element's bytes":   {".map m hash 4 4 4\n.elem m hex:0102 2", 2, "4 bytes, not hex:0102"},
 		"twice":             {".map m hash 4 4 4\n.prog m xdp", 2, "twice"},
 		"name":              {".prog a-b xdp", 1, "no name"},

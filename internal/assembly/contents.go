@@ -61,7 +61,7 @@ func bytesOf(text string, size uint32) ([]byte, error) {
 	n, err := strconv.ParseUint(text, 0, 64)
 	if err != nil {
 		var negative int64
-		if negative, err = strconv.ParseInt(text, 0, 64); err != nil || size > 8 {
+		if negative, err = strconv.ParseInt(text, 0, 64); err != nil || size > 8 || size < 8 && negative < -1<<(8*size-1) {
 			return nil, fmt.Errorf("%w: %s", ErrElement, text)
 		}
 		n = uint64(negative) & (1<<(8*size) - 1)
