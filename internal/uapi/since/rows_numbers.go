@@ -33,7 +33,7 @@ var numbersRows = [...]Row{
 		"a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided"},
 	{"OneNumber", v7_0, []Update{{v6_18, 44}}, Memory, "__update_reg64_bounds",
 		"the only number of a range that has the known bits is the value"},
-	{"NullPrecise", v7_2, nil, Recorded, "check_func_arg",
+	{"NullPrecise", v7_2, []Update{{v6_12, 118}}, Recorded, "check_func_arg",
 		"a constant 0 that is passed or stored as a null pointer is compared exactly"},
 	{"SameRegister", v7_0, nil, Memory, "is_scalar_branch_taken",
 		"comparing a register with itself decides the branch"},
