@@ -22,7 +22,7 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 		h, ok := proto.Lookup(id)
 		switch {
 		case !ok || !h.In(u.rel):
-			u.refuse(refusal.InvalidFunc, helperName(h, ok), int32(id))
+			u.refuse(refusal.InvalidFunc, "unknown", int32(id))
 		case u.has(since.HelperOfTypeWords):
 			u.refuse(refusal.ProgramTypeCannotUseHelper, h.Name(), int32(id))
 		}
@@ -59,10 +59,6 @@ func (u *subject) built(id uapi.FuncID, h *proto.Helper) bool {
 		return true
 	}
 	return u.k.Lockdown < h.Locked
-}
-
-func helperName(h *proto.Helper, ok bool) string {
-	return "unknown"
 }
 
 // changesPacket and helperMightSleep are used by the control flow check.

@@ -329,8 +329,6 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 		if load {
 			v.unknown()
 		}
-	case r.typ == ptrInsn:
-		a.refuse(refusal.InvalidMemAccess, n, a.typeName(r.typ))
 	default:
 		a.refuse(refusal.InvalidMemAccess, n, a.typeName(r.typ))
 	}
