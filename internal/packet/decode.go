@@ -56,7 +56,7 @@ func Decode(p []byte, start Start) Headers {
 			next = ip6
 		}
 	}
-	var h Headers
+	h := Headers{Layers: make([]Layer, 0, 4)}
 	at, end, short := 0, len(p), false
 	for next != nil && len(h.Layers) < maxLayers {
 		b := p[at:end]

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/internal/packet"
@@ -36,7 +37,24 @@ func (vs *Values) Headers() (packet.Headers, error) {
 	if err != nil {
 		return packet.Headers{}, err
 	}
-	return packet.Decode(p.Data, vs.Now.PacketStart()), nil
+	return vs.headers(p.Data), nil
+}
+
+// decodedPacket are the headers of the packet that was asked for last: an invariant names several
+// fields of one packet.
+type decodedPacket struct {
+	data    []byte
+	start   packet.Start
+	headers packet.Headers
+}
+
+// headers decodes a packet of the running program.
+func (vs *Values) headers(data []byte) packet.Headers {
+	d, start := &vs.decoded, vs.Now.PacketStart()
+	if d.start != start || len(d.headers.Layers) == 0 || !bytes.Equal(d.data, data) {
+		*d = decodedPacket{append(d.data[:0], data...), start, packet.Decode(data, start)}
+	}
+	return d.headers
 }
 
 // layerRef marks a value as a header of the packet.
@@ -47,7 +65,7 @@ type layerRef struct {
 
 // packetLayer evaluates pkt.NAME.
 func (vs *Values) packetLayer(x *Value, name string) (*Value, error) {
-	h := packet.Decode(x.Data, vs.Now.PacketStart())
+	h := vs.headers(x.Data)
 	l, ok := h.Layer(name)
 	if !ok {
 		var names []string
@@ -135,7 +153,7 @@ func (vs *Values) PacketField(off uint64) string {
 	if err != nil {
 		return ""
 	}
-	for _, l := range packet.Decode(pkt.Data, vs.Now.PacketStart()).Layers {
+	for _, l := range vs.headers(pkt.Data).Layers {
 		if off < uint64(l.Off) || off >= uint64(l.Off+l.Len) {
 			continue
 		}

@@ -19,6 +19,8 @@ type Values struct {
 	*Types
 	*Memory
 	Now Activity
+
+	decoded decodedPacket
 }
 
 // Deref returns the target of a pointer or the first element of an array; an entire map or packet
@@ -341,17 +343,28 @@ func (vs *Values) Number(v uint64, signed bool) *Value {
 	if signed {
 		t = vs.Basic.Named("long long")
 	}
-	b := make([]byte, 8)
-	vs.m.Memory().ByteOrder().PutUint64(b, v)
-	return &Value{Type: t, Data: b}
+	n := newNumber(t, 8)
+	vs.m.Memory().ByteOrder().PutUint64(n.Data, v)
+	return n
 }
 
 func (vs *Values) boolean(b bool) *Value {
-	v := &Value{Type: vs.Basic.Named("int"), Data: make([]byte, 4)}
+	v := newNumber(vs.Basic.Named("int"), 4)
 	if b {
 		vs.m.Memory().ByteOrder().PutUint32(v.Data, 1)
 	}
 	return v
+}
+
+// newNumber returns a value of up to 8 bytes, which are all 0. Expressions make so many that the
+// value and its bytes are one allocation.
+func newNumber(t Type, size int64) *Value {
+	n := &struct {
+		v    Value
+		data [8]byte
+	}{v: Value{Type: t}}
+	n.v.Data = n.data[:size:size]
+	return &n.v
 }
 
 // PointerTo returns a pointer value.
@@ -390,6 +403,9 @@ func (vs *Values) AsInt(v *Value) (n uint64, signed bool, err error) {
 	case btf.KindPtr:
 		return vs.Uint(v.Data), false, nil
 	case btf.KindInt, btf.KindEnum, btf.KindEnum64:
+		if n, signed, ok := vs.wholeInt(v); ok {
+			return n, signed, nil
+		}
 		d, err := v.Type.Spec.DecodeField(btf.Field{Type: v.Type.ID, BitOffset: v.bitOff, BitSize: v.bitSize}, v.Data)
 		if err != nil {
 			return 0, false, err
@@ -411,6 +427,23 @@ func (vs *Values) AsInt(v *Value) (n uint64, signed bool, err error) {
 		return v.Addr, false, nil
 	}
 	return 0, false, fmt.Errorf("a value of type %s is not a number", v.Type)
+}
+
+// wholeInt returns an integer that fills the bytes of its value, as most do: the decoder of all
+// types would allocate it.
+func (vs *Values) wholeInt(v *Value) (n uint64, signed, ok bool) {
+	t := v.Type.base()
+	if t.Kind != btf.KindInt || t.Int.Encoding&btf.IntBool != 0 || v.bitOff != 0 || v.bitSize != 0 || t.Int.Offset != 0 {
+		return 0, false, false
+	}
+	if size := len(v.Data); size > 8 || uint32(size) != t.Size || size*8 != int(t.Int.Bits) {
+		return 0, false, false
+	}
+	n, signed = vs.Uint(v.Data), t.Signed()
+	if unused := 64 - 8*t.Size; signed {
+		n = uint64(int64(n<<unused) >> unused)
+	}
+	return n, signed, true
 }
 
 // IsTrue reports whether a value is nonzero.
@@ -465,7 +498,7 @@ func (vs *Values) At(t Type, addr uint64) (*Value, error) {
 	if size > maxRead {
 		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", t, size, maxRead)
 	}
-	v := &Value{Type: t, Addr: addr, Kind: InMemory, Data: make([]byte, size)}
+	v := newInMemory(t, addr, size)
 	if vs.isView(addr) {
 		return vs.viewField(v)
 	}
@@ -478,6 +511,18 @@ func (vs *Values) At(t Type, addr uint64) (*Value, error) {
 		return v, nil
 	}
 	return v, vs.Peek(addr, v.Data)
+}
+
+// newInMemory returns a value of size bytes at an address, without its bytes.
+func newInMemory(t Type, addr uint64, size int64) *Value {
+	var v *Value
+	if size <= 8 {
+		v = newNumber(t, size)
+	} else {
+		v = &Value{Type: t, Data: make([]byte, size)}
+	}
+	v.Addr, v.Kind = addr, InMemory
+	return v
 }
 
 // viewField reads a field of a computed context as the program would. Packet addresses are wider

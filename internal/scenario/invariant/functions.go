@@ -40,12 +40,13 @@ func (c *Checker) take(e early) *before {
 		b.elements = contents(b.value.Map)
 		return b
 	}
-	v := *b.value
-	if v.Data = bytes.Clone(v.Data); e.whole {
+	if e.whole {
+		v := *b.value
+		v.Data = bytes.Clone(v.Data)
 		b.value = &v
 		return b
 	}
-	n, signed, err := c.ev.AsInt(&v)
+	n, signed, err := c.ev.AsInt(b.value)
 	if err != nil {
 		b.err = fmt.Errorf("old(%s): %w", expr.Text(e.arg), err)
 		return b
