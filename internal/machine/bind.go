@@ -40,8 +40,8 @@ type program struct {
 	matched string
 	// runs counts the contexts created for the program.
 	runs int
-	// begun counts the runs that have begun; snapshots do not restore it.
-	begun uint64
+	// tracking is not restored by snapshots.
+	tracking tracking
 	// accesses caches how the addresses of instructions that read kernel memory were computed.
 	accesses map[int]loader.Address
 	// tables holds the memory of the program's jump tables.

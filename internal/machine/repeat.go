@@ -25,14 +25,14 @@ func (r *Replay) Repeat(ctx context.Context, n int) (*Outcome, error) {
 		}
 		made, most := m.calls.made, min(left, repeats)
 		ended, insns := t.Again(img, most, min(slice, limit), r.ctx.Addr)
-		r.packets += uint64(ended)
+		r.tracking.runs += uint64(ended)
 		r.total.Insns += insns
 		if left -= ended; ended < most { // a run has begun that ends in another way
 			if err := r.execute(ctx); err != nil {
 				return nil, err
 			}
 			left--
-			r.packets++
+			r.tracking.runs++
 			r.total.Insns += t.Insns()
 			r.ended(made)
 			if t.Fault() != nil {

@@ -29,10 +29,10 @@ type Replay struct {
 	run    *helpers.Run
 	called bool // a run since the packet was last replaced called functions
 
-	packets uint64
-	tracked bool // whether the last run was tracked
-	state   runState
-	out     Outcome
+	tracking tracking
+	tracked  bool // whether the last run was tracked
+	state    runState
+	out      Outcome
 
 	// KeepEvents keeps the records sent to user space in the result, instead of only counting them.
 	KeepEvents bool
@@ -178,11 +178,10 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (*Outcome, error) {
 	}
 	made := m.calls.made
 	t := m.thread
-	if on := !m.untracked && tracks(r.packets); on || r.tracked {
+	if on := r.tracking.next() && !m.untracked; on || r.tracked {
 		t.Track(on)
 		r.tracked = on
 	}
-	r.packets++
 	m.beginScratch(r.p)
 	t.Start(m.attached.entry(r.p).img, r.ctx.Addr)
 	if m.observer != nil {
@@ -197,6 +196,9 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (*Outcome, error) {
 	m.endLeaks(r.p, r.ctx)
 	out := r.outcome()
 	r.total.Insns += out.Insns
+	if r.tracked {
+		r.tracking.spend(out.Insns)
+	}
 	r.ended(made)
 	return out, nil
 }

@@ -23,6 +23,7 @@ type Session struct {
 	over   bool
 	// unobserved is set in loops, whose runs are too many.
 	unobserved bool
+	tracked    bool // it began on the interpreter, for the bytes that were never written
 
 	overrides map[string]Override
 	in        Input
@@ -67,10 +68,11 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	}
 	m.begin(p, kctx, res, in.Overrides)
 	m.run.ignoreUnset = in.IgnoreUnset
-	m.thread.Track(m.tracksRun(p, in))
+	tracked := m.tracksRun(p, in)
+	m.thread.Track(tracked)
 	m.beginScratch(p)
 	m.beginLimits()
-	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(in.NoChanges), res: res, overrides: in.Overrides, in: in, unobserved: m.untracked}
+	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(in.NoChanges), res: res, overrides: in.Overrides, in: in, unobserved: m.untracked, tracked: tracked}
 	for _, addr := range in.Holds {
 		m.env.Run.Held.Take(held.Reference, addr, "argument")
 	}
@@ -162,6 +164,9 @@ func (s *Session) Finish() *Result {
 		s.m.finish(s.p, s.ctx, s.before, &s.in)
 		s.res.Output = string(output)
 		s.res.Insns += s.insns
+		if s.tracked {
+			s.p.tracking.spend(s.res.Insns)
+		}
 		s.res.Calls = s.step + 1
 		if l.begun {
 			s.res.Ret, s.m.thread.CPU = l.ret, l.cpu

@@ -52,8 +52,8 @@ func TestLongRunsBecomeNative(t *testing.T) {
 	assert.Greater(t, want.Insns, uint64(2*trackedInsns))
 }
 
-// TestTrackedRuns: with native code only the first runs of a program find leaks, and few of those
-// after them; all do if the machine is asked for it.
+// TestTrackedRuns: with native code all runs of a program find leaks until they have cost much, few of
+// those after them; all do if the machine is asked for it.
 func TestTrackedRuns(t *testing.T) {
 	if !NativeCode() {
 		t.Skip("no native code on this system")
@@ -67,12 +67,21 @@ func TestTrackedRuns(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		tracked bool
+		spent   uint64
 		want    int
-	}{{"some", false, trackedRuns}, {"all", true, 2 * trackedRuns}} {
+	}{
+		{"short programs", false, 0, 2 * trackedRuns},
+		{"long programs", false, trackedTotal, trackedRuns},
+		{"all that are left", false, trackedTotal - 1, trackedRuns + 1},
+		{"asked for", true, trackedTotal, 2 * trackedRuns},
+	} {
 		m, err := New(linked, Config{Engine: EngineJIT, Restores: true, Tracked: c.tracked})
 		require.NoError(t, err)
 		start, found := m.Snapshot(), 0
-		for range 2 * trackedRuns {
+		for i := range 2 * trackedRuns {
+			if i == trackedRuns {
+				m.byName["record"].tracking.insns = c.spent
+			}
 			m.Restore(start)
 			res, err := m.Run(context.Background(), "record", Input{})
 			require.NoError(t, err)

@@ -33,31 +33,46 @@ type StackRead struct {
 }
 
 const (
-	// trackedRuns is the number of runs of a program, or packets of a replay, that begin on the
-	// interpreter, which tracks stack writes; native code does not.
+	// trackedRuns is the number of runs of a program that are tracked, whatever they cost.
 	trackedRuns = 16
-	// trackedEvery: after those, one in this many runs is tracked.
+	// trackedTotal is the number of instructions of a program's tracked runs after which few of the
+	// later ones are: some 20 ms.
+	trackedTotal = 1 << 21
+	// trackedEvery: one in this many of the later runs is tracked.
 	trackedEvery = 1024
-	// trackedInsns limits the tracked instructions of such a run if there is native code: some
+	// trackedInsns limits the tracked instructions of one run if there is native code: some
 	// milliseconds.
 	trackedInsns = 1 << 19
 )
 
-// tracks reports whether run number n, counted from 0, is tracked.
-func tracks(n uint64) bool { return n < trackedRuns || n%trackedEvery == 0 }
+// tracking selects the runs of a program, or the packets of a replay, that begin on the interpreter,
+// which tracks stack writes; native code does not.
+type tracking struct {
+	runs  uint64 // that have begun
+	insns uint64 // that tracked runs have executed
+}
+
+// next reports whether the run that begins is tracked.
+func (t *tracking) next() bool {
+	n := t.runs
+	t.runs++
+	return n < trackedRuns || t.insns < trackedTotal || n%trackedEvery == 0
+}
+
+// spend counts the instructions of a tracked run.
+func (t *tracking) spend(insns uint64) { t.insns += min(insns, trackedInsns) }
 
 // tracksRun reports whether a run is tracked: on the interpreter every one is. An engine that is
 // being compared with the interpreter must execute everything.
 func (m *Machine) tracksRun(p *program, in Input) bool {
-	n := p.begun
-	p.begun++
+	next := p.tracking.next()
 	switch {
 	case m.untracked:
 		return false
 	case m.engine == nil:
 		return true
 	}
-	return m.cfg.Engine != EngineBoth && !in.IgnoreUnset && (m.cfg.Tracked || tracks(n))
+	return m.cfg.Engine != EngineBoth && !in.IgnoreUnset && (m.cfg.Tracked || next)
 }
 
 // trackedFor returns how many of the next n instructions are tracked, after done instructions: a

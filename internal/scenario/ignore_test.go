@@ -1,8 +1,11 @@
 package scenario
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -16,6 +19,28 @@ func TestIgnoredFindings(t *testing.T) {
 		results, err := r.All(t.Context(), nil)
 		require.NoError(t, err)
 		assert.True(t, results[0].Passed(), "%s: %s", ignore, failures(results[0]))
+	}
+}
+
+// TestEveryRunFindsLeaks: what a run finds does not depend on how many runs of its program the file
+// has before it, on either engine.
+func TestEveryRunFindsLeaks(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("runs:\n")
+	for i := range 40 {
+		fmt.Fprintf(&text, "- {name: r%d, prog: stack_tail, expect: {findings: [leak]}}\n", i)
+	}
+	for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {
+		if engine == machine.EngineJIT && !machine.NativeCode() {
+			continue
+		}
+		r, err := openWith(t, "../../testdata/objects/clang-14/leaks.o", text.String(), machine.Config{Seed: 1, Engine: engine})
+		require.NoError(t, err)
+		results, err := r.All(t.Context(), nil)
+		require.NoError(t, err)
+		for i, res := range results {
+			assert.True(t, res.Passed(), "%s: run %d: %s", engine, i, failures(res))
+		}
 	}
 }
 

@@ -22,6 +22,10 @@ func openText(t testing.TB, example, text string) (*Runner, error) {
 
 // openScenario opens a scenario for an object on the embedded kernel.
 func openScenario(t testing.TB, path, text string) (*Runner, error) {
+	return openWith(t, path, text, machine.Config{Seed: 1})
+}
+
+func openWith(t testing.TB, path, text string, cfg machine.Config) (*Runner, error) {
 	f, err := Parse("s.yaml", []byte(text))
 	if f == nil {
 		return nil, err
@@ -30,7 +34,7 @@ func openScenario(t testing.TB, path, text string) (*Runner, error) {
 	require.NoError(t, err)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
-	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Config: machine.Config{Seed: 1}})
+	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Config: cfg})
 	if err == nil {
 		t.Cleanup(r.Close)
 	}

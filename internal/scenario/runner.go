@@ -157,6 +157,7 @@ func (f *File) config(opt Options) machine.Config {
 		cfg.Mode = object.ModeDefault
 	}
 	cfg.Xattrs = f.Kernel.Xattrs
+	cfg.Tracked = true // one scenario in a thousand must not fail because of where it stands
 	cfg.Simulates = f.simulates()
 	if cfg.Boot != 0 { // otherwise the machine's value would override the file's
 		cfg.Clock.Boot, cfg.Boot = uint64(cfg.Boot), 0
