@@ -6,14 +6,15 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // What Go's linker makes for macOS is found right, and a changed byte is found in the signed one.
 func TestCheck(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles a program for macOS")
+	if !testsize.Long() {
+		t.Skip("compiles Go's runtime for macOS twice; BPFRUN_LONG=1 runs it (make test-long)")
 	}
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
