@@ -29,6 +29,9 @@ type piece struct{ addr, size uint64 }
 // maxDatagram is the most bytes that UDP sends at once.
 const maxDatagram = 1 << 16
 
+// maxTogether limits the bytes of the datagrams of one call.
+const maxTogether = 1 << 20
+
 // maxParts limits the pieces of memory of one datagram.
 const maxParts = 64
 
@@ -168,6 +171,8 @@ func (c *call) datagrams() bool {
 				return c.sendDatagram(int(c.fd(2)), m.parts, to)
 			}
 		}
+	case "sendmmsg":
+		return c.sendDatagrams(int(c.fd(3)), c.arg(1), min(c.arg(2)&0xffffffff, maxMessages))
 	case "recvfrom":
 		return c.nothing(int(c.fd(3)))
 	case "recvmsg":
@@ -195,34 +200,102 @@ func (c *call) addressAt(p piece) (unix.Sockaddr, bool) {
 	return nil, false
 }
 
-// sendDatagram sends a datagram on the tool's socket. What is not sent at once, or would be sent
-// twice if a signal interrupted the call, is left to the call itself.
-func (c *call) sendDatagram(flags int, parts []piece, to unix.Sockaddr) bool {
+// udpSocket returns a copy of the UDP socket that a call sends on with flags; ok is false if it is
+// left to the call itself to send. The caller closes the copy.
+func (c *call) udpSocket(flags int) (g int, ok bool) {
 	if flags&^sendFlags != 0 || !c.s.killable {
-		return false
+		return -1, false
 	}
 	g, err := c.s.grab(c.n, c.fd(0))
 	if err != nil {
+		return -1, false
+	}
+	if protocol, err := unix.GetsockoptInt(g, unix.SOL_SOCKET, unix.SO_PROTOCOL); err != nil || protocol != unix.IPPROTO_UDP || !isDatagram(g, unix.AF_INET, unix.AF_INET6) {
+		unix.Close(g)
+		return -1, false
+	}
+	return g, true
+}
+
+// sendNow sends a datagram at once or not at all; ok is false if the call itself has to, since it
+// waits or gets a signal.
+func sendNow(g, flags int, data []byte, to unix.Sockaddr) (n int, e unix.Errno, ok bool) {
+	n, err := unix.SendmsgN(g, data, nil, to, flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	if err == nil {
+		return n, 0, true
+	}
+	e, isErrno := err.(unix.Errno)
+	return 0, e, isErrno && (e != unix.EAGAIN || flags&unix.MSG_DONTWAIT != 0) && e != unix.EPIPE
+}
+
+// sendDatagram sends a datagram on the tool's socket. What is not sent at once, or would be sent
+// twice if a signal interrupted the call, is left to the call itself.
+func (c *call) sendDatagram(flags int, parts []piece, to unix.Sockaddr) bool {
+	g, ok := c.udpSocket(flags)
+	if !ok {
 		return false
 	}
 	defer unix.Close(g)
-	if protocol, err := unix.GetsockoptInt(g, unix.SOL_SOCKET, unix.SO_PROTOCOL); err != nil || protocol != unix.IPPROTO_UDP || !isDatagram(g, unix.AF_INET, unix.AF_INET6) {
-		return false
-	}
 	data, ok := c.gathered(parts, maxDatagram)
 	if !ok || !c.s.valid(c.n.ID) {
 		return false
 	}
-	n, err := unix.SendmsgN(g, data, nil, to, flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-	e, isErrno := err.(unix.Errno)
-	switch {
-	case err == nil:
-		c.s.reply(c.n, int64(n), 0)
-	case !isErrno, e == unix.EAGAIN && flags&unix.MSG_DONTWAIT == 0, e == unix.EPIPE:
-		return false
-	default:
-		c.s.reply(c.n, 0, e)
+	n, e, ok := sendNow(g, flags, data, to)
+	if ok {
+		c.s.reply(c.n, int64(n), e)
 	}
+	return ok
+}
+
+// sendDatagrams serves sendmmsg(2): it sends until a datagram fails, whose error is the call's only
+// if it is the first (__sys_sendmmsg). The call itself sends them if one of them cannot be read or
+// the first one has to wait.
+func (c *call) sendDatagrams(flags int, addr, count uint64) bool {
+	g, ok := c.udpSocket(flags)
+	if !ok {
+		return false
+	}
+	defer unix.Close(g)
+	type datagram struct {
+		data []byte
+		to   unix.Sockaddr
+	}
+	list, room := make([]datagram, count), uint64(maxTogether)
+	for i := range list {
+		m, ok := c.message(addr + mmsghdrSize*uint64(i))
+		if !ok || m.control != 0 {
+			return false
+		}
+		if list[i].to, ok = c.addressAt(m.name); !ok {
+			return false
+		}
+		if list[i].data, ok = c.gathered(m.parts, min(room, maxDatagram)); !ok {
+			return false
+		}
+		room -= uint64(len(list[i].data))
+	}
+	if !c.s.valid(c.n.ID) {
+		return false
+	}
+	for i, d := range list {
+		n, e, ok := sendNow(g, flags, d.data, d.to)
+		if !ok && i == 0 {
+			return false
+		}
+		if ok && e == 0 && !c.Write(addr+mmsghdrSize*uint64(i)+msghdrSize, le.AppendUint32(nil, uint32(n))) {
+			e = unix.EFAULT
+		}
+		switch {
+		case ok && e == 0:
+		case i == 0:
+			c.s.reply(c.n, 0, e)
+			return true
+		default:
+			c.s.reply(c.n, int64(i), 0)
+			return true
+		}
+	}
+	c.s.reply(c.n, int64(len(list)), 0)
 	return true
 }
 

@@ -72,6 +72,13 @@ func livegramTool() error {
 	if n, _, _, _, err = unix.Recvmsg(server, buf, nil, 0); err != nil || string(buf[:n]) != "message" {
 		return fmt.Errorf("%q: %w", buf[:n], err)
 	}
+	two, err := sendTwo(client, to.(*unix.SockaddrInet4), "first", "second")
+	if err != nil || two != [3]int{2, 5, 6} {
+		return fmt.Errorf("two messages: %v: %w", two, err)
+	}
+	if err := errors.Join(unix.SetNonblock(server, true), drain(server, "first", "second")); err != nil {
+		return err
+	}
 	// Nobody listens where the server was: the second datagram hears of the first one's fate.
 	if err := errors.Join(unix.Connect(client, to), unix.Close(server), unix.Sendto(client, []byte("lost"), 0, nil)); err != nil {
 		return err
@@ -80,6 +87,39 @@ func livegramTool() error {
 		return fmt.Errorf("to nobody: %w", err)
 	}
 	fmt.Println("from port", from.(*unix.SockaddrInet4).Port)
+	return nil
+}
+
+// sendTwo sends two datagrams by sendmmsg(2), and returns what it did, and their lengths as it
+// stored them.
+func sendTwo(fd int, to *unix.SockaddrInet4, texts ...string) (out [3]int, err error) {
+	name := unix.RawSockaddrInet4{Family: unix.AF_INET, Port: uint16(to.Port)<<8 | uint16(to.Port)>>8, Addr: to.Addr}
+	var list [2]struct {
+		header unix.Msghdr
+		length uint32
+		_      uint32
+	}
+	for i, text := range texts {
+		h := &list[i].header
+		h.Name, h.Namelen = (*byte)(unsafe.Pointer(&name)), unix.SizeofSockaddrInet4
+		h.Iov = &unix.Iovec{Base: unsafe.StringData(text), Len: uint64(len(text))}
+		h.Iovlen = 1
+	}
+	n, _, e := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)), 0, 0, 0)
+	if e != 0 {
+		return out, e
+	}
+	return [3]int{int(n), int(list[0].length), int(list[1].length)}, nil
+}
+
+// drain reads datagrams by read(2).
+func drain(fd int, want ...string) error {
+	for _, w := range want {
+		b := make([]byte, 100)
+		if n, err := unix.Read(fd, b); err != nil || string(b[:n]) != w {
+			return fmt.Errorf("%q, want %s: %w", b, w, err)
+		}
+	}
 	return nil
 }
 
@@ -97,6 +137,7 @@ func TestLiveDatagramsHaveTheirResults(t *testing.T) {
 tracepoint:syscalls:sys_enter_sendto /comm == "livegram"/ { printf("sendto %d\n", args->len); }
 tracepoint:syscalls:sys_exit_sendto /comm == "livegram"/ { printf("sent %d\n", args->ret); }
 tracepoint:syscalls:sys_exit_sendmsg /comm == "livegram"/ { printf("message %d\n", args->ret); }
+tracepoint:syscalls:sys_exit_sendmmsg /comm == "livegram"/ { printf("messages %d\n", args->ret); }
 tracepoint:syscalls:sys_enter_recvfrom /comm == "livegram"/ { @b[tid] = args->ubuf; @a[tid] = args->addr; }
 tracepoint:syscalls:sys_exit_recvfrom /@b[tid]/ {
 	printf("received %d\n", args->ret);
@@ -116,8 +157,8 @@ tracepoint:syscalls:sys_exit_recvmsg /comm == "livegram"/ { printf("got %d\n", a
 	port := regexp.MustCompile(`from port (\d+)`).FindStringSubmatch(r.out)
 	require.NotNil(t, port, "%s%s", r.out, r.notes)
 	seen := strings.Replace(r.out, port[0]+"\n", "", 1)
-	assert.Contains(t, seen, "received -11\nsendto 8\nsent 8\nsendto 0\nsent 0\nmessage 7\nreceived 5\nquest port "+port[1]+"\nreceived 0\ngot 7\nsendto 4\nsent 4\nsendto 4\nsent -111\n", r.notes)
-	for _, call := range []string{"sendto", "sendmsg", "recvfrom", "recvmsg"} {
+	assert.Contains(t, seen, "received -11\nsendto 8\nsent 8\nsendto 0\nsent 0\nmessage 7\nreceived 5\nquest port "+port[1]+"\nreceived 0\ngot 7\nmessages 2\nsendto 4\nsent 4\nsendto 4\nsent -111\n", r.notes)
+	for _, call := range []string{"sendto", "sendmsg", "sendmmsg", "recvfrom", "recvmsg"} {
 		assert.NotRegexp(t, "invented are the results of .*"+call, r.notes)
 	}
 }
