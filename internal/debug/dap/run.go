@@ -268,5 +268,8 @@ func (c *conn) sayResult() {
 		for _, w := range res.Warnings {
 			c.say("console", "warning: %s\n", w)
 		}
+		for _, f := range res.Findings {
+			c.say("console", "finding: %s\n", f)
+		}
 	}
 }

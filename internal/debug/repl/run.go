@@ -339,6 +339,9 @@ func (r *REPL) exited(st *debug.Stop) {
 	for _, w := range res.Warnings {
 		r.printf("  warning: %s\n", w)
 	}
+	for _, f := range res.Findings {
+		r.printf("  %s %s\n", r.paint(yellow, "finding:"), f)
+	}
 }
 
 // here shows the selected frame: function, line, source text.
