@@ -39,7 +39,7 @@ before(async () => {
   mkdirSync(shots, {recursive: true});
   dir = mkdtempSync(join(tmpdir(), 'bpfrun-reports-'));
   for (const [name, [args]] of Object.entries(reports)) {
-    if (args) bpfrun([...args, '-o', `html=${dir}/${name}.html`]);
+    if (args) bpfrun([...args, ...(args[0] === 'fuzz' ? ['--keep', `${dir}/found`] : []), '-o', `html=${dir}/${name}.html`]);
   }
   bpfrun(['test', 'examples/xdp', '--btf', 'embedded', '--btf', oldest, '--cover-out', `json=${dir}/cover.json`]);
   bpfrun(['cover', 'merge', `${dir}/cover.json`, '-o', `html=${dir}/cover.html`]);
