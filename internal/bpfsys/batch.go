@@ -158,9 +158,6 @@ func (s *System) cursor(c Caller, a bpfattr.Batch, m *Map, k batchKind) (key []b
 		return nil, 0, uapi.EFAULT
 	}
 	skip = le.Uint32(b)
-	if skip > m.def.MaxEntries {
-		return nil, 0, uapi.EAGAIN
-	}
 	for range skip {
 		next, e := m.m.NextKey(key)
 		if e != 0 {

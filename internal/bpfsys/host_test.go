@@ -131,6 +131,7 @@ func sequence(t *testing.T, k *task) string {
 		step(" lookup in a program", e)
 		k.close(fd)
 	}
+	limits(t, k, step)
 	repeatedRuns(t, k, step)
 	return out.String()
 }

@@ -1,0 +1,191 @@
+package bpfsys_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// limits makes calls with the last number that is accepted, and the first that is not.
+func limits(t *testing.T, k *task, step func(name string, e uapi.Errno, seen ...any)) {
+	t.Helper()
+	for _, node := range []int{-1, 0, 1, 1 << 20} {
+		fd, e := k.createMap(uapi.MapTypeArray, 4, 4, 1, int(uapi.MapNumaNode), field{24, node})
+		step(fmt.Sprintf("create on node %d", node), e)
+		if e == 0 {
+			k.close(fd)
+		}
+	}
+	fd, e := k.createMap(uapi.MapTypeHash, 4, 4, 4, 0)
+	require.Zero(t, e)
+	key, out := k.room(4), k.room(64)
+	for n := range 4 {
+		k.at(key, 1)[0] = byte(n)
+		_, e, _ = k.call(mapUpdate, field{0, int(fd)}, field{8, key}, field{16, key}, field{24, uint64(0)})
+		require.Zero(t, e)
+	}
+	for _, flags := range []uint64{0, uapi.NoExist, uapi.Exist, uapi.Lock, uapi.Lock | uapi.Exist, 8} {
+		_, e, _ = k.call(mapLookup, field{0, int(fd)}, field{8, key}, field{16, out}, field{24, flags})
+		step(fmt.Sprintf("lookup with flags %d", flags), e)
+	}
+	batches(k, int(fd), step)
+	k.close(fd)
+
+	programs, e := k.createMap(uapi.MapTypeProgArray, 4, 4, 3, 0)
+	require.Zero(t, e)
+	prog, e := k.load(uapi.ProgTypeSocketFilter, exitZero)
+	require.Zero(t, e)
+	value := k.put([]byte{byte(prog), byte(prog >> 8), byte(prog >> 16), byte(prog >> 24)})
+	for _, index := range []byte{2, 3, 4} {
+		k.at(key, 4)[0] = index
+		_, e, _ = k.call(mapUpdate, field{0, int(programs)}, field{8, key}, field{16, value}, field{24, uint64(0)})
+		step(fmt.Sprintf("program %d of 3", index), e)
+	}
+	k.close(programs)
+	k.close(prog)
+
+	for _, count := range []int{0, 1, 1_000_000, 1_000_001} {
+		_, e, _ = k.call(progLoad, field{0, int(uapi.ProgTypeSocketFilter)}, field{4, count}, field{8, uint64(1 << 40)}, field{16, k.text("GPL")}, field{112, 0})
+		step(fmt.Sprintf("load %d instructions from nowhere", count), e)
+	}
+	for _, n := range []int{0, 127, 128, 300} {
+		prog, e := k.load(uapi.ProgTypeSocketFilter, exitZero, field{16, k.text(strings.Repeat("A", n))})
+		step(fmt.Sprintf("a license of %d bytes", n), e)
+		if e == 0 {
+			k.close(prog)
+		}
+	}
+	_, e = k.load(uapi.ProgTypeSocketFilter, exitZero, field{16, uint64(1 << 40)})
+	step("a license nowhere", e)
+}
+
+// batches reads the elements of a full hash map in batches, and from cursors that no call returned.
+func batches(k *task, fd int, step func(name string, e uapi.Errno, seen ...any)) {
+	cursor, keys, values := k.room(8), k.room(64), k.room(64)
+	read := func(cmd uint32, from uint64, n int) (uapi.Errno, uint32) {
+		_, e, a := k.call(cmd, field{0, from}, field{8, cursor}, field{16, keys}, field{24, values}, field{32, n}, field{36, fd}, field{48, uint64(0)})
+		return e, le.Uint32(a[32:])
+	}
+	e, n := read(lookupBatch, 0, 100)
+	step("batch of all", e)
+	step(" elements", 0, n)
+	e, n = read(lookupBatch, cursor, 100)
+	step("batch after the last", e)
+	step(" elements", 0, n)
+	for _, from := range []uint32{4, 5, 1 << 20, 1<<32 - 1} { // four buckets
+		le.PutUint32(k.at(cursor, 4), from)
+		e, n = read(lookupBatch, cursor, 100)
+		step(fmt.Sprintf("batch from %d", from), e)
+		step(" elements", 0, n)
+	}
+}
+
+// TestBatchesThatDeleteGoOn: the next batch begins at the cursor although the elements before it
+// are gone.
+func TestBatchesThatDeleteGoOn(t *testing.T) {
+	k := newTask(t)
+	fd, e := k.createMap(uapi.MapTypeHash, 4, 4, 4, 0)
+	require.Zero(t, e)
+	all := k.put([]byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0})
+	_, e, _ = k.call(updateBatch, field{16, all}, field{24, all}, field{32, 4}, field{36, int(fd)}, field{48, uint64(0)})
+	require.Zero(t, e)
+	cursor, out, from := k.room(4), k.room(64), uint64(0)
+	var got []uint32
+	for _, want := range []uapi.Errno{0, uapi.ENOENT} {
+		_, e, a := k.call(lookupDeleteBatch, field{0, from}, field{8, cursor}, field{16, out}, field{24, k.room(64)}, field{32, 2}, field{36, int(fd)}, field{48, uint64(0)})
+		assert.Equal(t, want, e)
+		for i := range le.Uint32(a[32:]) {
+			got = append(got, le.Uint32(k.at(out, 16)[4*i:]))
+		}
+		from = cursor
+	}
+	assert.ElementsMatch(t, []uint32{1, 2, 3, 4}, got)
+}
+
+// TestNamesOfPins: those with a dot are the kernel's (bpf_lookup).
+func TestNamesOfPins(t *testing.T) {
+	k := newTask(t)
+	fd, e := k.createMap(uapi.MapTypeArray, 4, 4, 1, 0)
+	require.Zero(t, e)
+	for name, want := range map[string]uapi.Errno{"m": 0, ".m": uapi.EPERM, "a.b": uapi.EPERM, "m.": uapi.EPERM} {
+		_, e, _ := k.call(objPin, field{0, k.text("/sys/fs/bpf/" + name)}, field{8, int(fd)})
+		assert.Equal(t, want, e, name)
+	}
+	for at, want := range map[uint64]uapi.Errno{0: uapi.EFAULT, k.text(""): uapi.ENOENT, k.text("/" + strings.Repeat("a", 4096)): uapi.ENAMETOOLONG} {
+		_, e, _ := k.call(objPin, field{0, at}, field{8, int(fd)})
+		assert.Equal(t, want, e)
+		_, e, _ = k.call(objPin, field{0, at}, field{8, 77})
+		assert.Equal(t, uapi.EBADF, e, "the descriptor is looked at first")
+	}
+}
+
+// TestProgramArraysHoldOneKind: of tracing programs those of one function.
+func TestProgramArraysHoldOneKind(t *testing.T) {
+	k := newCaller(t, newestKernel(t))
+	array := k.must(k.createMap(uapi.MapTypeProgArray, 4, 4, 4, 0))
+	for i, tt := range []struct {
+		typ  uapi.ProgType
+		at   uapi.AttachType
+		want uapi.Errno
+	}{
+		{uapi.ProgTypeTracing, uapi.AttachTraceFentry, 0},
+		{uapi.ProgTypeTracing, uapi.AttachTraceFexit, 0},
+		{uapi.ProgTypeTracing, uapi.AttachModifyReturn, uapi.EINVAL},
+		{uapi.ProgTypeXDP, 0, uapi.EINVAL},
+	} {
+		fd, r := k.program(tt.typ, tt.at)
+		prog := k.must(fd, r.errno)
+		_, e, _ := k.call(mapUpdate, field{0, array}, field{8, k.put([]byte{byte(i), 0, 0, 0})}, field{16, k.put(le.AppendUint32(nil, uint32(prog)))}, field{24, uint64(0)})
+		assert.Equal(t, tt.want, e, "%v %v", tt.typ, tt.at)
+	}
+}
+
+// TestCommandsBegin: what a release serves, and the one before it does not, or the reverse.
+func TestCommandsBegin(t *testing.T) {
+	small, err := embedded.Spec()
+	require.NoError(t, err)
+	large := newestKernel(t)
+	for _, tt := range []struct {
+		name         string
+		from         uapi.Release
+		call         func(k *caller) uapi.Errno
+		before, with uapi.Errno
+	}{
+		{"pins relative to a directory", since.PathFD.From(), func(k *caller) uapi.Errno {
+			_, e, _ := k.call(objPin, field{0, k.text("/sys/fs/bpf/m")}, field{8, k.hash()}, field{12, int(uapi.MapPathFD)})
+			return e
+		}, uapi.EINVAL, 0},
+		{"XDP on packets in several buffers", since.XDPFrags.From(), func(k *caller) uapi.Errno {
+			_, e := k.load(uapi.ProgTypeXDP, exitZero, field{44, 32})
+			return e
+		}, uapi.EINVAL, 0},
+		{"batches of per-CPU arrays", uapi.R(5, 13), func(k *caller) uapi.Errno {
+			fd := k.must(k.createMap(uapi.MapTypePercpuArray, 4, 8, 1, 0))
+			_, e, _ := k.call(lookupBatch, field{8, k.room(4)}, field{16, k.room(64)}, field{24, k.room(64)}, field{32, 2}, field{36, fd}, field{48, uint64(0)})
+			return e
+		}, uapi.ENOTSUPP, uapi.ENOENT},
+		{"extensions in program arrays", since.ExtendInProgArray.From(), func(k *caller) uapi.Errno {
+			ext, r := k.extension()
+			array := k.must(k.createMap(uapi.MapTypeProgArray, 4, 4, 1, 0))
+			_, e, _ := k.call(mapUpdate, field{0, array}, field{8, k.room(4)}, field{16, k.put(le.AppendUint32(nil, uint32(k.must(ext, r.errno))))}, field{24, uint64(0)})
+			return e
+		}, 0, uapi.EINVAL},
+	} {
+		for release, want := range map[uapi.Release]uapi.Errno{since.Previous(tt.from): tt.before, tt.from: tt.with} {
+			spec := small
+			if tt.from > uapi.R(6, 10) {
+				spec = large
+			}
+			k := &caller{newTaskOn(t, loader.NewTarget("test", spec, loader.WithVersion(uint32(release)<<8))), spec}
+			assert.Equal(t, want, tt.call(k), "%s on %s", tt.name, release)
+		}
+	}
+}
