@@ -280,6 +280,66 @@ func TestPercpuKptrs(t *testing.T) {
 	assert.NoError(t, BTF(raw, Options{Release: r(6, 12)}))
 }
 
+// A declaration's tag is about the whole of it, -1, or a part from 0 on (btf_decl_tag_check_meta).
+func TestComponentsOfTags(t *testing.T) {
+	for component, ok := range map[int32]bool{-2: false, -1: true, 0: true, 1: false} {
+		raw := build(t, func(b *btf.Builder) {
+			s := b.Struct("s", 4, at("a", b.Int("int", 4, 0), 0))
+			b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "tag", Ref: s, ComponentIdx: component})
+		})
+		err := BTF(raw, Options{Release: r(6, 18)})
+		if ok {
+			assert.NoError(t, err, component)
+			continue
+		}
+		var p *Problem
+		require.ErrorAs(t, err, &p, component)
+		assert.Equal(t, RuleComponent, p.Rule)
+	}
+}
+
+// The fields of a struct with a resilient lock alone are not looked at, here two locks and a field
+// of bits (alloc_obj_fields in btf_parse_struct_metas has no bpf_res_spin_lock).
+func TestResilientLocksAlone(t *testing.T) {
+	for name, ok := range map[string]bool{"bpf_res_spin_lock": true, "bpf_spin_lock": false} {
+		for _, two := range []bool{false, true} {
+			raw := build(t, func(b *btf.Builder) {
+				i := b.Int("int", 4, 0)
+				lock := b.Struct(name, 4, at("val", i, 0))
+				if two {
+					b.Struct("s", 8, at("a", lock, 0), at("b", lock, 4))
+					return
+				}
+				b.Add(btf.Type{Kind: btf.KindStruct, Name: "s", Size: 8, Flag: true, Members: []btf.Member{
+					{Name: "l", Type: lock}, {Name: "b", Type: i, BitOffset: 33, BitfieldSize: 3},
+				}})
+			})
+			assert.Equal(t, ok, BTF(raw, Options{Release: r(6, 15)}) == nil, "%s, two %v", name, two)
+		}
+	}
+}
+
+// A struct has ten special fields, from 6.10 on eleven (BTF_FIELDS_MAX).
+func TestMostFields(t *testing.T) {
+	for heads, first := range map[uint32]Release{9: r(6, 2), 10: since.ElevenFields.From(), 11: 0} {
+		raw := build(t, func(b *btf.Builder) {
+			_, lock, head, node, _, _, _ := owned(b)
+			b.Struct("item", 24, at("n", node, 0))
+			members, id := []btf.Member{at("l", lock, 0)}, b.NextID()
+			for n := range heads {
+				members = append(members, at("h", head, 8+16*n))
+			}
+			b.Struct("s", 8+16*heads, members...)
+			for n := range heads {
+				b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "contains:item:n", Ref: id, ComponentIdx: int32(n) + 1})
+			}
+		})
+		for _, release := range []Release{r(6, 2), since.ElevenFields.Before(), since.ElevenFields.From(), r(7, 2)} {
+			assert.Equal(t, first != 0 && release >= first, BTF(raw, Options{Release: release}) == nil, "%d lists on %s", heads, release)
+		}
+	}
+}
+
 func TestKptrsNeedDestructors(t *testing.T) {
 	raw := build(t, func(b *btf.Builder) {
 		i := b.Int("int", 4, 0)

@@ -189,3 +189,41 @@ func TestSharedLocationList(t *testing.T) {
 	assert.ErrorIs(t, err, ErrMalformed)
 	assert.ErrorContains(t, err, "again and again")
 }
+
+// A number is the offset of a location list before DWARF 4, and no location since (forms of class
+// loclistptr).
+func TestNumbersAsLocations(t *testing.T) {
+	abbrev := slices.Concat([]byte{1, 0x11, 1, 0x13, 0x0b, 0, 0}, []byte{2, 0x2e, 1, 0x03, 0x08, 0, 0}, []byte{3, 0x05, 0, 0x02, 0x06, 0, 0}, []byte{0}) // DW_FORM_data4
+	for version, want := range map[byte]error{3: ErrMalformed, 4: nil} {
+		info := []byte{0, 0, 0, 0, version, 0, 0, 0, 0, 0, 8, 1, 0x0c, 2, 'f', 0, 3, 0xff, 0xff, 0xff, 0x7f, 0, 0}
+		binary.LittleEndian.PutUint32(info, uint32(len(info)-4))
+		_, err := Make(brokenFile(t, info, abbrev), Options{Features: ConsistentFunc})
+		assert.ErrorIs(t, err, want, "DWARF %d", version)
+	}
+}
+
+// What the entry of a list tells that holds later in the function says nothing about its start.
+func TestEntriesLaterInAFunction(t *testing.T) {
+	const fbreg, stackValue, reg5, lit7 = 0x91, 0x9f, 0x55, 0x37
+	nothing := param{reg: noReg}
+	for _, tt := range []struct {
+		expr  []byte
+		first param
+	}{
+		{[]byte{lit7, stackValue}, param{reg: noReg, literal: true}},
+		{[]byte{lit7}, param{reg: noReg, literal: true}},
+		{[]byte{fbreg, 8}, param{reg: noReg, onStack: true}},
+		{[]byte{reg5}, param{reg: 5}},
+	} {
+		for _, first := range []bool{true, false} {
+			d, p, want := &decoder{}, nothing, nothing
+			if first {
+				want = tt.first
+			}
+			u := &compilation{}
+			u.Version, u.AddrSize, u.Order = 5, 8, binary.LittleEndian
+			require.NoError(t, d.expression(&p, u, tt.expr, first))
+			assert.Equal(t, want, p, "% x, first %v", tt.expr, first)
+		}
+	}
+}

@@ -240,6 +240,19 @@ func TestLRU(t *testing.T) {
 	assert.Len(t, per.Entries(), 2, "one CPU's share")
 }
 
+// TestListsOfCPUs: with BPF_F_NO_COMMON_LRU an element stays in the list of the CPU that stores it,
+// also when it replaces one.
+func TestListsOfCPUs(t *testing.T) {
+	m := newMap(t, newEnv(t, 2), Spec{Type: uapi.MapTypeLRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 4, Flags: uapi.MapNoCommonLRU})
+	for _, key := range []uint32{1, 2, 1, 3} { // 2 is the least recently used when 3 comes
+		require.Equal(t, OK, m.Update(1, k32(key), k64(0), 0))
+	}
+	for key, want := range map[uint32]uapi.Errno{1: OK, 2: uapi.ENOENT, 3: OK} {
+		_, e := UserLookup(m, k32(key), nil, 0)
+		assert.Equal(t, want, e, key)
+	}
+}
+
 func TestRingbufAccounting(t *testing.T) {
 	env := newEnv(t, 1)
 	r := newMap(t, env, Spec{Type: uapi.MapTypeRingbuf, MaxEntries: 4096}).(RingBuffer)

@@ -440,3 +440,48 @@ func TestHTML(t *testing.T) {
 		}
 	}
 }
+
+// TestTracefile: a function that several programs contain is listed once, and jumps of lines that
+// did not run have no counts.
+func TestTracefile(t *testing.T) {
+	p, err := Read(strings.NewReader(`{"format":"bpfrun-coverage","version":1,"objects":[{"name":"a","digest":"1","files":[{"path":"a.c","texts":{"3":"x"}}],"kernels":[
+		{"name":"k","runs":2,"functions":[
+			{"name":"f","section":"xdp","code":"c","hits":[2,0],"lines":[[0,0,3],[1,0,4]],"branches":[{"slot":0,"taken":2,"fell":0},{"slot":1,"taken":0,"fell":0}]},
+			{"name":"f","section":"tc","code":"c","hits":[1,0],"lines":[[0,0,3],[1,0,4]],"branches":[{"slot":1,"taken":0,"fell":-1}]}]}]}]}`))
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, p.WriteLCOV(&b))
+	assert.Equal(t, []string{
+		"TN:", "SF:a.c", "FN:3,f", "FNDA:2,f", "FNF:1", "FNH:1",
+		"BRDA:3,0,0,2", "BRDA:3,0,1,0", "BRDA:4,0,0,-", "BRDA:4,0,1,-", "BRDA:4,1,0,-", "BRF:5", "BRH:1",
+		"DA:3,3", "DA:4,0", "LF:2", "LH:1", "end_of_record",
+	}, strings.Fields(b.String()))
+}
+
+// TestObjectsOfOneName: the second gets a name with its digest, always the same one.
+func TestObjectsOfOneName(t *testing.T) {
+	c, o := NewCollector(), &loader.Object{Name: "a.o"}
+	for _, want := range [][2]string{{"0123456789abcdef", "a.o"}, {"fedcba9876543210", "a.o " + short("fedcba9876543210")}, {"0123456789abcdef", "a.o"}, {"fedcba9876543210", "a.o " + short("fedcba9876543210")}} {
+		assert.Equal(t, want[1], c.name(o, want[0]))
+	}
+}
+
+// TestHalvesOfInstructions: the second half of an instruction is dead where the first one is.
+func TestHalvesOfInstructions(t *testing.T) {
+	p, halves := ran(t, open(t, "examples/guarded/guarded.bpf.o"), machine.EngineInterpreter), 0
+	for _, f := range p.Objects[0].Kernels[0].Functions {
+		dead := make([]bool, len(f.Hits))
+		for _, r := range f.Dead {
+			for i := r[0]; i < r[1]; i++ {
+				dead[i] = true
+			}
+		}
+		for i, n := range f.Hits {
+			if n < 0 {
+				halves++
+				assert.Equal(t, dead[i-1], dead[i], "%s, slot %d", f.Name, i)
+			}
+		}
+	}
+	assert.NotZero(t, halves)
+}

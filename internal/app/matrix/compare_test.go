@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -109,6 +110,62 @@ func TestCompareRow(t *testing.T) {
 	r = row()
 	compareRow(r, []*outcome{{ret: 0}, {ret: 0}, {ret: 1}}, 2, targets)
 	assert.Equal(t, "differs from c: returns 0, not 1", r.Cells[0].Detail)
+}
+
+// TestUntypedRunsAreComparedWithEachOther: what ran without the types of its arguments differs from
+// what ran with them for that reason alone.
+func TestUntypedRunsAreComparedWithEachOther(t *testing.T) {
+	targets := []Target{{Name: "a"}, {Name: "b"}}
+	for _, c := range []struct {
+		ref, other bool // untyped
+		result     Outcome
+		load       Load
+	}{
+		{false, false, RunDiffers, LoadOK}, {true, true, RunDiffers, LoadOK}, {true, false, RunDiffers, LoadOK}, {false, true, RunOK, LoadUnknown},
+	} {
+		r := &Row{Cells: []*Cell{{Load: LoadOK, Result: RunOK}, {Load: LoadOK, Result: RunOK}}}
+		compareRow(r, []*outcome{{untyped: c.ref}, {untyped: c.other, ret: 1}}, 0, targets)
+		assert.Equal(t, c.result, r.Cells[1].Result, "%+v", c)
+		assert.Equal(t, c.load, r.Cells[1].Load, "%+v", c)
+	}
+}
+
+// TestReference: the base if it ran, and there is one, else the first that did.
+func TestReference(t *testing.T) {
+	ran := &outcome{}
+	for _, c := range []struct {
+		outcomes   []*outcome
+		base, want int
+	}{
+		{[]*outcome{ran, ran}, 1, 1}, {[]*outcome{ran, ran}, 0, 0}, {[]*outcome{nil, ran}, 0, 1}, {[]*outcome{nil, ran}, -1, 1}, {[]*outcome{nil, ran}, 2, 1}, {[]*outcome{nil, nil}, 0, -1},
+	} {
+		assert.Equal(t, c.want, reference(c.outcomes, c.base), "%+v", c)
+	}
+}
+
+// TestDifferencesAreCut: all are listed up to a limit, and those beyond it counted.
+func TestDifferencesAreCut(t *testing.T) {
+	assert.Equal(t, "differs from k: a; b; c; d", explainDifferences("k", []string{"a", "b", "c", "d"}))
+	assert.Equal(t, "differs from k: a; b; c; d; and 2 more", explainDifferences("k", []string{"a", "b", "c", "d", "e", "f"}))
+}
+
+// TestNamedAddressesAreNoNumbers: what stands for an address is larger than most numbers, so that
+// it is not taken for one of them.
+func TestNamedAddressesAreNoNumbers(t *testing.T) {
+	target, err := kernels(k72)[0].Open()
+	require.NoError(t, err)
+	l, err := open(t, "examples/exec/exec.bpf.o")[0].Load(target, loader.LoadOptions{})
+	require.NoError(t, err)
+	m, err := machine.New(l, machine.Config{})
+	require.NoError(t, err)
+	defer m.Close()
+	n := &namer{m: m, order: binary.LittleEndian, names: map[uint64]string{}}
+	task := m.Kernel().Current().Addr()
+	for off := uint64(0); off < 512; off += 8 {
+		assert.Greater(t, n.word(task+off), uint64(1<<63), off)
+	}
+	assert.Greater(t, len(n.names), 16)
+	assert.EqualValues(t, 7, n.word(7))
 }
 
 func TestWords(t *testing.T) {

@@ -71,3 +71,28 @@ func expected(lp *loader.LinkedProgram) error {
 	}
 	return assert.AnError
 }
+
+// TestMissingFieldsAreExplainedOnce: a refusal at an instruction whose field is missing is not
+// explained as one of the verifier's.
+func TestMissingFieldsAreExplainedOnce(t *testing.T) {
+	target, err := kernels(k72)[0].Open()
+	require.NoError(t, err)
+	l, err := open(t, "testdata/objects/clang-14/missing.o")[0].Load(target, loader.LoadOptions{})
+	require.NoError(t, err)
+	seen := 0
+	for _, lp := range l.Programs {
+		for _, poison := range lp.PoisonVerdicts() {
+			if !poison.Reloc.Poisoned() || lp.Static != nil {
+				continue
+			}
+			seen++
+			for insn, want := range map[int]string{poison.Insn: "", poison.Insn + 1: "the verifier refuses it: "} {
+				c := &Cell{}
+				c.verified(lp, &verifier.Verdict{Outcome: verifier.Refused, Insn: insn, Message: "no"})
+				assert.Equal(t, LoadRefused, c.Load)
+				assert.Equal(t, want != "", strings.HasPrefix(c.Detail, "the verifier refuses it: "), c.Detail)
+			}
+		}
+	}
+	assert.NotZero(t, seen)
+}

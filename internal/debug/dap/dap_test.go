@@ -392,3 +392,25 @@ func TestLogMessages(t *testing.T) {
 	_, err = splitLog("a {b")
 	assert.Error(t, err)
 }
+
+// TestPartsOfTheStack: clients ask for frames from one on, and so many; the total is that of all.
+func TestPartsOfTheStack(t *testing.T) {
+	c := connect(t)
+	launched(t, c, localsObject, nil)
+	c.ask("setFunctionBreakpoints", map[string]any{"breakpoints": []map[string]any{{"name": "square"}}})
+	c.ask("configurationDone", nil)
+	c.stopped()
+	stack := func(start, levels int) dap.StackTraceResponseBody {
+		return c.ask("stackTrace", map[string]any{"threadId": 1, "startFrame": start, "levels": levels}).(*dap.StackTraceResponse).Body
+	}
+	all := stack(0, 0)
+	require.Greater(t, len(all.StackFrames), 1)
+	last := len(all.StackFrames) - 1
+	for _, tt := range []struct{ start, levels, from, to int }{
+		{0, 1, 0, 1}, {1, 1, 1, 2}, {last, 9, last, last + 1}, {last + 1, 1, 0, 0}, {last + 9, 0, 0, 0}, {-1, 1, 0, 1}, {-9, 0, 0, last + 1},
+	} {
+		got := stack(tt.start, tt.levels)
+		assert.Equal(t, all.StackFrames[tt.from:tt.to], got.StackFrames, "%+v", tt)
+		assert.Equal(t, last+1, got.TotalFrames, "%+v", tt)
+	}
+}
