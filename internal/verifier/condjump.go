@@ -167,17 +167,12 @@ func sameTaken(op num.Cond, b *num.Bounds, w32 bool) int {
 	return num.Maybe
 }
 
-// notNullPtr reports whether the pointer is certainly not null (reg_not_null). Other types may be
-// null at run time although the verifier does not ask for a check: loads through them are probed.
+// notNullPtr reports whether the pointer is certainly not null (reg_not_null), whatever was added to
+// it. Other types may be null at run time although the verifier does not ask for a check: loads
+// through them are probed.
 func (c *conditions) notNullPtr(r *reg) bool {
 	if r.typ.mayBeNull() {
 		return false
-	}
-	// A number that large, added to a valid pointer, may wrap to 0.
-	if r.SMin <= -maxVarOff || r.SMax >= maxVarOff {
-		if c.has(since.FarPointersMayBeNull) {
-			return false
-		}
 	}
 	switch r.typ.base() {
 	case ptrSocket, ptrTCPSock, ptrMapValue, ptrMapKey, ptrSockCommon:

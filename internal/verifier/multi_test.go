@@ -152,3 +152,15 @@ func TestFunctionsWhoseReturnIsTraced(t *testing.T) {
 		assert.Equal(t, c.errno, v.Errno, "%s of %s on %s: %s %s", c.at, c.to, c.release, v.Message, v.Missing)
 	}
 }
+
+// A pointer that was checked is not null, however large the number that was added to it (measured
+// on Linux 6.18).
+func TestFarPointersAreNotNull(t *testing.T) {
+	for _, release := range []since.Release{since.R(6, 11), since.R(6, 12), since.R(6, 18)} {
+		p := &verifier.Program{Type: uapi.ProgTypeSocketFilter, Refs: map[int]verifier.Ref{2: {
+			Kind: verifier.RefMapValue, Map: &verifier.Map{Name: "m", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 8, MaxEntries: 1},
+		}}}
+		v := verdict(t, &verifier.Kernel{Release: release}, p, "call 7\nw6 = w0\nr7 = map_value(0, 0)\nr7 += r6\nif r7 != 0 goto +1\nr0 = r9\nr0 = 0\nexit")
+		assert.Equal(t, verifier.Accepted, v.Outcome, "%v: %s", release, v.Message)
+	}
+}

@@ -67,8 +67,10 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	if t.mayBeNull() {
 		a.refuse(refusal.PointerArithmeticProhibitedNullCheckFirst, in.Dst, a.typeName(t))
 	}
-	// It can be read only, with probing, so that no offset is kept.
-	if t.base() == ptrMem && t&ptrUntrusted != 0 && d == p && a.has(since.UntrustedMath) {
+	// It can be read only, with probing, so that no offset is kept. The destination stays as it is,
+	// also if the pointer was added to a number: that stays one, with its old value (measured on
+	// Linux 6.18).
+	if t.base() == ptrMem && t&ptrUntrusted != 0 && a.has(since.UntrustedMath) {
 		return
 	}
 	a.movable(in, p, known && off.SMin == 0 && op == opAdd, known)

@@ -39,6 +39,7 @@ var built = []struct {
 	{"AddrSpaceCastInsnOnlyUsed", "6.18", "socket_filter: r2 = 0/r1 = r2/r0 = 0/exit", func(s *subject) { s.Insns[1].Off, s.Insns[1].Imm = 1, 1 }},
 	{"BPFAtomicUsesInvalidAtomicOpcode", "6.18", atomicAdd, func(s *subject) { s.Insns[2].Imm = 0x77 }},
 	{"InvalidAtomicOperandSize", "6.18", atomicAdd, func(s *subject) { s.Insns[2].Code = 0xd3 }},
+	{"InvalidAtomicOperandSize", "6.18", atomicAdd, func(s *subject) { s.Insns[2].Code = 0xcb }},
 	{"BPFAtomicLoadsRNotAllowed", "6.18", "socket_filter: *(u64 *)(r10 - 8) = 1/r2 = load_acquire((u64 *)(r10 - 8))/r0 = 0/exit",
 		func(s *subject) { s.Insns[1].Src, s.Insns[1].Off = 1, 0 }},
 	{"JumpIntoMiddleLdimm64Insn", "6.18", "socket_filter: r2 = 0/if r2 == 0 goto +0/r0 = 1 ll/exit", func(s *subject) { s.Insns[1].Off = 1 }},
@@ -78,6 +79,7 @@ var built = []struct {
 	{"PointerOffsetNotAllowed", "6.18", "socket_filter: r1 = r10/r1 += 0/r1 += 0/r0 = 0/exit",
 		func(s *subject) { s.Insns[1].Imm, s.Insns[2].Imm = 1<<29-1, 1<<29-1 }},
 	{"MisalignedPacketAccessOffSize", "6.18", packetRead, func(s *subject) { s.Flags, s.Insns[6].Off = uapi.ProgStrictAlignment, 1 }},
+	{"MisalignedPacketAccessOffSize", "6.18", packetRead, func(s *subject) { s.Flags, s.Insns[6].Off = uapi.ProgStrictAlignment, 0 }}, // behind the two bytes of NET_IP_ALIGN
 	{"MisalignedPacketAccess", "7.2", packetRead, func(s *subject) { s.Flags, s.Insns[6].Off = uapi.ProgStrictAlignment, 1 }},
 	{"HelperCallMightSleepInNon", "6.18", "syscall: r1 = r10/r1 += -8/r2 = 8/r3 = 0/call 148/r0 = 0/exit",
 		func(s *subject) { s.Type, s.Sleepable = uapi.ProgTypeKprobe, false }},

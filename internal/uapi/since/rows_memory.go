@@ -75,8 +75,6 @@ var memoryRows = [...]Row{
 		"trusted kernel objects and memory are known not to be null"},
 	{"MapsNotNull", v6_12, nil, Memory, "reg_not_null",
 		"pointers to maps, buffers and XDP sockets are known not to be null"},
-	{"FarPointersMayBeNull", v6_12, nil, Memory, "reg_not_null",
-		"a pointer with an offset beyond the limit may be null"},
 	{"NoNullBranch32", v7_2, []Update{{v6_12, 118}}, Recorded, "is_branch_taken",
 		"a 32-bit comparison of a pointer decides nothing"},
 	{"LockIdentity", v6_2, nil, Recorded, "check_ld_imm",
