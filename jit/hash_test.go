@@ -1,6 +1,7 @@
 package jit
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -253,6 +254,35 @@ func testHashLookups(t *testing.T) {
 		} else {
 			require.NotZero(t, w.called)
 		}
+	}
+}
+
+// TestEveryByteOfAKeyIsCompared: an element whose key differs in one byte is not found, also if it
+// has the same hash.
+func TestEveryByteOfAKeyIsCompared(t *testing.T) { eachTier(t, testEveryByteOfAKey) }
+
+func testEveryByteOfAKey(t *testing.T) {
+	for size := 1; size <= 32; size++ {
+		w := newWorld(t)
+		h := &testHash{w: w}
+		h.Hash = vm.Hash{KeySize: size, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32, CPUs: 1, Open: 12}
+		w.hashes[mapHash4] = h
+		img := lower(t, mapNames.Replace("r2 = r1\nr1 = HASH4\ncall 1\nexit"), functions(w))
+		key := bytes.Repeat([]byte{7}, size)
+		require.NoError(t, h.insert(key))
+		copy(w.mem.Bytes(w.buffer), key)
+		found := func() bool {
+			w.thread.Start(img, w.buffer.Base)
+			require.Equal(t, vm.Done, w.thread.Run(100))
+			return w.thread.Ret() != 0
+		}
+		require.True(t, found(), size)
+		for i := range size {
+			h.key(0)[i]++ // of the element, which is still where the hash of the other key leads
+			require.False(t, found(), "byte %d of %d", i, size)
+			h.key(0)[i]--
+		}
+		require.Zero(t, w.called, size)
 	}
 }
 
