@@ -16,7 +16,7 @@ import (
 )
 
 // compilers are the directories of the objects.
-var compilers = []string{"clang-14", "clang-19"}
+var compilers = []string{"clang-14", "clang-16", "clang-19"}
 
 // findings explores all meetings of an object and returns what was found, by the programs of the
 // meeting.
@@ -46,7 +46,7 @@ func findingsOf(t *testing.T, m *machine.Machine, k Kernel) map[string][]Finding
 // newest is a preemptible kernel on which programs interrupt each other in every way.
 var newest = Kernel{Version: 7 << 16, Preemptible: true}
 
-// TestCorrectProgramsHaveNoFinding: each way of sharing memory correctly, by two compilers.
+// TestCorrectProgramsHaveNoFinding: each way of sharing memory correctly, by each compiler.
 func TestCorrectProgramsHaveNoFinding(t *testing.T) {
 	for _, c := range compilers {
 		for program, list := range findings(t, filepath.Join("testdata", c, "right.o"), newest) {
@@ -64,7 +64,7 @@ func TestThereAreEnoughCorrectPrograms(t *testing.T) {
 	assert.GreaterOrEqual(t, strings.Count(string(text), "\nSEC(\""), 35)
 }
 
-// TestMistakesAreFound: each program with one has a finding, by two compilers.
+// TestMistakesAreFound: each program with one has a finding, by each compiler.
 func TestMistakesAreFound(t *testing.T) {
 	mistakes := map[string]struct {
 		kind finding.Kind
