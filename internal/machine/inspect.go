@@ -61,3 +61,22 @@ func (m *Machine) HookObjects(name string, in Input) (map[string]*object.Object,
 	}
 	return out, nil
 }
+
+// HookSocket returns the socket that a networking program runs for with an input; nil for none.
+func (m *Machine) HookSocket(name string, in Input) *object.Object {
+	c, err := m.Inspect(name, in)
+	if err != nil {
+		return nil // the run says why
+	}
+	defer c.Free()
+	defer c.Leave()
+	s := c.Socket()
+	if s == nil {
+		return nil
+	}
+	o, err := s.Object()
+	if err != nil {
+		return nil // the kernel's types have no sockets
+	}
+	return o
+}

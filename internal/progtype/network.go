@@ -109,7 +109,7 @@ var networkRows = []Row{
 		Returns: anyReturn, Vocabulary: LwtCodes,
 	},
 	{
-		Type: uapi.ProgTypeSkSkb, Runs: softIRQ, Needs: NetAdmin, Since: uapi.R(4, 14),
+		Type: uapi.ProgTypeSkSkb, Runs: sockmapBytes, Needs: NetAdmin, Since: uapi.R(4, 14),
 		Sections: []Section{
 			{Name: "sk_skb/stream_parser", Attach: uapi.AttachSkSkbStreamParser}, {Name: "sk_skb/stream_verdict", Attach: uapi.AttachSkSkbStreamVerdict},
 			{Name: "sk_skb/verdict", Attach: uapi.AttachSkSkbVerdict}, {Name: "sk_skb"},
@@ -123,7 +123,7 @@ var networkRows = []Row{
 		Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions,
 	},
 	{
-		Type: uapi.ProgTypeSkMsg, Runs: systemCalls, Needs: NetAdmin, Since: uapi.R(4, 17),
+		Type: uapi.ProgTypeSkMsg, Runs: sockmapMessages, Needs: NetAdmin, Since: uapi.R(4, 17),
 		Sections: []Section{{Name: "sk_msg", Attach: uapi.AttachSkMsgVerdict}},
 		Attach:   uapi.AttachSkMsgVerdict, Attaches: []Attach{{Type: uapi.AttachSkMsgVerdict, Since: uapi.R(4, 17)}},
 		Takes: TakesSocket, Context: skMsgContext, Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions,

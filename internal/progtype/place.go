@@ -89,8 +89,16 @@ var (
 	softIRQ  = []Place{{SoftIRQ: true, Never: true, Kernel: "bpf_prog_run"}}
 	// Packets of a cgroup leave in the task that sends them and arrive in a softirq.
 	cgroupPackets = []Place{{Task: true, SoftIRQ: true, Preempted: since.MigrateDisable, Kernel: "__cgroup_bpf_run_filter_skb"}}
-	systemCalls   = []Place{{Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_prog_run_array_cg"}}
-	testRuns      = []Place{{Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_prog_test_run_syscall"}}
+	// What a TCP socket receives reaches the programs of its sockmap in a softirq, or in the task that
+	// owned the socket meanwhile: release_sock goes through the backlog, strp_work reads the socket.
+	// What it sends reaches them in tcp_bpf_sendmsg. Both hold the socket's lock.
+	sockmapBytes = []Place{
+		{Attach: uapi.AttachSkSkbStreamParser, Task: true, SoftIRQ: true, Preempted: since.MigrateDisable, Kernel: "sk_psock_strp_parse"},
+		{Task: true, SoftIRQ: true, Preempted: since.MigrateDisable, Kernel: "sk_psock_verdict_recv"},
+	}
+	sockmapMessages = []Place{{Task: true, Preempted: since.MigrateDisable, Kernel: "sk_psock_msg_verdict"}}
+	systemCalls     = []Place{{Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_prog_run_array_cg"}}
+	testRuns        = []Place{{Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_prog_test_run_syscall"}}
 )
 
 func ofAttach(p Place, a uapi.AttachType) Place {

@@ -20,7 +20,7 @@ import (
 type Race struct {
 	Node        *grammar.Node
 	Actors      []*RaceActor
-	Before      []*grammar.Node
+	Before      []RaceEarlier
 	Preemptions int
 	Schedule    []RaceTurn
 }
@@ -38,6 +38,13 @@ type RaceActor struct {
 	Over     *grammar.Node
 	Enters   race.Entry
 	cpu      bool // it says on which
+}
+
+// RaceEarlier is a run before the actors: of a program by its name, or with an input of its own.
+type RaceEarlier struct {
+	*grammar.Node
+	Prog *grammar.Node
+	Run  *Run // nil for a name
 }
 
 // RaceTurn is a turn of a schedule.
@@ -100,12 +107,7 @@ func (f *File) decodeRace(n *grammar.Node) (*Run, error) {
 		return nil, err
 	}
 	wrong.Add(r.place())
-	if v := n.Get("before"); v != nil {
-		if v.Kind != grammar.Sequence {
-			wrong.Add(v.Errorf("before: want a list of programs, got %s", v.Describe()))
-		}
-		r.Before = v.Items
-	}
+	wrong.Add(f.decodeBefore(r, n.Get("before")))
 	wrong.Add(n.Ints(grammar.IntOf("preemptions", &r.Preemptions, 0, 64)))
 	wrong.Add(r.decodeSchedule(n.Get("schedule")))
 	var names []string
@@ -174,6 +176,32 @@ func (f *File) decodeActor(n *grammar.Node, number int) (*RaceActor, error) {
 		wrong.Add(err)
 	}
 	return a, wrong.Err()
+}
+
+// decodeBefore decodes what runs before the actors.
+func (f *File) decodeBefore(r *Race, n *grammar.Node) error {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != grammar.Sequence {
+		return n.Errorf("before: want a list of programs, got %s", n.Describe())
+	}
+	var wrong grammar.Mistakes
+	for _, item := range n.Items {
+		e := RaceEarlier{Node: item, Prog: item}
+		if item.Kind == grammar.Mapping {
+			if !wrong.Add(item.Fields(raceBeforeForm)) {
+				continue
+			}
+			run, err := f.decodeRun(item)
+			if !wrong.Add(err) {
+				continue
+			}
+			e.Prog, e.Run = run.ProgNode, run
+		}
+		r.Before = append(r.Before, e)
+	}
+	return wrong.Err()
 }
 
 // place names the actors so that they differ, and puts those that interrupt others on their CPUs.
@@ -245,6 +273,11 @@ func (r *Race) runs(race *Run) []*Run {
 			out = append(out, a.Run)
 		}
 	}
+	for _, e := range r.Before {
+		if e.Run != nil {
+			out = append(out, e.Run)
+		}
+	}
 	return out
 }
 
@@ -277,8 +310,8 @@ func (r *Race) choose(obj *loader.Object) error {
 			check(a.Run.ProgNode, a.Run.Prog)
 		}
 	}
-	for _, n := range r.Before {
-		check(n, n.Text)
+	for _, e := range r.Before {
+		check(e.Prog, e.Prog.Text)
 	}
 	return wrong.Err()
 }
@@ -375,9 +408,7 @@ func (r *Runner) RaceScene() (*race.Scene, error) {
 				continue
 			}
 			m := race.Meeting{Name: run.Name, Actors: actors, Written: true}
-			for _, n := range run.Race.Before {
-				m.Before = append(m.Before, n.Text)
-			}
+			m.Before = r.earlier(run)
 			out.Races = append(out.Races, m)
 			continue
 		}
@@ -437,16 +468,25 @@ func (r *Runner) raced(ctx context.Context, run *Run, res *Result, start time.Ti
 	return nil
 }
 
+// earlier lists the runs before a race.
+func (r *Runner) earlier(run *Run) []race.Earlier {
+	var out []race.Earlier
+	for _, e := range run.Race.Before {
+		x := race.Earlier{Program: e.Prog.Text}
+		if e.Run != nil {
+			x.Input = &r.input[e.Run].in
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
 // runBefore runs the programs that run before the race, and those whose callbacks nothing else
 // arms.
 func (r *Runner) runBefore(ctx context.Context, run *Run, actors []race.Actor) error {
-	for _, n := range run.Race.Before {
-		inputs := race.Before(actors, n.Text)
-		if len(inputs) == 0 {
-			inputs = []machine.Input{{}}
-		}
-		for _, in := range inputs {
-			if _, err := r.m.Run(ctx, n.Text, in); err != nil {
+	for _, e := range r.earlier(run) {
+		for _, in := range e.Inputs(actors) {
+			if _, err := r.m.Run(ctx, e.Program, in); err != nil {
 				return run.failed(err)
 			}
 		}

@@ -29,6 +29,9 @@ func raceRunner(t *testing.T, object, text string) (*Runner, error) {
 	return r, err
 }
 
+// sockets are two connections of a tenant that has room for one message.
+const sockets = "objects: {a: !sock {}, b: !sock {}}\nmaps: {left: {0: 5}}\n"
+
 // TestRaces: all orders, one order, and threads of user space.
 func TestRaces(t *testing.T) {
 	for _, tt := range []struct {
@@ -53,6 +56,8 @@ func TestRaces(t *testing.T) {
 		{"a timer's callback that its program waits for", "later.o", "race: [{before: [stop_right], actors: [{prog: stopping_right}, {prog: stop_right, callback: stops_right}]}]", ""},
 		{"a worker in the middle of which a packet comes", "later.o", "kernel: {values: default}\nrace: [{before: [work_begins], actors: [{prog: work_begins, callback: work}, {prog: work_packet, over: work}]}]", "work_packet changes scratch[0] while work uses it"},
 		{"the order in which a callback fails", "later.o", "race: [{actors: [{prog: counts}, {prog: counts, callback: tick}], schedule: [counts 22, tick 7, counts 3]}]", "before tick changed it"},
+		{"two sockets", "sockets.o", sockets + "race: [{actors: [{prog: spend, packet: \"eth/ip/tcp/'?A34'\", context: {sk: $a}}, {prog: spend, packet: \"eth/ip/tcp/'?A34'\", context: {sk: $b}}]}]", "an update of left[0] is lost"},
+		{"after a run with an input of its own", "sockets.o", sockets + "race: [{before: [{prog: spend, cpu: 1, packet: \"eth/ip/tcp/'?A34'\"}], actors: [{prog: spend, packet: \"eth/ip/tcp/'?A34'\", context: {sk: $a}}, {prog: spend, packet: \"eth/ip/tcp/'?A34'\", context: {sk: $b}}]}]", ""},
 		{"after a run of it", "wrong.o", "race: [{before: [double_free], actors: [{prog: double_free}, {prog: double_free}]}]", "because of what it looked up"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,6 +99,11 @@ func TestMistakesInRaces(t *testing.T) {
 		{"race: [{actors: [{prog: plain}, {prog: plain}], schedule: [plain]}]", "want an actor and its instructions"},
 		{"race: [{actors: [{prog: plain}, {prog: plain}], schedule: [plane 3]}]", `unknown turn "plane 3"`},
 		{"race: [{actors: [{prog: plain}, {prog: plain}], before: [plane]}]", `unknown program "plane"`},
+		{"race: [{actors: [{prog: plain}, {prog: plain}], before: [{prog: plane}]}]", `s.yaml:1:65: unknown program "plane"`},
+		{"race: [{actors: [{prog: plain}, {prog: plain}], before: [{prog: plain, over: plain}]}]", `unknown key of race before "over"`},
+		{"race: [{actors: [{prog: plain}, {prog: plain}], before: [{prog: plain, packet: zz}]}]", "zz"},
+		{"race: [{actors: [{prog: plain}, {prog: plain}], before: [{cpu: 0}]}]", "prog"},
+		{"race: [{actors: [{prog: plain}, {prog: plain}], before: plain}]", "want a list of programs"},
 		{"race: [{actors: [{prog: plain, cpu: 7}, {prog: plain}]}]", "cpu 7: the machine has 2 CPUs"},
 		{"race: [{actors: [{prog: plain}, {prog: plain}]}, {actors: [{prog: plain}, {prog: plain}]}]", "is already there"},
 		{"kernel: {values: any}\nrace: [{actors: [{prog: plain}, {prog: plain}]}]", `unknown kind of values "any"`},

@@ -87,7 +87,7 @@ func forms() (all []*grammar.Form) {
 	for _, s := range subsys.Scenes() {
 		all = append(all, s.Parts...)
 	}
-	all = append(all, raceForm, raceActorForm, expectForm, expectChainForm, expectFunctionForm)
+	all = append(all, raceForm, raceActorForm, raceBeforeForm, expectForm, expectChainForm, expectFunctionForm)
 	for _, s := range subsys.Scenes() {
 		all = append(all, s.Judged...)
 	}

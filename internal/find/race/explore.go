@@ -20,7 +20,7 @@ type state struct {
 	which   []int
 	// named are programs that a user wants to have run before; history means that all runs that a
 	// user wrote have.
-	named   []string
+	named   []Earlier
 	history bool
 	// oneTask means that the programs before run in the task of the first actor alone, for the
 	// objects of each: two requests of one thread end on two CPUs.
@@ -91,7 +91,10 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		all.Complete = all.Complete && r.Complete
 		all.Insns = max(all.Insns, r.Insns)
 		for _, f := range r.Findings {
-			f.After, f.Before, f.Assumes = st.own, slices.Concat(st.before, st.named), meeting.Assumes
+			f.After, f.Before, f.Assumes = st.own, slices.Clone(st.before), meeting.Assumes
+			for _, e := range st.named {
+				f.Before = append(f.Before, e.Program)
+			}
 			if st.history {
 				for _, g := range cfg.Scene.Runs {
 					f.Before = append(f.Before, g.Name)
@@ -155,13 +158,9 @@ func bring(ctx context.Context, m *machine.Machine, actors []Actor, cfg *Config,
 			}
 		}
 	}
-	for _, name := range st.named {
-		inputs := Before(actors, name)
-		if len(inputs) == 0 {
-			inputs = []machine.Input{{}}
-		}
-		for _, in := range inputs {
-			if ok, err := run(name, in); !ok {
+	for _, e := range st.named {
+		for _, in := range e.Inputs(actors) {
+			if ok, err := run(e.Program, in); !ok {
 				return false, ran, err
 			}
 		}
@@ -171,7 +170,7 @@ func bring(ctx context.Context, m *machine.Machine, actors []Actor, cfg *Config,
 		if !st.own || i > 0 && a.Program == actors[i-1].Program {
 			continue // the same again
 		}
-		for _, in := range Before(actors, a.Program) {
+		for _, in := range before(actors, a.Program) {
 			if ok, err := run(a.Program, in); !ok {
 				return false, ran, err
 			}

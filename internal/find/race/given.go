@@ -22,6 +22,25 @@ type Given struct {
 	Input         machine.Input
 }
 
+// Earlier is a run of a program before a race.
+type Earlier struct {
+	Program string
+	// Input is nil for that of the actors which run the program, or else for the default one.
+	Input *machine.Input
+}
+
+// Inputs returns the inputs with which it runs, one after the other: with those of actors, that of
+// the first one, and those of others that have objects of their own.
+func (e Earlier) Inputs(actors []Actor) []machine.Input {
+	if e.Input != nil {
+		return []machine.Input{*e.Input}
+	}
+	if list := before(actors, e.Program); len(list) > 0 {
+		return list
+	}
+	return []machine.Input{{}}
+}
+
 // roles are what a program is in meetings: each of its runs that a user wrote, or itself with the
 // default input.
 func (s *Scene) roles(r role) []role {

@@ -46,7 +46,7 @@ func TestWrittenRacesAreExploredAsTheyAre(t *testing.T) {
 	m := machineOf(t, "testdata/clang-19/reach.o", 0)
 	frame, err := packet.Parse("eth/ip6/udp")
 	require.NoError(t, err)
-	scene := &Scene{Races: []Meeting{{Name: "written", Written: true, Before: []string{"of_six"}, Actors: []Actor{
+	scene := &Scene{Races: []Meeting{{Name: "written", Written: true, Before: []Earlier{{Program: "of_six"}}, Actors: []Actor{
 		{Program: "of_six", Over: -1, Input: machine.Input{Packet: frame}}, {Program: "of_six", Over: -1, Input: machine.Input{Packet: frame, CPU: 1}},
 	}}}}
 	meetings := MeetingsOf(m, scene, []string{"by_rule"}, Kernel{Version: 6<<16 | 12<<8})

@@ -22,7 +22,7 @@ type Meeting struct {
 	// Written means that a user wrote it: it is explored from the machine's state, after the
 	// programs Before have run.
 	Written bool
-	Before  []string
+	Before  []Earlier
 	// Assumes is what the meeting depends on and is not known of the kernel.
 	Assumes []string
 }

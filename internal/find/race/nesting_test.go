@@ -31,6 +31,9 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 	signal := prog("signal", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm/file_send_sigiotask")
 	freed := prog("freed", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/security_sk_free")
 	kfault := prog("kfault", uapi.ProgTypeTracing, uapi.AttachTraceFentry, "fentry/do_user_addr_fault")
+	parser := prog("parser", uapi.ProgTypeSkSkb, uapi.AttachSkSkbStreamParser, "sk_skb/stream_parser")
+	verdict := prog("verdict", uapi.ProgTypeSkSkb, uapi.AttachSkSkbVerdict, "sk_skb/verdict")
+	msg := prog("msg", uapi.ProgTypeSkMsg, uapi.AttachSkMsgVerdict, "sk_msg")
 	ops := prog("ops", uapi.ProgTypeStructOps, 0, "struct_ops")
 	for _, tt := range []struct {
 		over, by    *loader.LinkedProgram
@@ -73,6 +76,12 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 		{unlink, freed, uapi.R(6, 12), false, "in an interrupt"},
 		{unlink, kfault, uapi.R(6, 12), false, "in an interrupt"},
 		{ops, fentry, uapi.R(6, 12), true, ""},
+		{msg, verdict, uapi.R(6, 12), false, "in an interrupt"},
+		{verdict, verdict, uapi.R(6, 12), false, "in an interrupt"},
+		{parser, verdict, uapi.R(6, 12), false, "in an interrupt"},
+		{verdict, msg, uapi.R(6, 12), false, ""},
+		{verdict, msg, uapi.R(6, 12), true, "by another task"},
+		{parser, msg, uapi.R(5, 10), true, ""},
 	} {
 		entry, ok := interrupted(role{lp: tt.over}, role{lp: tt.by}, Kernel{Version: uint32(tt.release) << 8, Preemptible: tt.preemptible})
 		got := ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
@@ -32,6 +33,7 @@ var eventHooks = sync.OnceValue(func() map[string]string {
 // twins are the objects of its own that an actor has in the place of those that another one has.
 type twins struct {
 	m     *machine.Machine
+	nth   int             // of the actor
 	types map[string]bool // besides eventTypes
 	locks bool            // sockets too: their lock is held at the hooks of all actors
 	given bool            // also of the objects that the input has
@@ -41,7 +43,8 @@ type twins struct {
 // Apart gives every program but the first one objects of its own where its hook hands out an object
 // of one event: a request, a packet, a file that is opened. They have the same contents and point
 // to the same things, so that keys differ only if they are such an object's address. A socket whose
-// lock the kernel holds at the hooks of all of them is another connection for each. Arguments that
+// lock the kernel holds at the hooks of all of them is another connection for each, also if a user
+// gave programs of sockmaps the same one. Arguments that
 // the input has stay as they are, unless two actors have one input that a user wrote for one run.
 func Apart(m *machine.Machine, actors []Actor) []Actor {
 	out := slices.Clone(actors)
@@ -53,18 +56,25 @@ func Apart(m *machine.Machine, actors []Actor) []Actor {
 		}
 		hook := lp.AttachTo[strings.LastIndexByte(lp.AttachTo, '/')+1:]
 		types[eventHooks()[strings.TrimPrefix(strings.TrimPrefix(hook, "bpf_lsm_"), "security_")]] = true
-		locks = locks && locksSocket(hook)
+		locks = locks && (locksSocket(hook) || ofSockmap(lp))
 	}
-	first := true
+	first, taken := true, map[*object.Object]bool{}
 	for i := range out {
-		switch {
-		case out[i].User != nil:
-		case first:
-			first = false
-		default:
-			out[i].twins = &twins{m, types, locks, out[i].given, map[uint64]*object.Object{}}
-			out[i].Input = out[i].twins.input(out[i].Program, out[i].Input)
+		if out[i].User != nil {
+			continue
 		}
+		t := &twins{m, i, types, locks, out[i].given, map[uint64]*object.Object{}}
+		if o := t.socket(out[i].Program, out[i].Input); o != nil && locks {
+			if taken[o] {
+				out[i].Input.Net.Socket = t.twin(o)
+			}
+			taken[o] = true
+		}
+		if !first {
+			out[i].twins = t
+			out[i].Input = t.input(out[i].Program, out[i].Input)
+		}
+		first = false
 	}
 	return out
 }
@@ -76,6 +86,12 @@ func (t *twins) input(program string, in machine.Input) machine.Input {
 	}
 	plain := in
 	plain.CPU, plain.Current = 0, nil
+	if o := t.socket(program, plain); o != nil {
+		if own := t.of[o.Addr()]; own != nil {
+			in.Net.Socket = own
+		}
+		return in
+	}
 	objects, err := t.m.HookObjects(program, plain)
 	if err != nil {
 		return in // the run says why
@@ -98,6 +114,25 @@ func (t *twins) input(program string, in machine.Input) machine.Input {
 	return in
 }
 
+// socket returns the TCP socket that a program of a sockmap runs for; nil for none.
+func (t *twins) socket(program string, in machine.Input) *object.Object {
+	lp, ok := t.m.Linked().Program(program)
+	if !ok || !ofSockmap(lp) {
+		return nil
+	}
+	o := in.Net.Socket
+	if o == nil {
+		o = t.m.HookSocket(program, in)
+	}
+	if o == nil {
+		return nil // the kernel's types have no sockets
+	}
+	if k, err := t.m.Kernel().SocketOf(o); err != nil || k.Protocol() != net.ProtoTCP {
+		return nil
+	}
+	return o
+}
+
 // twin returns the actor's own object in the place of another one; nil if they share it.
 func (t *twins) twin(o *object.Object) *object.Object {
 	fields, single := eventTypes()[o.TypeName()]
@@ -114,7 +149,7 @@ func (t *twins) twin(o *object.Object) *object.Object {
 	}
 	t.of[o.Addr()] = own
 	if socket {
-		nextPort(own)
+		another(own, uint64(t.nth))
 	}
 	for _, field := range fields {
 		if p, err := o.Pointee(field); err == nil && p != nil {
@@ -126,9 +161,9 @@ func (t *twins) twin(o *object.Object) *object.Object {
 	return own
 }
 
-// Before returns the inputs with which a program runs before its actors meet: that of the first
+// before returns the inputs with which a program runs before its actors meet: that of the first
 // actor, and those of others that have objects of their own.
-func Before(actors []Actor, program string) []machine.Input {
+func before(actors []Actor, program string) []machine.Input {
 	var out []machine.Input
 	for i := range actors {
 		a := &actors[i]
@@ -144,10 +179,11 @@ func (t *twins) any(in machine.Input) bool {
 	if t == nil {
 		return false
 	}
+	own := slices.Collect(maps.Values(t.of))
 	for _, v := range in.Args {
-		if p, ok := v.(object.Pointer); ok && slices.ContainsFunc(slices.Collect(maps.Values(t.of)), func(o *object.Object) bool { return o.Addr() == uint64(p) }) {
+		if p, ok := v.(object.Pointer); ok && slices.ContainsFunc(own, func(o *object.Object) bool { return o.Addr() == uint64(p) }) {
 			return true
 		}
 	}
-	return false
+	return in.Net.Socket != nil && slices.Contains(own, in.Net.Socket)
 }

@@ -78,7 +78,7 @@ func TestAnOwnObjectHasTheSameContents(t *testing.T) {
 		if was-one.Addr() < one.Size() {
 			assert.Equal(t, was-one.Addr(), list-own.Addr(), "an address inside")
 		}
-		assert.Len(t, Before(actors, "by_request"), 2)
+		assert.Len(t, before(actors, "by_request"), 2)
 	}
 }
 
@@ -128,4 +128,50 @@ func TestAnInterruptKeepsFindings(t *testing.T) {
 	require.NotNil(t, r)
 	assert.NotEmpty(t, r.Findings)
 	assert.False(t, r.Complete)
+}
+
+// TestProgramsOfSockmapsHaveASocketEach: the kernel holds a TCP socket's lock while they run. Those
+// of UDP sockets can meet on one.
+func TestProgramsOfSockmapsHaveASocketEach(t *testing.T) {
+	for _, c := range compilers {
+		m := machineOf(t, filepath.Join("testdata", c, "sockets.o"), 0)
+		tcp, udp := m.HookSocket("spend", machine.Input{}), m.HookSocket("note", machine.Input{})
+		require.NoError(t, udp.SetUint("sk_protocol", 17))
+		for _, tt := range []struct {
+			name  string
+			progs [2]string
+			given [2]*object.Object
+			same  bool
+		}{
+			{"one program", [2]string{"of_socket", "of_socket"}, [2]*object.Object{}, false},
+			{"a given one", [2]string{"cut", "note"}, [2]*object.Object{tcp, tcp}, false},
+			{"a given UDP socket", [2]string{"of_socket", "of_socket"}, [2]*object.Object{udp, udp}, true},
+		} {
+			var actors []Actor
+			for i, p := range tt.progs {
+				a := Actor{Program: p, Over: -1}
+				a.Input.Net.Socket = tt.given[i]
+				actors = append(actors, a)
+			}
+			actors = Apart(m, actors)
+			first, second := m.HookSocket(tt.progs[0], actors[0].Input), m.HookSocket(tt.progs[1], actors[1].Input)
+			assert.Equal(t, tt.same, first == second, tt.name)
+			if tt.same {
+				continue
+			}
+			for _, path := range []string{"__sk_common.skc_num", "__sk_common.skc_cookie.counter"} {
+				one, err := first.Uint(path)
+				require.NoError(t, err)
+				other, err := second.Uint(path)
+				require.NoError(t, err)
+				assert.NotEqual(t, one, other, "%s: %s", tt.name, path)
+			}
+		}
+		for _, meeting := range Meetings(m, []string{"of_socket"}, newest) {
+			r, err := Explore(context.Background(), m, meeting, Config{Preemptions: 2})
+			require.NoError(t, err)
+			assert.NotZero(t, r.Orders)
+			assert.Empty(t, texts(r.Findings), "what is kept by a socket's cookie is not shared")
+		}
+	}
 }

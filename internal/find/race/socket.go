@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
+	"github.com/bpfrun/bpfrun/internal/progtype"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 // SocketHook are functions and tracepoints that the kernel reaches with the lock of the socket held
@@ -39,19 +41,32 @@ func locksSocket(hook string) bool {
 	return slices.ContainsFunc(SocketHooks, func(h SocketHook) bool { return slices.Contains(h.Names, hook) })
 }
 
-// nextPort gives a socket the local port after the one that it has: no two connections have the
-// same ports and addresses.
-func nextPort(o *object.Object) {
+// ofSockmap reports whether a program is a parser or a verdict of a sockmap: those of one TCP socket
+// run with its lock held. tcp_v4_rcv or lock_sock took it before sk_psock_strp_parse,
+// sk_psock_strp_read and sk_psock_verdict_recv; tcp_bpf_sendmsg takes it before
+// sk_psock_msg_verdict, also for what sk_psock_backlog sends for another socket.
+func ofSockmap(lp *loader.LinkedProgram) bool {
+	return progtype.SockMapPartOf(lp.Type, lp.Attach) != progtype.NoPart
+}
+
+// another makes a socket another connection, the nth: with a later local port, as no two have the
+// same ports and addresses, and a cookie of its own.
+func another(o *object.Object, nth uint64) {
 	order := o.Space().Order()
 	for _, prefix := range []string{"", "sk.", "icsk_inet.sk.", "inet_conn.icsk_inet.sk."} {
 		f, data, ok := o.PeekStorage(prefix + "__sk_common.skc_num")
 		if !ok || f.Size != 2 {
 			continue
 		}
-		next := order.Uint16(data) + 1
+		next := order.Uint16(data) + uint16(nth)
 		order.PutUint16(data, next)
 		o.SetStorage(prefix+"__sk_common.skc_num", data)
 		o.SetStorage(strings.TrimSuffix(prefix, "sk.")+"inet_sport", []byte{byte(next >> 8), byte(next)})
+		const cookie = "__sk_common.skc_cookie.counter"
+		if f, data, ok := o.PeekStorage(prefix + cookie); ok && f.Size == 8 {
+			order.PutUint64(data, order.Uint64(data)+nth)
+			o.SetStorage(prefix+cookie, data)
+		}
 	}
 }
 
