@@ -114,7 +114,8 @@
 // prepared for, and the array drops one when its slot changes.
 //
 // Code executes a KindCallInline itself: it looks up an element of an array, a hash or a trie,
-// advances an iterator over numbers, or reads the time or the CPU number. It exits with CallFunc,
+// advances an iterator over numbers, takes or releases a spin lock, or reads the time or the CPU
+// number. It exits with CallFunc,
 // before any change, if State.Shut is not 0, if r1 of a lookup is not Inline.Map, which is a guess,
 // or if the chunk of the element has no address in Array.Table yet. Inline.Known says that r1 is
 // certain. A lookup that finds an element also sets the cells of Inline.Fills, accesses that
@@ -123,6 +124,12 @@
 // valid, it exits with Interpret. Otherwise it adds 1 to Calls of its kind and, if Program.Timed,
 // Step to Now, and changes no register but r0. The engine sets Now, Boot, Step and CPU before it
 // enters code. When code exits, it first has vm.Ledger account for the calls.
+//
+// Code takes a lock that is in State.Locks and whose four bytes are 0: they become 1, Lock and
+// LockedAt say which lock it is and at which slot, and Shut becomes ShutLocked, so that all calls
+// but the one that releases Lock exit with CallFunc. That one clears the four bytes and Shut. The
+// engine adds a lock to Locks, and lets code release it, if vm.Ledger.Lock names it when code is
+// entered. It empties Locks when memory becomes inaccessible.
 //
 // # Words of the context
 //

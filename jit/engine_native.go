@@ -290,6 +290,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code, known []byte) (
 			cell.Key, cell.Lo, cell.N = uint64(-int64(in.Lo)), int64(in.Lo), int64(in.Hi-in.Lo)
 		}
 	}
+	c.state.ForgetLocks()
 	c.state.Data, c.state.Shadow, c.state.NegBase = uintptr(e.arena.Data), uintptr(e.arena.Shadow), -e.arena.Base
 	return c, nil
 }
@@ -474,7 +475,7 @@ func (e *Engine) before(c *code, t *vm.Thread) {
 		e.check.before(e, t)
 	}
 	if c.calls != nil {
-		c.calls.open(c.state, t)
+		c.calls.open(e, c.state, t)
 	}
 }
 
@@ -678,8 +679,9 @@ func (e *Engine) setFrame(c *code, i int, fp uint64) {
 	}
 }
 
-// forget makes cells drop what they know about memory that is no longer accessible in epoch now.
+// forget drops all locks, and makes cells drop what they know about memory that is no longer accessible in epoch now.
 func (e *Engine) forget(c *code, now uint64) {
+	c.state.ForgetLocks()
 	for epoch := max(c.epoch, now-min(now, mem.Changes+1)) + 1; epoch <= now; epoch++ {
 		lo, hi := e.mem.Change(epoch)
 		for i := range c.state.Cells[:c.cells] {

@@ -52,6 +52,7 @@ type world struct {
 	progs     []*vm.Image // the program array
 	links     []uint64    // of its slots
 	buffer    *mem.Region
+	held      heldLock
 }
 
 type testArray struct {
@@ -131,7 +132,58 @@ func (a *testArray) lookup(cpu int, i uint32) uint64 {
 }
 
 // Open implements vm.Ledger.
-func (w *world) Open() bool { return !w.shut }
+func (w *world) Open() bool { return !w.shut && w.held.addr == 0 }
+
+// Lock implements vm.Ledger.
+func (w *world) Lock() uint64 {
+	if w.shut || w.held.addr == 0 || w.mem.Check(w.held.addr, 4, true) != nil {
+		return 0
+	}
+	return w.held.addr
+}
+
+// Locked implements vm.Ledger.
+func (w *world) Locked(lock uint64, img *vm.Image, pc int) {
+	if w.held = (heldLock{}); lock != 0 {
+		w.held = heldLock{lock, img.Name, pc}
+	}
+}
+
+// heldLock is a lock and the call that took it.
+type heldLock struct {
+	addr uint64
+	img  string
+	pc   int
+}
+
+// lock takes the lock r1, unless one is held; r0 is not 0 then. A lock is held from one run to the
+// next.
+func lock(w *world, t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+	v, f := w.mem.Load(args[0], 4)
+	if f == nil && (v&math.MaxUint32 != 0 || w.held.addr != 0) {
+		return 1, nil
+	}
+	if f == nil {
+		f = w.mem.Store(args[0], 4, 1)
+	}
+	if f != nil {
+		return 0, vm.MemFault(f)
+	}
+	w.held = heldLock{args[0], t.Image().Name, t.PC()}
+	return 0, nil
+}
+
+// unlock releases the lock r1 if it is held.
+func unlock(w *world, _ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+	if w.held.addr != args[0] || args[0] == 0 {
+		return 1, nil
+	}
+	if f := w.mem.Store(args[0], 4, 0); f != nil {
+		return 0, vm.MemFault(f)
+	}
+	w.held = heldLock{}
+	return 0, nil
+}
 
 // Time implements vm.Ledger.
 func (w *world) Time() (mono, boot, step uint64) { return w.now, w.now + bootDelta, w.step }
@@ -205,15 +257,17 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 		return r0, nil
 	}
 	fs := map[int32]*vm.Func{
-		5: call(vm.InlineNext, next),
-		1: call(vm.InlineLookup, lookup),
-		2: call(vm.InlineMono, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now, nil }),
-		3: call(vm.InlineBoot, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now + bootDelta, nil }),
-		4: call(vm.InlineCPU, func(_ *world, t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return uint64(t.CPU), nil }),
-		6: change,
-		8: call(vm.InlineTail, tailCallTo),
-		9: moveProgs,
-		7: probe,
+		5:  call(vm.InlineNext, next),
+		1:  call(vm.InlineLookup, lookup),
+		2:  call(vm.InlineMono, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now, nil }),
+		3:  call(vm.InlineBoot, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now + bootDelta, nil }),
+		4:  call(vm.InlineCPU, func(_ *world, t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return uint64(t.CPU), nil }),
+		6:  change,
+		8:  call(vm.InlineTail, tailCallTo),
+		9:  moveProgs,
+		7:  probe,
+		10: call(vm.InlineLock, lock),
+		11: call(vm.InlineUnlock, unlock),
 	}
 	return func(_ int, in decode.Insn) (*vm.Func, error) { return fs[in.Imm], nil }
 }
@@ -224,6 +278,7 @@ func same(t *testing.T, native, plain *world, where string) {
 	require.Empty(t, native.thread.Snapshot().Diff(plain.thread.Snapshot()), where)
 	require.Equal(t, plain.now, native.now, where)
 	require.Equal(t, plain.made, native.made, where)
+	require.Equal(t, plain.held, native.held, where)
 	for addr, a := range plain.arrays {
 		b := native.arrays[addr]
 		require.Equal(t, a.Table, b.Table, where)
@@ -269,6 +324,10 @@ var inlinePrograms = []struct {
 	{"LRU hash, another key each time", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 *= 7\nr1 &= 63\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = LRU\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr8 += r3\nr8 += r4\nr8 += r5\nif r0 == 0 goto l\n*(u64 *)(r0 + 0) = r6\ngoto l", 0, false},
 	{"trie", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 63\n*(u32 *)(r10 - 8) = r1\nr1 = r6\nr1 *= 0x01010101\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -8\nr1 = TRIE\ncall 1\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\nr3 += r6\n*(u64 *)(r0 + 0) = r3\ngoto l", 0, false},
 	{"trie with long keys", "r6 = 0\n*(u64 *)(r10 - 8) = 0\n*(u64 *)(r10 - 16) = 0\nl: r6 += 1\nr1 = r6\nr1 &= 255\n*(u32 *)(r10 - 24) = r1\nr1 = r6\nr1 *= 0x01010101\n*(u32 *)(r10 - 20) = r1\nr2 = r10\nr2 += -24\nr1 = WIDE\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr8 += r3\nr8 += r4\nr8 += r5\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\nr3 += r6\n*(u64 *)(r0 + 0) = r3\ngoto l", 0, false},
+	{"a lock", "r6 = r1\n*(u32 *)(r6 + 12) = 0\nr7 = r1\nr7 += 12\nr1 = r7\ncall 11\nl: r1 = r7\nr3 = 3\nr4 = 4\ncall 10\nr8 += r0\nr8 += r3\nr3 = *(u32 *)(r6 + 12)\nr8 += r3\nr1 = r7\ncall 11\nr8 += r4\ncall 2\nr8 += r0\ngoto l", 0, false},
+	{"locks by turns", "r6 = r1\n*(u64 *)(r6 + 8) = 0\n*(u64 *)(r6 + 16) = 0\nl: r7 += 1\nr9 = r7\nr9 &= 3\nr9 <<= 2\nr9 += r6\nr9 += 8\nr1 = r9\ncall 10\nr8 += r0\nr1 = r9\ncall 11\nr8 += r0\ngoto l", 0, false},
+	{"a lock held twice, and the wrong one released", "r6 = r1\n*(u64 *)(r6 + 8) = 0\n*(u32 *)(r6 + 48) = 0\nr9 = 0\nl: r1 = r6\nr1 += 8\ncall 10\nr8 += r0\nr1 = r6\nr1 += 48\ncall 11\nr8 += r0\nr1 = r6\nr1 += 8\ncall 11\nr8 += r0\nr9 += 1\nr1 = r9\nr1 &= 7\nif r1 != 0 goto l\nr1 = r6\nr1 += 8\ncall 10\nr1 = r6\nr1 += 8\ncall 10\nr8 += r0\nr1 = 0\ncall 11\ngoto l", 0, false},
+	{"lookups while a lock is held", "*(u32 *)(r10 - 8) = 0\nr6 = r10\nr6 += -8\nl: r1 = r6\ncall 10\n*(u32 *)(r10 - 4) = 3\nr2 = r10\nr2 += -4\nr1 = PLAIN\ncall 1\nr1 = r6\ncall 11\n*(u32 *)(r10 - 4) = 3\nr2 = r10\nr2 += -4\nr1 = PLAIN\ncall 1\ncall 2\ncall 3\ncall 4\ngoto l", 0, false},
 	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
 }
 
@@ -459,6 +518,8 @@ var inlinePieces = []string{
 	"r3 = 0\nr4 = r6\nr4 += r3\nr5 = *(u8 *)(r4 + 0)\nr7 += r5\nr3 += 1\nif r3 < %d goto -6",
 	"r9 = 0\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr4 = r6\nr4 += r9\nr5 = *(u8 *)(r4 + 0)\nr7 += r5\nr9 += 1\nif r9 < %d goto -11",
 	"r9 = 0\nr1 = CHUNKS\nr2 = r6\nr2 += r9\ncall 1\nif r0 == 0 goto +1\n*(u8 *)(r0 + 1) = r9\nr9 += 1\nif r9 < %d goto -9",
+	"r1 = r6\nr1 += %d\ncall 10\nr7 += r0", "r1 = r6\nr1 += %d\ncall 11\nr7 += r0", "r1 = r10\nr1 += -8\ncall 10", "r1 = r10\nr1 += -8\ncall 11",
+	"r9 = r6\nr9 += %d\n*(u32 *)(r9 + 0) = 0\nr1 = r9\ncall 10\nr7 += r0\nr1 = r9\ncall 11\nr7 += r0", "r1 = r7\ncall 11", "r1 = r7\ncall 10",
 	"r7 += %d", "r7 *= 5\nr7 >>= 3", "r7 &= 63", "r3 = r7\nr3 <<= 13\nr4 = r7\nr4 >>= 51\nr3 |= r4",
 }
 

@@ -84,6 +84,9 @@ func (e *Engine) mayTail(c *code, t *vm.Thread) {
 	for _, l := range e.links.all { // what stays the same until code exits
 		to := l.to.state
 		to.Limit, to.Boot, to.Step, to.Over = st.Limit, st.Boot, st.Step, st.Over
+		if to != st && to.Shut == plan.ShutLocked { // of an earlier run: code makes no tail calls while a lock is held
+			to.Shut = plan.ShutOpen
+		}
 	}
 }
 
@@ -95,15 +98,17 @@ func (e *Engine) linkKey(t *vm.Thread) linkedFor {
 // exited, at the State left.
 func (e *Engine) tailCalled(c *code, t *vm.Thread, left uintptr, might uint64) *code {
 	to := c
+	c.calls.book(c.state, e.check != nil)
 	for _, l := range e.links.all {
-		if l.to.calls != nil {
-			l.to.calls.book(l.to.state, e.check != nil)
-		}
 		if uintptr(unsafe.Pointer(l.to.state)) == left {
 			to = l.to
+		} else if l.to.calls != nil {
+			l.to.calls.book(l.to.state, e.check != nil)
 		}
 	}
-	c.calls.book(c.state, e.check != nil)
+	if to.calls != nil { // it ran last, so a lock that is held is its
+		to.calls.book(to.state, e.check != nil)
+	}
 	t.TailCalled(to.img, int(might-to.state.Tails))
 	e.last = to
 	return to

@@ -41,7 +41,7 @@ func (e *Engine) Again(t *vm.Thread, n int, limit uint64) (ended int, insns uint
 	begin := *regs
 	st.Limit = e.mem.Limit()
 	if c.calls != nil {
-		c.calls.open(st, t)
+		c.calls.open(e, st, t)
 	}
 	if c.saves != nil {
 		c.begin(t, 0)
@@ -68,14 +68,14 @@ func (e *Engine) Again(t *vm.Thread, n int, limit uint64) (ended int, insns uint
 		why, pc := plan.Reason(exit&(1<<plan.ReasonBits-1)), int(exit>>plan.ReasonBits)
 		ran := uint64(room + c.slack - to.state.Room - to.slack + int64(to.slots[pc].count))
 		native += ran
-		if why == plan.Leave {
+		if why == plan.Leave && to.state.Shut != plan.ShutLocked { // a lock that is held then is a mistake
 			ended++
 			insns += ran + 1
 			if ended < n {
 				if *regs = begin; tailed {
 					e.last = c
 					t.Restart(c.img)
-					c.calls.open(st, t) // what was executed is accounted for
+					c.calls.open(e, st, t) // what was executed is accounted for
 				}
 				continue
 			}

@@ -30,6 +30,10 @@ const (
 	// to r9 and the stack as they are. It counts toward MaxTailCalls. If the count is reached, r0
 	// becomes 0 and nothing else happens. If there is no program, the function must be called.
 	InlineTail
+	// InlineLock takes the spin lock r1, four bytes: if nothing is held and it is 0, it becomes 1.
+	// InlineUnlock releases it: it becomes 0. r0 becomes 0. See Ledger.Lock.
+	InlineLock
+	InlineUnlock
 	// NumInlines is the number of kinds.
 	NumInlines
 )
@@ -57,12 +61,19 @@ type Ledger interface {
 	// Open is called each time an engine starts to execute instructions. If it returns false,
 	// functions must be called until it is asked again.
 	Open() bool
+	// Lock is called after Open returned false. If that is only because a spin lock is held, it
+	// returns its address: an engine may release it, after which functions need not be called any
+	// more. Until its memory becomes inaccessible, an engine may also take it. Otherwise it is 0.
+	Lock() uint64
 	// Time returns the monotonic time and the time since boot before the next call, and by how much
 	// each call advances them, all in nanoseconds.
 	Time() (mono, boot, step uint64)
 	// Book accounts for the calls executed since Open, by kind. It is called before anything else
 	// happens.
 	Book(calls *[NumInlines]uint64)
+	// Locked is called after Book if locks were taken or released since Open: lock is what is held
+	// now, 0 for nothing, taken by the call at slot pc of img.
+	Locked(lock uint64, img *Image, pc int)
 }
 
 // Array describes where the elements of an array are. It is valid for as long as the array exists.

@@ -132,6 +132,31 @@ func (l *Ledger) Things() []Thing { return l.things }
 // Locked reports whether a spin lock is held.
 func (l *Ledger) Locked() bool { return l.locks > 0 }
 
+// OnlyLock returns the address of the spin lock that is held, 0 if there is none or several.
+func (l *Ledger) OnlyLock() uint64 {
+	if l.locks == 1 {
+		for i := range l.things {
+			if l.things[i].Kind == SpinLock {
+				return l.things[i].Addr
+			}
+		}
+	}
+	return 0
+}
+
+// SetLock records that the only spin lock that is held is the one at addr, taken by the call at pc
+// of img; 0 is none.
+func (l *Ledger) SetLock(addr uint64, img *vm.Image, pc int) {
+	for i := len(l.things) - 1; i >= 0; i-- {
+		if l.things[i].Kind == SpinLock {
+			l.remove(i)
+		}
+	}
+	if addr != 0 {
+		l.things, l.locks = append(l.things, Thing{Kind: SpinLock, Addr: addr, Image: img, PC: pc}), 1
+	}
+}
+
 // Take records that the program has taken something. name is the name of a [Reference].
 func (l *Ledger) Take(k Kind, addr uint64, name string) {
 	l.things = append(l.things, l.placed(Thing{Kind: k, Addr: addr, Name: name}))
@@ -145,7 +170,9 @@ func (l *Ledger) Take(k Kind, addr uint64, name string) {
 func (l *Ledger) Give(k Kind, addr uint64) bool {
 	for i := range l.things {
 		if t := &l.things[i]; t.Kind == k && t.Addr == addr {
-			l.remember(l.placed(Thing{Kind: k, Addr: addr, Name: t.Name}))
+			if k != SpinLock { // memory outlives its locks
+				l.remember(l.placed(Thing{Kind: k, Addr: addr, Name: t.Name}))
+			}
 			l.remove(i)
 			return true
 		}

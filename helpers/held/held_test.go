@@ -57,6 +57,27 @@ func TestGivenThingsAreRemembered(t *testing.T) {
 	assert.False(t, ok)
 }
 
+// TestEnginesTakeLocks: what an engine did with the only lock is recorded at once; a lock is not
+// remembered when it is released, since its memory stays.
+func TestEnginesTakeLocks(t *testing.T) {
+	var l Ledger
+	l.Take(Reference, 0x10, "task")
+	assert.Zero(t, l.OnlyLock())
+	l.SetLock(0x20, nil, 4)
+	assert.EqualValues(t, 0x20, l.OnlyLock())
+	assert.Equal(t, []Thing{{Kind: Reference, Addr: 0x10, Name: "task"}, {Kind: SpinLock, Addr: 0x20, PC: 4}}, l.Things())
+	l.SetLock(0x30, nil, 9)
+	assert.EqualValues(t, 0x30, l.OnlyLock())
+	l.Take(SpinLock, 0x40, "")
+	assert.Zero(t, l.OnlyLock(), "there are two")
+	assert.True(t, l.Give(SpinLock, 0x40))
+	l.SetLock(0, nil, 0)
+	assert.False(t, l.Locked())
+	assert.Len(t, l.Things(), 1)
+	_, ok := l.Given(0x40)
+	assert.False(t, ok)
+}
+
 func TestSectionsNest(t *testing.T) {
 	var l Ledger
 	assert.False(t, l.Leave(RCU))

@@ -35,7 +35,6 @@ func (acc *accounts) instrument(p *program, pc int, f *vm.Func) {
 	i := acc.calls.slot(f.Name)
 	f.Inline = acc.inline(f, i)
 	if p.locks {
-		f.Inline = nil // native code does not check whether a lock is held
 		f.Fn = acc.underLock(p, pc, *f)
 	}
 	fn, name, kfunc, clock, locks := f.Fn, f.Name, f.Kfunc, acc.kernel.Clock(), p.locks && locksSpin(f)

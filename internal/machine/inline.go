@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// inlined are the helpers that an engine may execute itself. They affect a run only by their time
-// and their count.
+// inlined are the helpers that an engine may execute itself. They affect a run only by their time,
+// their count and the lock that it holds.
 var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncMapLookupElem:     vm.InlineLookup,
 	uapi.FuncKtimeGetNs:        vm.InlineMono,
@@ -17,6 +17,8 @@ var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncLoop:              vm.InlineLoop,
 	uapi.FuncForEachMapElem:    vm.InlineEach,
 	uapi.FuncTailCall:          vm.InlineTail,
+	uapi.FuncSpinLock:          vm.InlineLock,
+	uapi.FuncSpinUnlock:        vm.InlineUnlock,
 }
 
 // inlinedKfuncs are the kfuncs.
@@ -104,10 +106,32 @@ func (acc *accounts) progsAt(addr uint64) (vm.Progs, bool) {
 	}}, links != nil
 }
 
-// Open allows the engine to execute calls unless the run overrides some of them.
-func (l *ledger) Open() bool {
+// Open allows the engine to execute calls unless the run overrides some of them or holds a lock:
+// the kernel does not allow most calls then, see underLock.
+func (l *ledger) Open() bool { return !l.overridden() && !l.locked() }
+
+func (l *ledger) overridden() bool {
 	run := l.acc.rec.run
-	return run == nil || len(run.overrides) == 0 || !l.replaced(run.overrides)
+	return run != nil && len(run.overrides) > 0 && l.replaced(run.overrides)
+}
+
+func (l *ledger) locked() bool { return l.acc.env.Run != nil && l.acc.env.Run.Held.Locked() }
+
+// Lock returns the lock that the run holds.
+func (l *ledger) Lock() uint64 {
+	if l.overridden() || !l.locked() {
+		return 0
+	}
+	lock := l.acc.env.Run.Held.OnlyLock()
+	if r := l.acc.mem.Find(lock); lock == 0 || r == nil || r.View != nil || r.ReadOnly || r.Base+r.Size-lock < 4 {
+		return 0
+	}
+	return lock
+}
+
+// Locked records which lock the run holds after the engine took or released locks.
+func (l *ledger) Locked(lock uint64, img *vm.Image, pc int) {
+	l.acc.env.Run.Held.SetLock(lock, img, pc)
 }
 
 func (l *ledger) replaced(overrides map[string]Override) bool {

@@ -229,6 +229,12 @@ func (a *asm) storeImm(m loc, v int32) {
 	a.imm32(v)
 }
 
+// storeImm32 stores a 32-bit constant.
+func (a *asm) storeImm32(m loc, v int32) {
+	a.rm(0, 0xc7, 0, m, 4)
+	a.imm32(v)
+}
+
 // constant sets a register with the shortest instruction, which may change flags.
 func (a *asm) constant(dst reg, v uint64) {
 	switch {

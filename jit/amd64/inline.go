@@ -25,6 +25,12 @@ func (c *compiler) Inline(in *plan.Insn) {
 	case vm.InlineCPU:
 		c.load(r0, field(plan.OffCPU))
 		c.tick()
+	case vm.InlineLock:
+		c.lock(in)
+		c.tick()
+	case vm.InlineUnlock:
+		c.unlock()
+		c.tick()
 	default:
 		c.load(r0, field(plan.OffStep))
 		c.groupMem(1, opAdd, r0, field(plan.OffNow))
@@ -140,4 +146,35 @@ func (c *compiler) iterate(in *plan.Insn) {
 	c.constant(regs[0], 0)
 	c.store(it, regs[0])
 	c.land(done)
+}
+
+// lock takes the spin lock r1 if code knows it and it is free.
+func (c *compiler) lock(in *plan.Insn) {
+	r1 := regs[1]
+	word := loc{base: r1, index: hostR}
+	c.move32(temp1, r1)
+	c.groupImm(0, opAnd, temp1, plan.LockMask)
+	c.rm(1, 0x8d, temp2, field(plan.OffLocks), 0)
+	c.groupMem(1, opCmp, r1, loc{base: temp2, index: temp1})
+	c.CallUnless(plan.Equal)
+	c.cmpMem0(4, word)
+	c.CallUnless(plan.Equal)
+	c.storeImm32(word, 1)
+	c.store(field(plan.OffLock), r1)
+	c.storeImm(field(plan.OffLockedAt), in.Slot)
+	c.storeImm(field(plan.OffShut), plan.ShutLocked)
+	c.constant(regs[0], 0)
+}
+
+// unlock releases the spin lock r1 if it is the one that is held.
+func (c *compiler) unlock() {
+	r1 := regs[1]
+	c.rm(1, 0x83, opCmp, field(plan.OffShut), 1)
+	c.byte(plan.ShutLocked)
+	c.CallUnless(plan.Equal)
+	c.groupMem(1, opCmp, r1, field(plan.OffLock))
+	c.CallUnless(plan.Equal)
+	c.storeImm32(loc{base: r1, index: hostR}, 0)
+	c.storeImm(field(plan.OffShut), plan.ShutOpen)
+	c.constant(regs[0], 0)
 }

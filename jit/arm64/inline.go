@@ -22,6 +22,10 @@ func (c *compiler) Inline(in *plan.Insn) {
 		c.lookup(in, f)
 	case vm.InlineNext:
 		c.iterate(in)
+	case vm.InlineLock:
+		c.lock(in)
+	case vm.InlineUnlock:
+		c.unlock()
 	}
 	c.tick()
 	switch f.Kind {
@@ -121,4 +125,37 @@ func (c *compiler) iterate(in *plan.Insn) {
 	c.access(stores[3], zr, it)
 	c.constant(0, 0)
 	c.land(done)
+}
+
+// lock takes the spin lock r1 if code knows it and it is free.
+func (c *compiler) lock(in *plan.Insn) {
+	c.logicImm(1, opAndImm, opAnd, temp1, 1, plan.LockMask, temp3)
+	c.addImm(1, temp2, state, int64(plan.OffLocks), temp3)
+	c.index(loads[3], temp2, temp2, temp1)
+	c.cmp(1, temp2, 1)
+	c.CallUnless(plan.Equal)
+	c.index(loads[2], temp1, hostR, 1)
+	c.cmpImm(0, temp1, 0, temp3)
+	c.CallUnless(plan.Equal)
+	c.constant(temp1, 1)
+	c.index(stores[2], temp1, hostR, 1)
+	c.put(1, plan.OffLock)
+	c.constant(temp1, uint64(in.Slot))
+	c.put(temp1, plan.OffLockedAt)
+	c.constant(temp1, plan.ShutLocked)
+	c.put(temp1, plan.OffShut)
+	c.constant(0, 0)
+}
+
+// unlock releases the spin lock r1 if it is the one that is held.
+func (c *compiler) unlock() {
+	c.get(temp1, plan.OffShut)
+	c.cmpImm(1, temp1, plan.ShutLocked, temp3)
+	c.CallUnless(plan.Equal)
+	c.get(temp1, plan.OffLock)
+	c.cmp(1, temp1, 1)
+	c.CallUnless(plan.Equal)
+	c.index(stores[2], zr, hostR, 1)
+	c.put(zr, plan.OffShut)
+	c.constant(0, 0)
 }

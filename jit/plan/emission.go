@@ -3,6 +3,8 @@ package plan
 import (
 	"errors"
 	"math"
+
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 // ErrTooLong means the code is longer than the processor's jumps reach.
@@ -220,8 +222,10 @@ func (e *Emission) special(b Backend, in *Insn) bool {
 		}
 		return false
 	case KindCallInline:
-		b.TestShut()
-		e.CallUnless(Equal)
+		if e.Program.Inline(in).Kind != vm.InlineUnlock { // it makes its own test
+			b.TestShut()
+			e.CallUnless(Equal)
+		}
 		b.Inline(in)
 		return false
 	case KindTailCall:

@@ -45,7 +45,7 @@ const MaxKey = 32
 // ignoring jumps. Generated code compares, so a wrong guess only costs a call, and code may be
 // entered anywhere.
 func (p *Program) inlines() {
-	p.Inlines, p.Ledger, p.CPUs, p.Timed = p.Inlines[:0], nil, 0, false
+	p.Inlines, p.Ledger, p.CPUs, p.Timed, p.Locks = p.Inlines[:0], nil, 0, false, false
 	if !p.Image.Inlines() {
 		return
 	}
@@ -89,6 +89,8 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 	case vm.InlineMono, vm.InlineBoot:
 		p.Timed = true
 	case vm.InlineCPU:
+	case vm.InlineLock, vm.InlineUnlock:
+		p.Locks = true
 	case vm.InlineNext:
 		in.Base, in.Size = 1, 8
 	case vm.InlineTail:
@@ -172,4 +174,10 @@ func (p *Program) judgeInline(pc int32, in *Insn) {
 func (f *Inline) KeepsTurn() bool { return f.Kind == vm.InlineLoop && f.Writes>>1&1 == 0 }
 
 // inlineStores reports whether a KindCallInline writes memory.
-func (p *Program) inlineStores(in *Insn) bool { return p.Inline(in).Kind == vm.InlineNext }
+func (p *Program) inlineStores(in *Insn) bool {
+	switch p.Inline(in).Kind {
+	case vm.InlineNext, vm.InlineLock, vm.InlineUnlock:
+		return true
+	}
+	return false
+}

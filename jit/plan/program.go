@@ -188,6 +188,8 @@ type Program struct {
 	CPUs    int
 	// Timed: one of Inlines reads the time, so all of them have to advance it.
 	Timed bool
+	// Locks: one of Inlines takes or releases spin locks.
+	Locks bool
 
 	// Computed: the program contains indirect jumps, which may lead into the middle of a block.
 	Computed bool

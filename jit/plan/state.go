@@ -41,11 +41,15 @@ type State struct {
 	Context uint64
 	Words   [MaxWords]uintptr
 
-	// State of inlined calls, see Inline. If Shut is not 0, calls have to exit to Go with CallFunc.
-	// Every call adds 1 to Calls of its kind, and, in Timed programs, Step to Now, the monotonic
+	// State of inlined calls, see Inline. If Shut is not 0, calls have to exit to Go with CallFunc;
+	// ShutLocked allows the call that releases Lock. Every call adds 1 to Calls of its kind, and, in Timed programs, Step to Now, the monotonic
 	// time in nanoseconds. Now+Boot is the time since boot.
 	Shut, Now, Boot, Step, CPU uint64
 	Calls                      [vm.NumInlines]uint64
+	// Lock is the address of the spin lock that is held if Shut is ShutLocked; if code took it, it did
+	// so at the slot LockedAt. Locks are addresses of locks that code may take, each at LockIndex.
+	Lock, LockedAt uint64
+	Locks          [NumLocks]uint64
 
 	// Top is the address of the running function's Frame. In programs with calls, code also starts
 	// in that frame, with Host as the base of CheckNone; other programs start in Frame(0).
@@ -68,6 +72,27 @@ type State struct {
 
 	// SP is where code saves the stack pointer that it restores on exit.
 	SP uintptr
+}
+
+// The values of State.Shut.
+const (
+	ShutOpen = iota
+	ShutAll
+	ShutLocked
+)
+
+// NumLocks is the number of locks that code remembers.
+const NumLocks = 16
+
+// LockIndex returns where in State.Locks a lock is: at the bytes LockMask of its address.
+func LockIndex(lock uint64) int { return int(lock & LockMask / 8) }
+
+// LockMask selects the bits of an address that are the offset in State.Locks.
+const LockMask = 8 * (NumLocks - 1)
+
+// ForgetLocks empties State.Locks.
+func (s *State) ForgetLocks() {
+	s.Locks = [NumLocks]uint64{^uint64(0)} // 0 has index 0, and ^0 has not
 }
 
 // Frame returns the frame i calls above the one that ran when Go called.

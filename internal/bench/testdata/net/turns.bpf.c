@@ -124,7 +124,7 @@ struct bpf_spin_lock {
 
 struct locked {
 	struct bpf_spin_lock lock;
-	__u32 n;
+	__u64 n;
 };
 
 struct {
