@@ -236,7 +236,7 @@ func ringbufReserveDynptr(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
 	if !ok {
 		return c.nullDynptr(c.Args[3], uapi.EINVAL)
 	}
-	c.Run.records[addr] = r
+	c.Run.opened(addr, r)
 	c.handedOut(addr, uint64(size))
 	return 0, putDynptr(&c.guest, c.Args[3], dynptr{data: addr, size: uint32(size), kind: dynptrRingbuf})
 }

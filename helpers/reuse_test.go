@@ -9,7 +9,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
-	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -26,7 +25,7 @@ func TestResetForgetsAll(t *testing.T) {
 		Retval: 5, Callback: 15, SessionReturn: true, Socket: SocketVerdict{Ingress: true}, sessionCookie: 8,
 		Output: Output{Trace: []string{"t"}, Text: []byte{6}, SeqStart: 7, SeqFull: true, Events: []Event{{Number: 9}}, target: 13, kept: 14, Host: &mem.Host{}, OnLimit: func(error) {}},
 		Held:   held.Ledger{Here: func() (*vm.Image, int) { return nil, 0 }},
-		skb:    skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, records: map[uint64]maps.RingBuffer{14: nil},
+		skb:    skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, records: []openRecord{{14, nil}},
 	}
 	r.Held.Take(held.SpinLock, 10, "")
 	r.Held.Take(held.Reference, 11, "")

@@ -1,6 +1,8 @@
 package helpers
 
 import (
+	"slices"
+
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
@@ -28,17 +30,38 @@ func ringbufReserve(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
 	}
 	c.Run.Held.Take(held.Record, addr, "")
 	c.handedOut(addr, c.Args[1])
-	c.Run.records[addr] = r
+	c.Run.opened(addr, r)
 	return addr, nil
+}
+
+// openRecord is a reserved record. There are few at a time, so a list is faster than a map.
+type openRecord struct {
+	addr uint64
+	ring maps.RingBuffer
+}
+
+func (r *Run) opened(addr uint64, ring maps.RingBuffer) {
+	r.records = append(r.records, openRecord{addr, ring})
+}
+
+// closed forgets the record at an address and returns its ring buffer, nil if none is reserved there.
+func (r *Run) closed(addr uint64) maps.RingBuffer {
+	for i := len(r.records) - 1; i >= 0; i-- {
+		if r.records[i].addr == addr {
+			ring := r.records[i].ring
+			r.records = slices.Delete(r.records, i, i+1)
+			return ring
+		}
+	}
+	return nil
 }
 
 // finishRecord ends a reservation; the record's memory is gone afterwards.
 func (c *Call) finishRecord(by string, addr, flags uint64, finish func(maps.RingBuffer, uint64, uint64) uapi.Errno) *vm.Action {
-	r, ok := c.Run.records[addr]
-	if !ok {
+	r := c.Run.closed(addr)
+	if r == nil {
 		return badArg("%v", &held.NotHeld{By: by, Kind: held.Record, Addr: addr})
 	}
-	delete(c.Run.records, addr)
 	if errno := finish(r, addr, flags); errno != 0 {
 		return badArg("%s of %#x: %v", by, addr, errno)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
-	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -47,12 +46,12 @@ type Run struct {
 	skb skbState
 	// draining holds the user ring buffers being drained.
 	draining []uint64
-	records  map[uint64]maps.RingBuffer // reserved ones, by address
+	records  []openRecord
 }
 
 // NewRun returns the state of a fresh run.
 func NewRun(t uapi.ProgType, a uapi.AttachType) *Run {
-	return &Run{ProgType: t, Attach: a, records: map[uint64]maps.RingBuffer{}}
+	return &Run{ProgType: t, Attach: a}
 }
 
 // onXDP reports whether the program runs on an xdp_buff, for which some helpers behave differently
@@ -85,9 +84,7 @@ func (r *Run) Join(others []*Run) *Run {
 func (r *Run) Reset() {
 	r.Output.reset()
 	r.Held.Reset()
-	if len(r.records) > 0 {
-		clear(r.records)
-	}
+	r.records = r.records[:0]
 	r.Retval, r.SessionReturn, r.sessionCookie, r.Callback = 0, false, 0, 0
 	r.draining = r.draining[:0]
 	if r.Socket != (SocketVerdict{}) {

@@ -1,7 +1,6 @@
 package helpers
 
 import (
-	"maps"
 	"slices"
 )
 
@@ -42,9 +41,7 @@ func (r *Run) load(was *Run) {
 	*r = *was
 	r.Output, r.Held = was.Output.clone(), held.Load(&was.Held)
 	r.draining = append(draining[:0], was.draining...)
-	if r.records = records; len(records)+len(was.records) > 0 || (records == nil) != (was.records == nil) {
-		r.records = maps.Clone(was.records)
-	}
+	r.records = append(records[:0], was.records...)
 	if t := was.skb.tunnel; t != nil {
 		key := *t
 		r.skb.tunnel = &key
@@ -62,7 +59,7 @@ func (r *Run) Keep() (restore func()) {
 func (r *Run) clone() Run {
 	c := *r
 	c.Output, c.Held = r.Output.clone(), r.Held.Clone()
-	c.draining, c.records = slices.Clone(r.draining), maps.Clone(r.records)
+	c.draining, c.records = slices.Clone(r.draining), slices.Clone(r.records)
 	if t := r.skb.tunnel; t != nil {
 		key := *t
 		c.skb.tunnel = &key

@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 )
 
 func TestPickRelease(t *testing.T) {
@@ -34,5 +37,19 @@ func TestPickRelease(t *testing.T) {
 		{[]string{"linux-5.15.9-amd64.btf"}, "5.15.3", nil},
 	} {
 		assert.Equal(t, c.want, PickRelease(c.files, c.release), c.release)
+	}
+}
+
+// TestMilestonesAreInTheirEnums: looking into the enums that kernels name finds what an index of all
+// enumerators finds.
+func TestMilestonesAreInTheirEnums(t *testing.T) {
+	for _, name := range []string{"linux-5.10.262-amd64-cloud", "linux-6.1.176-arm64-cloud", "linux-7.2.13-amd64"} {
+		spec, err := testbtf.Load("../testdata/btf/" + name + ".btf.xz")
+		require.NoError(t, err)
+		has := milestoneEnums(spec)
+		for _, m := range milestones {
+			_, want := spec.EnumValue("", m.enumerator)
+			assert.Equal(t, want, has(m.enumerator), "%s on %s", m.enumerator, name)
+		}
 	}
 }

@@ -2,10 +2,12 @@ package loader
 
 import (
 	"fmt"
-	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
 var (
@@ -69,11 +71,9 @@ var milestones = []milestone{
 // inferVersion limits the version by the newest enumerator that the BTF has and the oldest newer
 // one that it lacks. The upper end is used.
 func (t *Target) inferVersion() {
-	newest := -1
-	for i, m := range milestones {
-		if _, ok := t.BTF.EnumValue("", m.enumerator); ok {
-			newest = i
-		}
+	newest := len(milestones) - 1
+	for has := milestoneEnums(t.BTF); newest >= 0 && !has(milestones[newest].enumerator); {
+		newest--
 	}
 	if newest < 0 {
 		return
@@ -93,6 +93,26 @@ func (t *Target) inferVersion() {
 	if high != low {
 		t.VersionKnown = fmt.Sprintf("enumerators (%s-%s)", majorMinor(low), majorMinor(high))
 	}
+}
+
+// milestoneEnums returns a function that reports whether a kernel has an enumerator of milestones. It
+// looks into the enums that have them, if the kernel names these: an index of all enumerators takes
+// as long as all else that a short command does with a kernel.
+func milestoneEnums(spec *btf.Spec) func(enumerator string) bool {
+	names := map[string]bool{}
+	for _, enum := range [...]string{enumHelpers, enumMaps, enumProgs, enumAttach, "bpf_cmd"} {
+		t, ok := spec.Find(btf.KindEnum, enum)
+		if !ok {
+			return func(enumerator string) bool {
+				_, ok := spec.EnumValue("", enumerator)
+				return ok
+			}
+		}
+		for _, v := range t.Values {
+			names[v.Name] = true
+		}
+	}
+	return func(enumerator string) bool { return names[enumerator] }
 }
 
 // lastMinor returns the last release of a major version.

@@ -87,23 +87,29 @@ func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
 	default:
 		return btf.Load(path, base)
 	}
-	return c.loadBytes(path, data, base)
+	return c.loadBytes(path, data, "", base)
 }
 
 // LoadBytes is [Cache.Load] for the content of a file. name is used in messages and as the Spec's
 // source name.
 func (c *Cache) LoadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, error) {
-	return c.loadBytes(name, data, base)
+	return c.loadBytes(name, data, "", base)
 }
 
-func (c *Cache) loadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, error) {
+// LoadKnown is [Cache.LoadBytes] for data whose SHA-256 digest is known, in hexadecimal.
+func (c *Cache) LoadKnown(name string, data []byte, digest string) (*btf.Spec, error) {
+	return c.loadBytes(name, data, digest, nil)
+}
+
+func (c *Cache) loadBytes(name string, data []byte, key string, base *btf.Spec) (*btf.Spec, error) {
 	if !isContainer(data) {
 		return btf.LoadBytes(name, data, base)
 	}
-	key := ""
 	if c.stores() {
-		sum := sha256.Sum256(data)
-		key = hex.EncodeToString(sum[:])
+		if key == "" {
+			sum := sha256.Sum256(data)
+			key = hex.EncodeToString(sum[:])
+		}
 		defer c.enter(key)()
 		if raw := c.files.Get(key); raw != nil {
 			if spec, err := btf.LoadBytes(name, raw, base); err == nil {

@@ -20,7 +20,7 @@ func Load(path string, base *btf.Spec) (*btf.Spec, error) { return (*Cache)(nil)
 // LoadBytes is [Load] for the content of a file. name is used in messages and as the Spec's source
 // name.
 func LoadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, error) {
-	return (*Cache)(nil).loadBytes(name, data, base)
+	return (*Cache)(nil).loadBytes(name, data, "", base)
 }
 
 // container returns the content of a compressed file or archive, nil for other files.

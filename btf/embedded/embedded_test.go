@@ -49,6 +49,11 @@ func TestProvenance(t *testing.T) {
 	assert.Contains(t, string(readme), hex.EncodeToString(sum[:]))
 }
 
+func TestDigest(t *testing.T) {
+	sum := sha256.Sum256(compressed)
+	assert.Equal(t, digest, hex.EncodeToString(sum[:]))
+}
+
 func BenchmarkDecompress(b *testing.B) {
 	for b.Loop() {
 		if _, err := btffile.LoadBytes(Name, compressed, nil); err != nil {

@@ -48,7 +48,7 @@ const longer = 16
 
 // once runs a program and adds the run to the document (see [pass.Once]).
 func (c *runCommand) once(ctx context.Context, doc *report.RunDocument, m *machine.Machine, name string, in machine.Input) (res *machine.Result, changed bool, err error) {
-	opt := pass.Search{Alone: c.oneRun(), Plain: !c.searches(), Options: search.Options{Keep: c.keeps}}
+	opt := pass.Search{Alone: c.oneRun(), Plain: !c.searches(), Unexplained: c.unseen(m, name), Options: search.Options{Keep: c.keeps}}
 	if c.reach {
 		opt.Runs, opt.Insns = longer*search.DefaultRuns, longer*search.DefaultInsns
 	}

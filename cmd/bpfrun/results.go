@@ -119,8 +119,8 @@ func noteID(path string) string {
 // sourceKey says all that the target of a source depends on, or "" if that is not known: the files
 // as they are at the time now, and the flags.
 func (k *kernelFlags) sourceKey(s btfSource, now time.Time) string {
-	if s.Path == kernels.Host || s.implied != "" {
-		return "" // its types are no file of ours, and there is a note
+	if s.implied != "" {
+		return "" // there is a note, which would not be told again
 	}
 	release, version, ok := loader.ParseRelease(s.Name)
 	parts := []string{release, fmt.Sprint(version, ok), k.version}
@@ -131,9 +131,16 @@ func (k *kernelFlags) sourceKey(s btfSource, now time.Time) string {
 		}
 		files = append(files, path)
 	}
-	if s.Path == kernels.Embedded {
+	switch s.Path {
+	case kernels.Embedded:
 		parts = append(parts, kernels.Embedded)
-	} else {
+	case kernels.Host:
+		k.hostOnce.Do(func() { k.hostID = kernels.HostID() }) // it stays while it runs
+		if k.hostID == "" {
+			return ""
+		}
+		parts = append(parts, kernels.Host, k.hostID, hostRelease())
+	default:
 		files = append(files, s.File())
 		if s.File() != s.Path {
 			parts = append(parts, s.Path) // which of the kernels in it

@@ -94,12 +94,31 @@ func TestKeysOfKernels(t *testing.T) {
 	require.NoError(t, os.Chtimes(c, old, old))
 	assert.NotEqual(t, before, key(&kernelFlags{}, source(c)), "its time is set back")
 	assert.Empty(t, (&kernelFlags{}).sourceKey(source(a), time.Now()), "it changed just now, and may again")
+	defer func(saved string) { kernels.HostBTF = saved }(kernels.HostBTF)
+	kernels.HostBTF = filepath.Join(dir, "none")
 	for name, s := range map[string]btfSource{
-		"host": source(kernels.Host), "missing": source(filepath.Join(dir, "none")), "directory": source(dir),
+		"host without types": source(kernels.Host), "missing": source(filepath.Join(dir, "none")), "directory": source(dir),
 		"implied": {Source: source(a).Source, implied: "note"},
 	} {
 		assert.Empty(t, key(&kernelFlags{}, s), name)
 	}
+}
+
+// The running kernel is known by what it is, whenever the file of its types was made.
+func TestKeyOfTheHost(t *testing.T) {
+	defer func(types, notes string) { kernels.HostBTF, kernels.HostNotes = types, notes }(kernels.HostBTF, kernels.HostNotes)
+	kernels.HostNotes = filepath.Join(t.TempDir(), "none")
+	key := func(types string, k *kernelFlags) string {
+		kernels.HostBTF = filepath.Join(t.TempDir(), "vmlinux")
+		require.NoError(t, os.WriteFile(kernels.HostBTF, []byte(types), 0o600))
+		return k.sourceKey(btfSource{Source: kernels.HostSource()}, time.Now())
+	}
+	first := key("one", &kernelFlags{})
+	require.NotEmpty(t, first)
+	assert.Equal(t, first, key("one", &kernelFlags{}))
+	assert.NotEqual(t, first, key("two", &kernelFlags{}))
+	assert.NotEqual(t, first, key("one", &kernelFlags{version: "5.10"}))
+	assert.Empty(t, key("one", &kernelFlags{moduleBTF: []string{"ext4"}}), "a module's types are not looked at")
 }
 
 const settledForTests = 2 * time.Second

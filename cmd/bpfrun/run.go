@@ -237,6 +237,15 @@ func (c *runCommand) finish(all report.Documents) error {
 // withMaps reports whether what is written has the contents of maps.
 func (c *runCommand) withMaps() bool { return c.json || c.reports.wants("html") }
 
+// onlyProblems reports whether nothing is shown of runs that end well.
+func (c *runCommand) onlyProblems() bool { return c.quiet && !c.withMaps() && c.repeat == 1 }
+
+// unseen reports whether nobody sees why a run of a program did no more, if it ends well.
+func (c *runCommand) unseen(m *machine.Machine, name string) bool {
+	status, _ := m.ProgramStatus(name)
+	return c.onlyProblems() && c.whyNot == "" && status == machine.StatusOK
+}
+
 func (o runOptions) input(cpu int) (machine.Input, error) {
 	in := machine.Input{CPU: cpu}
 	var err error
@@ -309,6 +318,9 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		return nil, err
 	}
 	doc := report.NewRunDocument(linked, s.Path)
+	if c.onlyProblems() && !c.sim.strict { // what runs found then is a failure
+		doc.OnlyProblems()
+	}
 	names, with := c.progs, []string(nil)
 	if len(c.objects.attachProgs) > 0 {
 		if names, with, err = attachedTo(linked, c.progs); err != nil {
@@ -380,11 +392,14 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	if names, err = c.runFunctions(ctx, doc, m, names, in); err != nil {
 		return nil, err
 	}
-	in.FailedChanges = c.quiet && !c.withMaps() && c.repeat == 1 // those of other runs are not shown
+	in.FailedChanges = c.onlyProblems()
 	why := debug.Questions{Place: c.whyNot, Off: cfg.Cover != nil || c.repeat > 1 || c.trace || c.profile.wanted()}
 	for _, name := range names {
 		lp, _ := linked.Program(name)
-		began := why.Ask(m, lp)
+		var began *machine.Snapshot
+		if !c.unseen(m, name) {
+			began = why.Ask(m, lp)
+		}
 		for n := range c.repeat {
 			res, changed, err := c.once(ctx, doc, m, name, in)
 			if err != nil {

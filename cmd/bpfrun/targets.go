@@ -37,7 +37,9 @@ type kernelFlags struct {
 	cacheOnce sync.Once
 	unpacked  *btffile.Cache // see types
 	path      *kernels.Path  // see kernelPath
-	told      atomic.Bool    // the note about the kernel chosen without --btf has been printed
+	hostOnce  sync.Once
+	hostID    string      // of the running kernel
+	told      atomic.Bool // the note about the kernel chosen without --btf has been printed
 }
 
 func (k *kernelFlags) add(fs *pflag.FlagSet) {

@@ -42,6 +42,7 @@ var amounts = []struct {
 	{"objects allocated by parsing a run of a scenario", 14, parsedRun},
 	{"objects allocated by checking a run of a scenario", 78, checkedRun},
 	{"objects allocated by restoring a machine and a run with an event", 219, restored},
+	{"objects allocated by 1,000 ring buffer records", 100, records},
 	{"bytes of native code of the benchmark programs' loops, amd64", 8285, func(t *testing.T) float64 { return loopCode(t, amd64.Compile) }},
 	{"the same, arm64", 7032, func(t *testing.T) float64 { return loopCode(t, arm64.Compile) }},
 	{"page faults of bpfrun version", 725, func(t *testing.T) float64 { return faults(t, "version") }},
@@ -168,6 +169,16 @@ func restored(t *testing.T) float64 {
 			}
 		}
 	}) / times
+}
+
+// records counts for a run that reserves and discards them.
+func records(t *testing.T) float64 {
+	m := turns(t, machine.EngineInterpreter)
+	return allocated(func() {
+		res, err := m.Run(context.Background(), "ringbuf_turns", machine.Input{})
+		require.NoError(t, err)
+		require.Nil(t, res.Fault)
+	})
 }
 
 // loopCode gives the size of the copies of loops, where long runs spend their time.

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/vm"
@@ -69,6 +71,7 @@ var limits = []struct {
 	{"compilation of an instruction, program of 16,000 / of 1,000", 1.3, linear},
 	{"parse of a kernel's BTF / sum of its words", 2, parsing},
 	{"opening and linking the examples / parse of that BTF", 3, linking},
+	{"spin lock and unlock / lookup in an array, native code", 1.2, locking},
 }
 
 // regressed measures up to three times until a ratio is within twice the usual one.
@@ -147,6 +150,30 @@ func engines(t *testing.T) [3]float64 {
 		ratios[2] = append(ratios[2], ns[2]/ns[1])
 	}
 	return [3]float64{geomean(ratios[0]), geomean(ratios[1]), geomean(ratios[2])}
+}
+
+// turns gives a machine with the programs of testdata/net/turns.bpf.c.
+func turns(t *testing.T, e machine.Engine) *machine.Machine {
+	obj, err := loader.Open("testdata/net/turns.bpf.o")
+	require.NoError(t, err)
+	linked, err := obj.Load(target(t), loader.LoadOptions{})
+	require.NoError(t, err)
+	m, err := machine.New(linked, machine.Config{Engine: e, Uncovered: true})
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	return m
+}
+
+// locking is the time of a turn that takes and releases a lock by that of one with a lookup.
+func locking(t *testing.T) float64 {
+	m := turns(t, machine.EngineJIT)
+	turn := func(program string) float64 {
+		res, err := m.Measure(context.Background(), program, machine.Input{}, nil)
+		require.NoError(t, err)
+		require.Nil(t, res.First.Fault)
+		return res.Min
+	}
+	return turn("lock_turns") / turn("array_adds")
 }
 
 // compilation is the time to compile an instruction by the time the plain interpreter takes to

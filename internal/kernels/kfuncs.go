@@ -15,6 +15,9 @@ import (
 // files and for files without sets of kfuncs. spec is the BTF of the file, which names the entries
 // of resolved sets. For stripped files the error is ids.ErrNoSymbols.
 func Kfuncs(path string, spec *btf.Spec) (*proto.Declared, error) {
+	if path == Host || path == Embedded { // no files
+		return nil, nil
+	}
 	f, err := elf.Open(path)
 	if err != nil {
 		return nil, nil // raw BTF, or compressed

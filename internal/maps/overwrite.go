@@ -21,7 +21,7 @@ func (r *ringbuf) oldest() uint64 {
 
 // oldestOpen is the position of the first record that is not complete, else that of the next one.
 func (r *ringbuf) oldestOpen() uint64 {
-	for i := 0; len(r.byAddr) > 0 && i < len(r.pending); i++ {
+	for i := 0; r.open > 0 && i < len(r.pending); i++ {
 		if r.pending[i].state == ringOpen {
 			return r.pending[i].pos
 		}

@@ -19,12 +19,12 @@ type ringbuf struct {
 	prod    uint64 // position of the next record
 	pending []ringRec
 	records []Record
-	last    uint64         // sequence number of the last record read
-	byAddr  map[uint64]int // address of an open record -> index into pending, counted from first
-	first   int            // index of pending[0] since creation
-	sink    RingSink       // nil: the records are kept here
-	over    *overwriting   // nil: a full ring accepts no record
-	lost    uint64         // records for which there was no room
+	last    uint64       // sequence number of the last record read
+	open    int          // records that the program has reserved and not ended
+	first   int          // index of pending[0] since creation
+	sink    RingSink     // nil: the records are kept here
+	over    *overwriting // nil: a full ring accepts no record
+	lost    uint64       // records for which there was no room
 }
 
 // ringRec is a record that user space has not read yet.
@@ -72,7 +72,7 @@ func newRingbuf(b base) (Map, error) {
 	if err := b.checkRing(flags); err != nil {
 		return nil, err
 	}
-	r := &ringbuf{base: b, mask: uint64(b.spec.MaxEntries) - 1, byAddr: make(map[uint64]int)}
+	r := &ringbuf{base: b, mask: uint64(b.spec.MaxEntries) - 1}
 	r.self = r
 	if b.spec.Flags&uapi.MapRbOverwrite != 0 {
 		r.over = &overwriting{}
@@ -123,17 +123,16 @@ func (r *ringbuf) Reserve(size, flags uint64) (uint64, bool) {
 		_ = r.env.Mem.SetBounds(reg, reg.Base, reg.Base)
 	}
 	r.at(i).addr = reg.Base
-	r.byAddr[reg.Base] = i
+	r.open++
 	return reg.Base, true
 }
 
 func (r *ringbuf) finish(addr uint64, state ringState, flags uint64) uapi.Errno {
-	i, ok := r.byAddr[addr]
-	if !ok {
+	rec := r.openAt(addr)
+	if rec == nil {
 		return uapi.ENOENT
 	}
-	delete(r.byAddr, addr)
-	rec := r.at(i)
+	r.open--
 	rec.state, rec.addr = state, 0
 	if reg := r.region0(addr, rec.size); reg != nil {
 		if state == ringSubmitted && r.env.host(&r.base, int(rec.size)) != OK {
@@ -147,11 +146,23 @@ func (r *ringbuf) finish(addr uint64, state ringState, flags uint64) uapi.Errno 
 	return OK
 }
 
+// openAt returns the open record at an address, nil if there is none: probably one of the last.
+func (r *ringbuf) openAt(addr uint64) *ringRec {
+	for i := len(r.pending) - 1; i >= 0 && r.open > 0 && addr != 0; i-- {
+		if r.pending[i].addr == addr {
+			return &r.pending[i]
+		}
+	}
+	return nil
+}
+
 // regions returns the regions of open records.
 func (r *ringbuf) regions() []*mem.Region {
 	var out []*mem.Region
-	for addr, i := range r.byAddr {
-		out = append(out, r.region0(addr, r.at(i).size))
+	for i := range r.pending {
+		if p := &r.pending[i]; p.addr != 0 {
+			out = append(out, r.region0(p.addr, p.size))
+		}
 	}
 	return out
 }
@@ -233,8 +244,12 @@ func (r *ringbuf) Open() []uint64 {
 
 // Consume reads up to the oldest open record, which blocks those after it.
 func (r *ringbuf) Consume() {
-	for r.sink == nil && len(r.pending) > 0 && r.pending[0].state != ringOpen {
-		p := &r.pending[0]
+	if r.sink != nil {
+		return
+	}
+	n := 0
+	for ; n < len(r.pending) && r.pending[n].state != ringOpen; n++ {
+		p := &r.pending[n]
 		if p.state == ringSubmitted {
 			// Records are read in the order of their reservation, whatever the order of submission.
 			r.last = max(r.last, p.rec.Seq)
@@ -242,9 +257,14 @@ func (r *ringbuf) Consume() {
 			r.records = append(r.records, p.rec)
 		}
 		r.cons = p.pos + p.len
-		r.first++
-		r.pending = r.pending[1:]
 	}
+	r.first += n
+	if n < len(r.pending) {
+		r.pending = r.pending[n:]
+		return
+	}
+	clear(r.pending)
+	r.pending = r.pending[:0] // the memory is used again
 }
 
 func (r *ringbuf) endRun() {
@@ -291,7 +311,7 @@ type ringbufState struct {
 	cons, prod uint64
 	pending    []ringRec
 	records    []Record
-	byAddr     map[uint64]int
+	open       int
 	first      int
 	last       uint64
 	over       overwriting
@@ -299,7 +319,7 @@ type ringbufState struct {
 }
 
 func (r *ringbuf) Snapshot() any {
-	s := &ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first, r.last, overwriting{}, r.lost}
+	s := &ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), r.open, r.first, r.last, overwriting{}, r.lost}
 	if r.overwrites() {
 		s.over = overwriting{r.over.pos, slices.Clone(r.over.lens)}
 	}
@@ -308,9 +328,8 @@ func (r *ringbuf) Snapshot() any {
 
 func (r *ringbuf) Restore(v any) {
 	s := v.(*ringbufState)
-	r.cons, r.prod, r.first, r.last, r.lost = s.cons, s.prod, s.first, s.last, s.lost
+	r.cons, r.prod, r.first, r.last, r.lost, r.open = s.cons, s.prod, s.first, s.last, s.lost, s.open
 	r.pending, r.records = append(r.pending[:0], s.pending...), append(r.records[:0], s.records...)
-	restoreMap(&r.byAddr, s.byAddr)
 	if r.overwrites() {
 		*r.over = overwriting{s.over.pos, slices.Clone(s.over.lens)}
 	}

@@ -90,9 +90,9 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	rz := m.redzone(size, r.Kind)
 	need := roundBlock(rz + (size+15)&^15 + rz)
 	bi := int32(-1)
-	if l := m.freeBlocks[need]; len(l) > 0 {
-		bi = l[len(l)-1]
-		m.freeBlocks[need] = l[:len(l)-1]
+	if l := m.freeOf(need); l != nil && len(*l) > 0 {
+		bi = (*l)[len(*l)-1]
+		*l = (*l)[:len(*l)-1]
 		m.journal.reused = true
 		m.touch(bi)
 	} else {
@@ -106,6 +106,7 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 		m.blocks = append(m.blocks, block{start: m.limit, end: m.limit + need})
 		m.limit += need
 	}
+	m.lastBlock = bi // which probably is looked up next
 	b := &m.blocks[bi]
 	lo := b.start + rz
 	if len(m.slab) == 0 {
@@ -246,11 +247,34 @@ func (m *Memory) Free(r *Region) {
 		m.journal.reused = true
 		n := m.blocks[bi].end - m.blocks[bi].start
 		m.quarBytes -= n
-		if m.freeBlocks == nil {
-			m.freeBlocks = make(map[uint64][]int32)
+		l := m.freeOf(n)
+		if l == nil {
+			l = m.newFree(n)
 		}
-		m.freeBlocks[n] = append(m.freeBlocks[n], bi)
+		*l = append(*l, bi)
 	}
+}
+
+// freeOf returns the free blocks of a size, nil if there never were any. Programs mostly allocate and
+// free blocks of one size.
+func (m *Memory) freeOf(size uint64) *[]int32 {
+	if m.freeLast != nil && m.freeSize == size {
+		return m.freeLast
+	}
+	l := m.freeBlocks[size]
+	m.freeLast, m.freeSize = l, size
+	return l
+}
+
+// newFree returns an empty list of free blocks of a size that had none.
+func (m *Memory) newFree(size uint64) *[]int32 {
+	if m.freeBlocks == nil {
+		m.freeBlocks = make(map[uint64]*[]int32)
+	}
+	l := new([]int32)
+	m.freeBlocks[size] = l
+	m.freeLast, m.freeSize = l, size
+	return l
 }
 
 // SetBounds moves the bounds of a live, non-array region to the guest addresses [lo, hi) within its

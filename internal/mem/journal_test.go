@@ -23,7 +23,7 @@ func (m *Memory) state() []string {
 	}
 	out := []string{fmt.Sprintf("limit %d, quarantine %v of %d bytes, undefined %v", m.limit, m.quarantine, m.quarBytes, m.undef)}
 	for _, n := range slices.Sorted(maps.Keys(m.freeBlocks)) {
-		if l := m.freeBlocks[n]; len(l) > 0 {
+		if l := *m.freeBlocks[n]; len(l) > 0 {
 			out = append(out, fmt.Sprintf("free %d: %v", n, l))
 		}
 	}

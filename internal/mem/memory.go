@@ -52,7 +52,9 @@ type Memory struct {
 	big    bool
 
 	blocks     []block
-	freeBlocks map[uint64][]int32 // by block size
+	freeBlocks map[uint64]*[]int32 // by block size
+	freeLast   *[]int32            // of freeBlocks, that of freeSize; nil for none
+	freeSize   uint64
 	quarantine []int32
 	quarBytes  uint64
 	lastBlock  int32
@@ -154,6 +156,7 @@ func (m *Memory) Close() {
 	m.arena, m.data, m.shadow = nil, nil, nil
 	m.limit, m.size = 0, 0
 	m.changed(everywhere)
+	m.freeLast = nil
 	m.blocks, m.freeBlocks, m.quarantine, m.windows, m.lastSnap = nil, nil, nil, nil, nil
 	m.undef, m.watched, m.watches, m.journal, m.seals = nil, nil, nil, journal{}, seals{}
 	a.recycle()

@@ -134,7 +134,7 @@ func (m *Memory) Snapshot() *Snapshot {
 		}
 	}
 	for n, l := range m.freeBlocks {
-		s.freeBlocks[n] = slices.Clone(l)
+		s.freeBlocks[n] = slices.Clone(*l)
 	}
 	for _, w := range m.windows {
 		s.windows = append(s.windows, w.snapshot(prev.windows))
@@ -160,9 +160,10 @@ func (s *Snapshot) loadRegion(i int, r *Region) {
 
 // loadFree restores which blocks are free or in quarantine.
 func (s *Snapshot) loadFree(m *Memory) {
-	m.freeBlocks = make(map[uint64][]int32, len(s.freeBlocks))
+	m.freeBlocks, m.freeLast = make(map[uint64]*[]int32, len(s.freeBlocks)), nil
 	for n, l := range s.freeBlocks {
-		m.freeBlocks[n] = slices.Clone(l)
+		l = slices.Clone(l)
+		m.freeBlocks[n] = &l
 	}
 	m.quarantine, m.quarBytes = append(m.quarantine[:0:0], s.quarantine...), s.quarBytes
 }

@@ -14,6 +14,8 @@ type Search struct {
 	Plain bool
 	// Alone makes that run and nothing that would have to run it again, such as an explanation.
 	Alone bool
+	// Unexplained asks not what kept the run from most of the program.
+	Unexplained bool
 	// Options bound the search.
 	search.Options
 
@@ -33,7 +35,7 @@ func (s Search) added(program string) {
 func Once(ctx context.Context, doc *report.RunDocument, m *machine.Machine, name string, in machine.Input, opt Search) (res *machine.Result, changed bool, err error) {
 	again := !opt.Alone && !CallsBPF(m.Linked()) // no snapshot takes back what bpf(2) made
 	if !again || opt.Plain {
-		res, err = plainly(ctx, doc, m, name, in, again)
+		res, err = plainly(ctx, doc, m, name, in, again && !opt.Unexplained)
 		if err == nil {
 			opt.added(name)
 		}
@@ -47,6 +49,9 @@ func Once(ctx context.Context, doc *report.RunDocument, m *machine.Machine, name
 	doc.Add(m, found.Result)
 	opt.added(name)
 	if len(found.Changed) == 0 {
+		if opt.Unexplained {
+			return found.Result, false, nil
+		}
 		return found.Result, false, explain(ctx, doc, m, start, found, in)
 	}
 	reached := &report.Reached{Plain: report.Coverage(found.Plain)}

@@ -167,6 +167,9 @@ func (d *RunDocument) NotSimulated(reason string) {
 	}
 }
 
+// OnlyProblems leaves out what runs that end well did: the table shows only what is not ok.
+func (d *RunDocument) OnlyProblems() { d.brief = true }
+
 // Add adds a run to its program, and those of programs that trace or extend it to theirs. A program
 // has the status of its worst run.
 func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
@@ -241,6 +244,9 @@ func (p *Program) reached(insn int) {
 }
 
 func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
+	if d.brief && res.Status == machine.StatusOK {
+		return Run{Name: res.Program, program: res.Program, Insns: res.Insns}
+	}
 	lp, _ := m.Linked().Program(res.Program)
 	r := Run{
 		Name: res.Program, program: res.Program, Ret: Hex64(res.Ret), CPU: res.CPU, Insns: res.Insns, Helpers: res.Helpers,

@@ -63,6 +63,7 @@ type RunDocument struct {
 
 	hists      histSet
 	searched   bool   // some runs are not plain
+	brief      bool   // see OnlyProblems
 	untyped    string // for tables: why records are shown as bytes
 	profile    *RunProfile
 	unverified string // for tables: why there are no verdicts of the verifier
