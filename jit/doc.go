@@ -113,14 +113,16 @@
 // code is still to be compiled again; it drops all links when anything changes that code was
 // prepared for, and the array drops one when its slot changes.
 //
-// Code executes a KindCallInline itself: it looks up an element of an array, a hash or a trie,
-// advances an iterator over numbers, takes or releases a spin lock, or reads the time or the CPU
-// number. It exits with CallFunc,
+// Code executes a KindCallInline itself: it looks up an element of an array, a hash, a trie or
+// local storage, advances an iterator over numbers, takes or releases a spin lock, or reads the time
+// or the CPU number. It exits with CallFunc,
 // before any change, if State.Shut is not 0, if r1 of a lookup is not Inline.Map, which is a guess,
 // or if the chunk of the element has no address in Array.Table yet. Inline.Known says that r1 is
 // certain. A lookup that finds an element also sets the cells of Inline.Fills, accesses that
 // probably follow, to the element, which is accessible (vm.Array.Open), and if the hash has an
-// Order, uses the slot. If the check of a lookup's key or of an iterator does not find it certainly
+// Order, uses the slot. In local storage code finds only what is there, when r3 is 0 and r4 at most
+// 1, and the shadow says that the owner, r2, is in a live region; otherwise it exits with CallFunc,
+// with r0 as it was. If the check of a lookup's key or of an iterator does not find it certainly
 // valid, it exits with Interpret. Otherwise it adds 1 to Calls of its kind and, if Program.Timed,
 // Step to Now, and changes no register but r0. The engine sets Now, Boot, Step and CPU before it
 // enters code. When code exits, it first has vm.Ledger account for the calls.

@@ -41,7 +41,7 @@ func (w *world) addHashes(t testing.TB) {
 		cpus     int
 		keys     int
 		lru, lpm bool
-	}{{mapHash4, 4, 1, 0, false, false}, {mapHash8, 8, 1, 40, false, false}, {mapHash23, 23, 4, 30, false, false}, {mapHash2, 2, 1, 60, false, false}, {mapLRU, 4, 1, 20, true, false}, {mapTrie, 8, 1, 0, false, true}, {mapWide, 20, 1, 0, false, true}} {
+	}{{mapHash4, 4, 1, 0, false, false}, {mapHash8, 8, 1, 40, false, false}, {mapHash23, 23, 4, 30, false, false}, {mapHash2, 2, 1, 60, false, false}, {mapLRU, 4, 1, 20, true, false}, {mapTrie, 8, 1, 0, false, true}, {mapWide, 20, 1, 0, false, true}, {mapOwned, 8, 1, 0, false, false}} {
 		h := &testHash{w: w}
 		h.Hash = vm.Hash{KeySize: m.key, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32 * uint64(m.cpus), CPUs: m.cpus, Open: 12}
 		if m.cpus > 1 {

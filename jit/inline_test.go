@@ -2,6 +2,7 @@ package jit
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -31,13 +32,15 @@ const (
 	mapLRU    = 0x1_0000_a000 // with keys of 4 bytes
 	mapTrie   = 0x1_0000_b000 // with keys of 8 bytes
 	mapWide   = 0x1_0000_d000 // a trie with keys of 20 bytes
+	mapOwned  = 0x1_0000_e000 // local storage of every second word of the buffer
 	mapProgs  = 0x1_0000_c000 // a program array, see tail_test.go
 )
 
 var mapNames = strings.NewReplacer("PLAIN", fmt.Sprint(uint64(mapPlain), " ll"), "PERCPU", fmt.Sprint(uint64(mapPercpu), " ll"),
 	"CHUNKS", fmt.Sprint(uint64(mapChunks), " ll"), "SINGLE", fmt.Sprint(uint64(mapSingle), " ll"), "OTHER", fmt.Sprint(uint64(mapOther), " ll"),
 	"HASH4", fmt.Sprint(uint64(mapHash4), " ll"), "HASH8", fmt.Sprint(uint64(mapHash8), " ll"), "HASH23", fmt.Sprint(uint64(mapHash23), " ll"),
-	"HASH2", fmt.Sprint(uint64(mapHash2), " ll"), "LRU", fmt.Sprint(uint64(mapLRU), " ll"), "TRIE", fmt.Sprint(uint64(mapTrie), " ll"), "WIDE", fmt.Sprint(uint64(mapWide), " ll"), "PROGS", fmt.Sprint(uint64(mapProgs), " ll"))
+	"HASH2", fmt.Sprint(uint64(mapHash2), " ll"), "LRU", fmt.Sprint(uint64(mapLRU), " ll"), "TRIE", fmt.Sprint(uint64(mapTrie), " ll"), "WIDE", fmt.Sprint(uint64(mapWide), " ll"), "PROGS", fmt.Sprint(uint64(mapProgs), " ll"),
+	"OWNED", fmt.Sprint(uint64(mapOwned), " ll"))
 
 // world is what functions with an Inline work on: a clock, counts, arrays. It implements vm.Ledger.
 type world struct {
@@ -79,6 +82,9 @@ func newWorld(t testing.TB) *world {
 	r, err := w.mem.Alloc(64, mem.Region{Name: "buffer"})
 	require.NoError(t, err)
 	w.buffer = r
+	for off := uint64(0); off < r.Size; off += 16 {
+		require.NoError(t, w.hashes[mapOwned].insert(binary.LittleEndian.AppendUint64(nil, r.Base+off)))
+	}
 	for i, b := 0, w.mem.Bytes(r); i < len(b); i++ {
 		b[i] = byte(i * 0x3b & 15 >> (i & 2))
 	}
@@ -196,6 +202,32 @@ func (w *world) Book(calls *[vm.NumInlines]uint64) {
 	}
 }
 
+// owned finds the value of the owner r2 in the storage r1. r3 is what a new one begins with, r4 asks
+// for one.
+func owned(w *world, _ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+	h := w.hashes[args[0]]
+	if h == nil || h.KeySize != 8 || w.mem.Find(args[1]) == nil {
+		return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument})
+	}
+	if args[2] != 0 {
+		if _, f := w.mem.Load(args[2], 8); f != nil {
+			return 0, vm.MemFault(f)
+		}
+	}
+	key := binary.LittleEndian.AppendUint64(nil, args[1])
+	slot, ok := h.find(key)
+	switch {
+	case args[3] > 1 || !ok && args[3] == 0:
+		return 0, nil
+	case !ok:
+		if h.insert(key) != nil {
+			return 0, nil
+		}
+		slot = h.n - 1
+	}
+	return h.bases[slot>>hashShift] + uint64(slot&(1<<hashShift-1))*h.Stride, nil
+}
+
 // functions are bound by number: those of a world, whose engine is that of ledger, and probe as 7.
 func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 	call := func(kind vm.InlineKind, fn func(w *world, t *vm.Thread, args *[5]uint64) (uint64, *vm.Action)) *vm.Func {
@@ -268,6 +300,7 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 		7:  probe,
 		10: call(vm.InlineLock, lock),
 		11: call(vm.InlineUnlock, unlock),
+		12: call(vm.InlineOwned, owned),
 	}
 	return func(_ int, in decode.Insn) (*vm.Func, error) { return fs[in.Imm], nil }
 }
@@ -328,6 +361,8 @@ var inlinePrograms = []struct {
 	{"locks by turns", "r6 = r1\n*(u64 *)(r6 + 8) = 0\n*(u64 *)(r6 + 16) = 0\nl: r7 += 1\nr9 = r7\nr9 &= 3\nr9 <<= 2\nr9 += r6\nr9 += 8\nr1 = r9\ncall 10\nr8 += r0\nr1 = r9\ncall 11\nr8 += r0\ngoto l", 0, false},
 	{"a lock held twice, and the wrong one released", "r6 = r1\n*(u64 *)(r6 + 8) = 0\n*(u32 *)(r6 + 48) = 0\nr9 = 0\nl: r1 = r6\nr1 += 8\ncall 10\nr8 += r0\nr1 = r6\nr1 += 48\ncall 11\nr8 += r0\nr1 = r6\nr1 += 8\ncall 11\nr8 += r0\nr9 += 1\nr1 = r9\nr1 &= 7\nif r1 != 0 goto l\nr1 = r6\nr1 += 8\ncall 10\nr1 = r6\nr1 += 8\ncall 10\nr8 += r0\nr1 = 0\ncall 11\ngoto l", 0, false},
 	{"lookups while a lock is held", "*(u32 *)(r10 - 8) = 0\nr6 = r10\nr6 += -8\nl: r1 = r6\ncall 10\n*(u32 *)(r10 - 4) = 3\nr2 = r10\nr2 += -4\nr1 = PLAIN\ncall 1\nr1 = r6\ncall 11\n*(u32 *)(r10 - 4) = 3\nr2 = r10\nr2 += -4\nr1 = PLAIN\ncall 1\ncall 2\ncall 3\ncall 4\ngoto l", 0, false},
+	{"storage of owners", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r7\nr2 &= 3\nr2 <<= 4\nr2 += r6\nr1 = OWNED\nr3 = 0\nr4 = r7\nr4 &= 1\nr5 = 5\ncall 12\nr3 = *(u64 *)(r0 + 0)\nr3 += r7\n*(u64 *)(r0 + 0) = r3\nr8 += r4\nr8 += r5\ngoto l", 0, false},
+	{"storage of owners, some without", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r7\nr2 &= 7\nr2 <<= 2\nr2 += r6\nr1 = OWNED\nr3 = 0\nr4 = 0\ncall 12\nif r0 == 0 goto m\n*(u32 *)(r0 + 4) = r7\nm: r2 = r7\nr2 &= 31\nr2 += r6\nr1 = OWNED\nr3 = 0\nr4 = 1\ncall 12\nr9 += r0\ngoto l", 0, false},
 	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
 }
 
@@ -429,6 +464,7 @@ func testInlineLookupFaults(t *testing.T) {
 		{"above the stack", "r2 = r10\nr2 += -2\nr1 = PLAIN\ncall 1\nexit"},
 		{"iterator at the end of the buffer", "r6 = r1\nl: r6 += 4\nr1 = r6\ncall 5\ngoto l"},
 		{"iterator that is only read", "r6 = r1\nr7 = 0\nl: r7 += 1\nr1 = r6\nif r7 < 50 goto m\nr1 = 0\nm: call 5\ngoto l"},
+		{"no owner", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r6\nif r7 < 50 goto m\nr2 += 4096\nm: r1 = OWNED\nr3 = 0\nr4 = 0\ncall 12\ngoto l"},
 		{"no map", "r7 = 0\nl: r7 += 1\nr2 = r10\nr2 += -4\n*(u32 *)(r2 + 0) = 1\nr1 = PLAIN\nif r7 < 50 goto m\nr1 += 1\nm: r7 += 0\ncall 1\ngoto l"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -520,6 +556,7 @@ var inlinePieces = []string{
 	"r9 = 0\nr1 = CHUNKS\nr2 = r6\nr2 += r9\ncall 1\nif r0 == 0 goto +1\n*(u8 *)(r0 + 1) = r9\nr9 += 1\nif r9 < %d goto -9",
 	"r1 = r6\nr1 += %d\ncall 10\nr7 += r0", "r1 = r6\nr1 += %d\ncall 11\nr7 += r0", "r1 = r10\nr1 += -8\ncall 10", "r1 = r10\nr1 += -8\ncall 11",
 	"r9 = r6\nr9 += %d\n*(u32 *)(r9 + 0) = 0\nr1 = r9\ncall 10\nr7 += r0\nr1 = r9\ncall 11\nr7 += r0", "r1 = r7\ncall 11", "r1 = r7\ncall 10",
+	"r2 = r6\nr2 += %d\nr1 = OWNED\nr3 = 0\nr4 = 0\ncall 12\nif r0 == 0 goto +1\n*(u32 *)(r0 + 4) = r7", "r2 = r6\nr2 += %d\nr1 = OWNED\nr3 = r7\nr3 &= 1\nr4 = r7\nr4 &= 3\nr3 *= r6\ncall 12\nr7 += r0", "r4 = 1\nr3 = 0\ncall 12", "r1 = OWNED",
 	"r7 += %d", "r7 *= 5\nr7 >>= 3", "r7 &= 63", "r3 = r7\nr3 <<= 13\nr4 = r7\nr4 >>= 51\nr3 |= r4",
 }
 

@@ -34,6 +34,10 @@ const (
 	// InlineUnlock releases it: it becomes 0. r0 becomes 0. See Ledger.Lock.
 	InlineLock
 	InlineUnlock
+	// InlineOwned finds the value of the owner r2 in the local storage r1, a Hash whose keys are owners:
+	// r0 becomes its address. Unless there is one, the owner's memory is live, r3 is 0 and r4 is 0 or
+	// 1, the function must be called.
+	InlineOwned
 	// NumInlines is the number of kinds.
 	NumInlines
 )
@@ -45,7 +49,7 @@ type Inline struct {
 	// Array describes the map at that address for InlineLookup; ok is false if the function must be
 	// called.
 	Array func(addr uint64) (a Array, ok bool)
-	// Hash is the same for hashes and tries. It may be nil.
+	// Hash is the same for hashes, tries and InlineOwned. It may be nil.
 	Hash func(addr uint64) (h Hash, ok bool)
 	// Progs describes the program array at that address for InlineTail.
 	Progs func(addr uint64) (p Progs, ok bool)

@@ -19,6 +19,10 @@ var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncTailCall:          vm.InlineTail,
 	uapi.FuncSpinLock:          vm.InlineLock,
 	uapi.FuncSpinUnlock:        vm.InlineUnlock,
+	uapi.FuncTaskStorageGet:    vm.InlineOwned,
+	uapi.FuncSkStorageGet:      vm.InlineOwned,
+	uapi.FuncInodeStorageGet:   vm.InlineOwned,
+	uapi.FuncCgrpStorageGet:    vm.InlineOwned,
 }
 
 // inlinedKfuncs are the kfuncs.
@@ -44,12 +48,30 @@ func (acc *accounts) inline(f *vm.Func, slot int) *vm.Inline {
 	if acc.ledger == nil {
 		acc.ledger = &ledger{acc: acc}
 	}
+	if other := acc.ledger.names[kind]; other != "" && other != name {
+		return nil // calls are counted by kind, and another function has it
+	}
 	acc.ledger.names[kind], acc.ledger.slots[kind] = name, slot
 	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt, Hash: acc.hashAt, Progs: acc.progsAt}
-	if kind == vm.InlineLoop {
+	switch kind {
+	case vm.InlineLoop:
 		in.Turner = helpers.LoopTurner()
+	case vm.InlineOwned:
+		in.Hash = acc.storageAt
 	}
 	return in
+}
+
+// storageAt describes local storage to the engine. Its keys are owners, for a socket one of its
+// addresses: others are not found, and left to the function.
+func (acc *accounts) storageAt(addr uint64) (vm.Hash, bool) {
+	b, _ := acc.mapEnv.ByAddr(addr)
+	m, ok := b.(maps.OwnerProbed)
+	if !ok {
+		return vm.Hash{}, false
+	}
+	p, ok := m.ProbeOwners()
+	return vm.Hash{KeySize: p.KeySize, Tab: p.Tab, Keys: p.Keys, Bases: p.Bases, Shift: p.Shift, Stride: p.Stride, CPUs: p.Copies, Open: p.Open}, ok
 }
 
 // arrayAt describes an array to the engine.

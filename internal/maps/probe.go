@@ -72,6 +72,20 @@ func (t *trie) Probe() (Probe, bool) {
 	return p, true
 }
 
+// OwnerProbed is implemented by local storage whose values can be found in memory.
+type OwnerProbed interface {
+	LocalStorage
+	// ProbeOwners describes the map; its keys are owners. ok is false if only Get finds values.
+	ProbeOwners() (p Probe, ok bool)
+}
+
+// ProbeOwners implements [OwnerProbed].
+func (s *storage) ProbeOwners() (Probe, bool) {
+	p := s.probe()
+	p.Open = s.open()
+	return p, !s.cgroup
+}
+
 // setMasks computes the masks of the lengths in use.
 func (t *trie) setMasks() {
 	if t.keySize > maxMasked {

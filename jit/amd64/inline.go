@@ -3,6 +3,7 @@ package amd64
 import (
 	"unsafe"
 
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -18,6 +19,9 @@ func (c *compiler) Inline(in *plan.Insn) {
 	switch f.Kind {
 	case vm.InlineLookup:
 		c.lookup(in, f)
+		c.tick()
+	case vm.InlineOwned:
+		c.owned(in, f)
 		c.tick()
 	case vm.InlineNext:
 		c.iterate(in)
@@ -177,4 +181,27 @@ func (c *compiler) unlock() {
 	c.storeImm32(loc{base: r1, index: hostR}, 0)
 	c.storeImm(field(plan.OffShut), plan.ShutOpen)
 	c.constant(regs[0], 0)
+}
+
+// owned puts the address of an owner's value into r0.
+func (c *compiler) owned(in *plan.Insn, f *plan.Inline) {
+	if !f.Known {
+		c.constant(temp1, f.Map)
+		c.group(1, opCmp, regs[1], temp1)
+		c.CallUnless(plan.Equal)
+	}
+	c.test(1, regs[3])
+	c.CallUnless(plan.Equal)
+	c.groupImm(1, opCmp, regs[4], 1)
+	c.CallUnless(plan.AtMost)
+	c.load(temp1, field(plan.OffNegBase))
+	c.group(1, opAdd, temp1, regs[2])
+	c.groupMem(1, opCmp, temp1, field(plan.OffLimit))
+	c.CallUnless(plan.Less)
+	c.shift(1, 5, temp1, 3)
+	c.groupMem(1, opAdd, temp1, field(plan.OffShadow))
+	c.rm(0, 0x0fb6, temp1, at(temp1, 0), 0)
+	c.groupImm(0, opCmp, temp1, int32(mem.ClassFreed))
+	c.CallUnless(plan.Less)
+	c.search(in, f)
 }

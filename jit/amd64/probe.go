@@ -31,15 +31,24 @@ const sliceLen = int32(unsafe.Sizeof(uintptr(0)))
 // search puts the address of a hash's element into r0, 0 if there is none. It saves registers in
 // the next frame's Scratch.
 func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
-	h, key := f.Hash, c.operand(in, false)
+	h, owned, key := f.Hash, f.Kind == vm.InlineOwned, loc{}
+	if !owned {
+		key = c.operand(in, false)
+	}
 	first := unsafe.Pointer(h.Tab)
 	if h.Lengths != nil {
 		first = unsafe.Pointer(h.Lengths)
 	}
 	c.pointer(temp2, first)
 	c.cmpMem0(8, at(temp2, sliceLen))
-	empty := c.jccFar(condE)
-	if h.Order != nil { // the call may still be left to Go
+	var empty int32
+	if owned {
+		c.CallUnless(plan.NotEqual)
+	} else {
+		empty = c.jccFar(condE)
+	}
+	mayCall := h.Order != nil || owned // the call may still be left to Go
+	if mayCall {
 		c.push(hashS)
 	}
 	for _, r := range savedS {
@@ -48,6 +57,8 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	var none []int32
 	again := int32(0)
 	switch {
+	case owned:
+		c.move(wordS, regs[2])
 	case h.Lengths != nil && h.KeySize != 8:
 		c.rm(1, 0x8d, temp1, key, 0)
 		c.store(field(plan.OffKeyAt), temp1)
@@ -83,11 +94,14 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	}
 	bad := c.use(h)
 	c.found(h)
-	c.unsave(h)
+	c.unsave(mayCall)
 	c.move(regs[0], temp1)
 	c.fillCells(f)
 	done := c.jmpFar()
-	if h.Order != nil {
+	if owned {
+		bad, none = none, nil
+	}
+	if mayCall {
 		for _, from := range bad {
 			c.Land(from)
 		}
@@ -95,10 +109,14 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 		c.pop(hashS)
 		c.Leave(plan.CallFunc, in.Slot)
 	}
+	if owned {
+		c.Land(done)
+		return
+	}
 	for _, from := range none {
 		c.Land(from)
 	}
-	c.unsave(h)
+	c.unsave(mayCall)
 	c.Land(empty)
 	c.constant(regs[0], 0)
 	c.Land(done)
@@ -358,10 +376,10 @@ func (c *compiler) unpush() {
 	}
 }
 
-// unsave restores the registers but r0.
-func (c *compiler) unsave(h *vm.Hash) {
+// unsave restores the registers but r0, which is saved, too, if the call could have been left to Go.
+func (c *compiler) unsave(mayCall bool) {
 	c.unpush()
-	if h.Order != nil {
+	if mayCall {
 		c.rm(1, 0x8d, rsp, at(rsp, 8), 0)
 	}
 }

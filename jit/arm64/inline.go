@@ -3,6 +3,7 @@ package arm64
 import (
 	"unsafe"
 
+	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -20,6 +21,8 @@ func (c *compiler) Inline(in *plan.Insn) {
 	switch f.Kind {
 	case vm.InlineLookup:
 		c.lookup(in, f)
+	case vm.InlineOwned:
+		c.owned(in, f)
 	case vm.InlineNext:
 		c.iterate(in)
 	case vm.InlineLock:
@@ -158,4 +161,25 @@ func (c *compiler) unlock() {
 	c.index(stores[2], zr, hostR, 1)
 	c.put(zr, plan.OffShut)
 	c.constant(0, 0)
+}
+
+// owned puts the address of an owner's value into r0.
+func (c *compiler) owned(in *plan.Insn, f *plan.Inline) {
+	if !f.Known {
+		c.constant(temp1, f.Map)
+		c.cmp(1, 1, temp1)
+		c.CallUnless(plan.Equal)
+	}
+	c.cmpImm(1, 3, 0, temp3)
+	c.CallUnless(plan.Equal)
+	c.cmpImm(1, 4, 1, temp3)
+	c.CallUnless(plan.AtMost)
+	c.rrr(1, opAdd, temp1, negB, 2)
+	c.cmp(1, temp1, limit)
+	c.CallUnless(plan.Less)
+	c.shift(1, opLsrv, temp1, temp1, 3)
+	c.index(loads[0], temp1, shad, temp1)
+	c.cmpImm(0, temp1, int64(mem.ClassFreed), temp3)
+	c.CallUnless(plan.Less)
+	c.search(in, f)
 }

@@ -30,8 +30,10 @@ const sliceLen = int32(unsafe.Sizeof(uintptr(0)))
 
 // search puts the address of a hash's element into r0, 0 if there is none.
 func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
-	h := f.Hash
-	if key := c.operand(in, false); key.index != zr {
+	h, owned := f.Hash, f.Kind == vm.InlineOwned
+	if owned {
+		c.move(wordS, 2)
+	} else if key := c.operand(in, false); key.index != zr {
 		c.rrr(1, opAdd, temp1, key.base, key.index)
 	} else {
 		c.addImm(1, temp1, key.base, int64(key.off), temp3)
@@ -39,6 +41,7 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	var none []int32
 	again := int32(0)
 	switch {
+	case owned:
 	case h.Lengths != nil && h.KeySize != 8:
 		c.put(temp1, plan.OffKeyAt)
 		c.mem(loads[2], temp3, temp1, 0, zr)
@@ -78,7 +81,11 @@ func (c *compiler) search(in *plan.Insn, f *plan.Inline) {
 	for _, from := range none {
 		c.land(from)
 	}
-	c.constant(0, 0)
+	if owned {
+		c.Leave(plan.CallFunc, in.Slot)
+	} else {
+		c.constant(0, 0)
+	}
 	c.land(done)
 }
 

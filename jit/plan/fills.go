@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/vm"
 )
 
 // Elements of maps lie apart from each other, so the run of memory that a cell remembers is one
@@ -61,7 +60,7 @@ const granule = 8
 func (p *Program) fills() {
 	for pc := range p.Insns {
 		if in := &p.Insns[pc]; in.Kind == KindCallInline {
-			if f := p.Inline(in); f.Kind == vm.InlineLookup && f.open() != 0 && f.granular() {
+			if f := p.Inline(in); f.finds() && f.open() != 0 && f.granular() {
 				p.follow(int32(pc)+1, f)
 			}
 		}

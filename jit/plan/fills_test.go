@@ -13,6 +13,8 @@ import (
 type noLedger struct{}
 
 func (noLedger) Open() bool                        { return true }
+func (noLedger) Lock() uint64                      { return 0 }
+func (noLedger) Locked(uint64, *vm.Image, int)     {}
 func (noLedger) Time() (mono, boot, step uint64)   { return 0, 0, 0 }
 func (noLedger) Book(calls *[vm.NumInlines]uint64) {}
 

@@ -10,7 +10,8 @@ import (
 // Inline describes a KindCallInline, or a call with FlagTurns, to generated code.
 type Inline struct {
 	Kind vm.InlineKind
-	// Map is the assumed map argument in r1 of a lookup in Hash or, if that is nil, in Array.
+	// Map is the assumed map argument in r1 of a lookup in Hash or, if that is nil, in Array, and of an
+	// InlineOwned in Hash.
 	Map   uint64
 	Array vm.Array
 	Hash  *vm.Hash
@@ -91,6 +92,15 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 	case vm.InlineCPU:
 	case vm.InlineLock, vm.InlineUnlock:
 		p.Locks = true
+	case vm.InlineOwned:
+		if r1 == 0 || f.Inline.Hash == nil {
+			return
+		}
+		h, ok := f.Inline.Hash(r1)
+		if !ok || h.KeySize != 8 || h.Lengths != nil || h.Order != nil || h.CPUStride != 0 || h.Stride > maxStride {
+			return
+		}
+		n.Map, n.Hash = r1, &h
 	case vm.InlineNext:
 		in.Base, in.Size = 1, 8
 	case vm.InlineTail:
@@ -160,7 +170,7 @@ func (p *Program) lookup(in *Insn, n *Inline, f *vm.Inline, r1 uint64) bool {
 // nothing is known after it: the call may have been left to Go, so the next slot has to be an
 // entry.
 func (p *Program) judgeInline(pc int32, in *Insn) {
-	if f := p.Inline(in); f.Kind == vm.InlineLookup {
+	if f := p.Inline(in); f.finds() {
 		p.know(pc, f)
 	}
 	if in.Size != 0 {
@@ -168,6 +178,9 @@ func (p *Program) judgeInline(pc int32, in *Insn) {
 	}
 	p.scan.reset()
 }
+
+// finds reports whether the call finds an element of a map.
+func (f *Inline) finds() bool { return f.Kind == vm.InlineLookup || f.Kind == vm.InlineOwned }
 
 // KeepsTurn reports whether r1 still is the number of the turn after the function of a loop
 // returned.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// turns: loops of 1,000 turns that helpers and kfuncs make, 32 tail calls, and loops of 1,000 turns with a call of a helper. A turn does next to nothing.
+// turns: loops of 1,000 turns that helpers and kfuncs make, 32 tail calls, and loops of 1,000 turns with a call of a helper, the last one for a task's storage. A turn does next to nothing.
 #include "types.h"
 #include <bpf/bpf_helpers.h>
 
 #define TURNS 1000
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1
 
 struct bpf_iter_num {
 	__u64 opaque[1];
@@ -220,6 +221,27 @@ int random_turns(void *ctx)
 	for (int n = 0; n < TURNS; n++)
 		sum += bpf_get_prandom_u32();
 	return sum;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u64);
+} stored SEC(".maps");
+
+SEC("tp_btf/sched_switch")
+int storage_turns(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	for (int n = 0; n < TURNS; n++) {
+		__u64 *value = bpf_task_storage_get(&stored, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+		if (value)
+			*value += 1;
+	}
+	return 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";
