@@ -132,6 +132,10 @@ runs:
   - {name: first, prog: count, cpu: 0}
   - {name: timer, prog: expire, over: first, enters: interrupt}
 `},
+	{"race before", `race:
+- before: [{prog: connected, packet: eth/ip/tcp(flags=syn)}]
+  actors: [{prog: count}, {prog: count}]
+`},
 	{"expect", `runs:
 - prog: filter
   packet: eth/ip(ttl=1)/udp
