@@ -133,7 +133,7 @@ runs:
   - {name: timer, prog: expire, over: first, enters: interrupt}
 `},
 	{"race before", `race:
-- before: [{prog: connected, packet: eth/ip/tcp(flags=syn)}]
+- before: [{prog: connected, packet: eth/ip/tcp(flags=S)}]
   actors: [{prog: count}, {prog: count}]
 `},
 	{"expect", `runs:
