@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/find/race"
@@ -93,11 +94,15 @@ type RaceFinding struct {
 	Inputs []string `json:"inputs,omitempty"`
 	// Assumes is what is not known of the kernel, and was taken to be so.
 	Assumes []string `json:"assumes,omitempty"`
-	// Simulation is that of the race: such findings have no scenario.
+	// Simulation is that of the race.
 	Simulation string `json:"simulation,omitempty"`
+	// Also are other races in which the same lines interfere.
+	Also []string `json:"also,omitempty"`
 	// Preemptions is how often an actor that could go on was interrupted.
 	Preemptions int    `json:"preemptions"`
 	Scenario    string `json:"scenario,omitempty"`
+
+	about string
 }
 
 // RaceSide is an instruction that interferes with another actor's.
@@ -141,16 +146,22 @@ func raceActors(actors []race.Actor) []RaceActor {
 	return out
 }
 
-// Add adds what was found in a race.
-func (d *RaceDocument) Add(m race.Meeting, r *race.Report) {
+// Add adds what was found in a race, and returns the places of its findings in the document: -1 for
+// those that another race has too, with the same lines and the same advice.
+func (d *RaceDocument) Add(m race.Meeting, r *race.Report) []int {
 	actors := raceActors(m.Actors)
 	d.Races = append(d.Races, Race{Name: m.Name, Actors: actors, Orders: r.Orders, Complete: r.Complete, Why: m.Why, Findings: len(r.Findings), Simulation: m.Simulation})
 	d.Orders += r.Orders
 	d.Complete = d.Complete && r.Complete
-	names := race.Names(m.Actors)
+	names, places := race.Names(m.Actors), make([]int, len(r.Findings))
 	for i := range r.Findings {
 		f := &r.Findings[i]
+		if places[i] = -1; d.has(m.Name, f) {
+			continue
+		}
+		places[i] = len(d.Findings)
 		out := RaceFinding{
+			about: f.About(),
 			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Simulation: m.Simulation, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Assumes: f.Assumes, Insn: -1,
 			Sides: []RaceSide{}, Order: []RaceTurn{}, Differs: []RaceDiffer{},
 		}
@@ -172,6 +183,24 @@ func (d *RaceDocument) Add(m race.Meeting, r *race.Report) {
 		}
 		d.Findings = append(d.Findings, out)
 	}
+	return places
+}
+
+// has reports whether a finding is there already, and notes that a race has it too. One that assumes
+// less is not the same.
+func (d *RaceDocument) has(in string, f *race.Finding) bool {
+	about := f.About()
+	for i := range d.Findings {
+		have := &d.Findings[i]
+		if have.about != about || have.Benign != f.Benign || !slices.Equal(have.Advice, f.Advice) || len(have.Assumes) > 0 && !slices.Equal(have.Assumes, f.Assumes) {
+			continue
+		}
+		if have.Race != in && !slices.Contains(have.Also, in) {
+			have.Also = append(have.Also, in)
+		}
+		return true
+	}
+	return false
 }
 
 // WriteRace writes the document as text.
@@ -322,6 +351,9 @@ func (f *RaceFinding) write(w io.Writer, st style) {
 			lead = "  To do:  "
 		}
 		visible.Fprintf(w, "%s%s\n", lead, a)
+	}
+	if len(f.Also) > 0 {
+		visible.Fprintf(w, "  Also:   %s\n", someOf(f.Also))
 	}
 	if f.Scenario != "" {
 		visible.Fprintf(w, "  Again:  bpfrun test %s\n", f.Scenario)

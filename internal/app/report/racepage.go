@@ -61,6 +61,9 @@ func (p *reportPage) raceFinding(f *RaceFinding) {
 	for _, text := range f.Assumes {
 		list = append(list, item{"assumed", text})
 	}
+	for _, name := range f.Also {
+		list = append(list, item{"also", name})
+	}
 	p.items(list)
 	c := show.Colours{}
 	for i := range f.Actors {

@@ -35,6 +35,9 @@ type Finding struct {
 	// Before are programs that had run before, Inputs what differs from the default inputs, in
 	// words.
 	Before, Inputs []string
+	// Earlier are the calls of a simulation before the actors, if the finding can be repeated without
+	// that.
+	Earlier []Earlier
 	// Assumes is what is not known of the kernel, and was taken to be so.
 	Assumes []string
 	// Preemptions is how often an actor that could go on was interrupted.
@@ -71,6 +74,14 @@ type Difference struct {
 type Turn struct {
 	Actor int
 	Insns uint64
+}
+
+// About identifies the mistake that a finding is about: in several races it is the same one.
+func (f *Finding) About() string {
+	if f.Kind == finding.Invariant {
+		return f.about() + " " + f.Text
+	}
+	return f.about()
 }
 
 // about identifies what a finding is about: its kind and the places, whatever their order.
