@@ -43,10 +43,12 @@ type raceCommand struct {
 	raceOptions
 	timed bool // --time was given
 	with  *raceScene
+	// simulated are findings in what a simulation calls, by their place in the document.
+	simulated map[int]race.Finding
 }
 
 func newRaceCommand(a *app) *cobra.Command {
-	c := &raceCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
+	c := &raceCommand{console: &a.console, linker: a.linker(), sim: &a.sim, simulated: map[int]race.Finding{}}
 	cmd := &cobra.Command{
 		Use:   "race OBJECT [-s FILE] [--btf KERNEL] [-p PROGRAM]...",
 		Short: "Run programs against each other in every order, and find those with a wrong outcome",
@@ -141,10 +143,14 @@ func (c *raceCommand) race(path string) error {
 	}
 	defer m.Close()
 	linked := m.Linked()
+	if c.with != nil {
+		opt.Known = map[string]bool{}
+	}
 	doc := races.NewDocument(obj, report.NewTarget(target, source.Path), opt)
 	var not *race.NotRunnableError
 	began := time.Now()
-	if len(wholes(obj)) > 0 && c.with == nil { // they get the other half
+	list := c.wholes(linked, cfg)
+	if len(list) > 0 { // they get the other half
 		opt.Time /= 2
 		opt.Orders = max(opt.Orders/2, min(opt.Orders, 1))
 	}
@@ -155,8 +161,8 @@ func (c *raceCommand) race(path string) error {
 	default:
 		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
-	if c.with == nil {
-		if err := c.simulate(ctx, linked, cfg, doc, memory, began); err != nil {
+	if c.with != nil || c.sim.cpus != 1 {
+		if err := c.simulate(ctx, list, doc, opt, began); err != nil {
 			return err
 		}
 	}

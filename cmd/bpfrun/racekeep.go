@@ -26,7 +26,7 @@ func (c *raceCommand) keepFindings(ctx context.Context, object string, m *machin
 	made, numbers := false, map[string]int{}
 	for i := range doc.Findings {
 		f := &doc.Findings[i]
-		if len(f.Order) == 0 || f.Benign || f.Simulation != "" {
+		if len(f.Order) == 0 || f.Benign || f.Simulation != "" && c.with == nil {
 			continue
 		}
 		if !made {
@@ -37,8 +37,13 @@ func (c *raceCommand) keepFindings(ctx context.Context, object string, m *machin
 		}
 		numbers[f.Kind]++
 		path := filepath.Join(c.keep, fmt.Sprintf("%s-%d.yaml", f.Kind, numbers[f.Kind]))
-		text, err := c.scenarioOf(object, f)
-		if err != nil {
+		text, err := c.scenarioOf(object, f, i)
+		var not *scenario.NotWrittenError
+		switch {
+		case errors.As(err, &not):
+			c.warn("%s: %s has no scenario: %v", f.Race, f.Message, err)
+			continue
+		case err != nil:
 			return err
 		}
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
@@ -53,11 +58,14 @@ func (c *raceCommand) keepFindings(ctx context.Context, object string, m *machin
 	return nil
 }
 
-// scenarioOf writes a finding as a scenario file.
-func (c *raceCommand) scenarioOf(object string, f *report.RaceFinding) (string, error) {
+// scenarioOf writes a finding, the nth of the document, as a scenario file.
+func (c *raceCommand) scenarioOf(object string, f *report.RaceFinding, nth int) (string, error) {
 	object, err := objectFrom(c.keep, object)
 	if err != nil {
 		return "", err
+	}
+	if c.with != nil && f.Simulation != "" {
+		return c.with.writtenCalls(object, f, c.simulated[nth])
 	}
 	if c.with != nil {
 		return c.with.written(object, f)

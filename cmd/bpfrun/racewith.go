@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/pass"
 	"github.com/bpfrun/bpfrun/internal/app/races"
 	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/find/race"
 	kobject "github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
@@ -116,6 +117,75 @@ func (s *raceScene) written(object string, f *report.RaceFinding) (string, error
 		}
 		own.Put("actors", actors)
 	}
+	return writtenRace(root, own, object, f), nil
+}
+
+// mostEarlier limits the calls before a race that are written to a file.
+const mostEarlier = 200
+
+// writtenCalls writes a finding in what a run calls: with the calls before, and the actors' bytes.
+func (s *raceScene) writtenCalls(object string, f *report.RaceFinding, found race.Finding) (string, error) {
+	root, err := grammar.ReadNode(s.c.scenario, s.text)
+	if err != nil {
+		return "", err
+	}
+	if len(found.Earlier) > mostEarlier {
+		return "", &scenario.NotWrittenError{Program: f.Program, What: fmt.Sprintf("more than %d calls before it", mostEarlier)}
+	}
+	own := &grammar.Node{Kind: grammar.Mapping}
+	own.Put("name", grammar.Quote(f.Race))
+	before, actors := &grammar.Node{Kind: grammar.Sequence}, &grammar.Node{Kind: grammar.Sequence}
+	for _, e := range found.Earlier {
+		n, err := s.runner.WriteInput(e.Program, *e.Input)
+		if err != nil {
+			return "", err
+		}
+		n.Put("cpu", grammar.Word(fmt.Sprint(e.Input.CPU)))
+		before.Items = append(before.Items, n)
+	}
+	if len(before.Items) > 0 {
+		own.Put("before", before)
+	}
+	for i, a := range f.Actors {
+		n, err := s.runner.WriteInput(a.Program, found.Actors[i].Input)
+		if err != nil {
+			return "", err
+		}
+		place(n, &a)
+		actors.Items = append(actors.Items, n)
+	}
+	own.Put("actors", actors)
+	return writtenRace(root, own, object, f), nil
+}
+
+// place adds an actor's name and where it runs.
+func place(n *grammar.Node, a *report.RaceActor) {
+	if name := plainName(a); name != a.Program && a.Callback == "" {
+		n.Put("name", grammar.Quote(name))
+	}
+	if a.Callback != "" {
+		n.Put("callback", grammar.Word(a.Function))
+	}
+	if a.Over != "" {
+		n.Put("over", grammar.Quote(a.Over))
+		n.Put("enters", grammar.Word(a.Enters))
+	} else {
+		n.Put("cpu", grammar.Word(fmt.Sprint(a.CPU)))
+	}
+}
+
+// plainName is an actor's name without its number among actors of one name.
+func plainName(a *report.RaceActor) string {
+	if at := strings.LastIndexByte(a.Name, '#'); at > 0 {
+		if _, err := strconv.Atoi(a.Name[at+1:]); err == nil {
+			return a.Name[:at]
+		}
+	}
+	return a.Name
+}
+
+// writtenRace writes a race with a finding's order, and the file's state.
+func writtenRace(root, own *grammar.Node, object string, f *report.RaceFinding) string {
 	own.Drop("schedule")
 	turns := &grammar.Node{Kind: grammar.Sequence}
 	for _, t := range f.Order {
@@ -133,7 +203,7 @@ func (s *raceScene) written(object string, f *report.RaceFinding) (string, error
 	var b bytes.Buffer
 	visible.Fprintf(&b, "# %s: %s\n", f.Kind, f.Message)
 	b.Write(root.Print())
-	return b.String(), nil
+	return b.String()
 }
 
 // races are those of the file, in its order.
@@ -143,13 +213,7 @@ func (s *raceScene) races() []*scenario.Run {
 
 // actorNode writes an actor: the run that it is, or its program.
 func actorNode(root *grammar.Node, a *report.RaceActor) *grammar.Node {
-	name := a.Name
-	if at := strings.LastIndexByte(name, '#'); at > 0 { // the number among actors of one name
-		if _, err := strconv.Atoi(name[at+1:]); err == nil {
-			name = name[:at]
-		}
-	}
-	n := &grammar.Node{Kind: grammar.Mapping}
+	name, n := plainName(a), &grammar.Node{Kind: grammar.Mapping}
 	if list := root.Get("runs"); list != nil {
 		for _, item := range list.Items {
 			if run := item.Get("name"); run != nil && run.Text == name || run == nil && item.Get("prog") != nil && item.Get("prog").Text == name {
@@ -164,18 +228,7 @@ func actorNode(root *grammar.Node, a *report.RaceActor) *grammar.Node {
 	if n.Get("prog") == nil {
 		n.Put("prog", grammar.Word(a.Program))
 	}
-	if name != a.Program && a.Callback == "" {
-		n.Put("name", grammar.Quote(name))
-	}
-	if a.Callback != "" {
-		n.Put("callback", grammar.Word(a.Function))
-	}
-	if a.Over != "" {
-		n.Put("over", grammar.Quote(a.Over))
-		n.Put("enters", grammar.Word(a.Enters))
-	} else {
-		n.Put("cpu", grammar.Word(fmt.Sprint(a.CPU)))
-	}
+	place(n, a)
 	return n
 }
 

@@ -126,7 +126,7 @@ var networkRows = []Row{
 		Type: uapi.ProgTypeSkMsg, Runs: sockmapMessages, Needs: NetAdmin, Since: uapi.R(4, 17),
 		Sections: []Section{{Name: "sk_msg", Attach: uapi.AttachSkMsgVerdict}},
 		Attach:   uapi.AttachSkMsgVerdict, Attaches: []Attach{{Type: uapi.AttachSkMsgVerdict, Since: uapi.R(4, 17)}},
-		Takes: TakesSocket, Context: skMsgContext, Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions,
+		Takes: TakesSocket | TakesMessage, Context: skMsgContext, Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions,
 	},
 	{
 		Type: uapi.ProgTypeSkReuseport, Runs: softIRQ, Since: uapi.R(4, 19),

@@ -118,6 +118,7 @@ const (
 	TakesSysctl                    // an access to a sysctl
 	TakesDevice                    // an access to a device
 	TakesSample                    // the period and address of a sample
+	TakesMessage                   // the bytes that a socket sends
 )
 
 // Has reports whether the set contains all of these inputs.

@@ -133,8 +133,8 @@ runs:
   - {name: timer, prog: expire, over: first, enters: interrupt}
 `},
 	{"race before", `race:
-- before: [{prog: connected, packet: eth/ip/tcp(flags=S)}]
-  actors: [{prog: count}, {prog: count}]
+- actors: [{prog: count, cpu: 0}, {prog: count, cpu: 1}]
+  before: [{prog: count, packet: eth/ip/udp}]
 `},
 	{"expect", `runs:
 - prog: filter

@@ -21,6 +21,7 @@ import (
 
 var contextForm = &grammar.Form{Name: "context", Doc: "Inputs of networking and cgroup programs besides the packet. A key that does not fit the program's type is an error.", Members: []grammar.Member{
 	{Name: "sk", Doc: "The socket: the $name of a !sock object; null for a packet without one.", Shape: grammar.Text},
+	{Name: "message", Doc: "The bytes that the socket of an sk_msg program sends: text or !hex.", Shape: grammar.Text},
 	{Name: "fields", Doc: "Fields of the context by name (op, user_ip4, user_port, mark, major). Segments of a large packet are gso_size, gso_segs and wire_len. Addresses are written as usual, even for arrays of four words (user_ip6: 2001:db8::1); ports are plain numbers.", Shape: grammar.MapOf(grammar.OneOf(grammar.Integer, grammar.Text))},
 	{Name: "frags", Doc: "Fragments that follow the packet (its linear part): hex digits or @FILE each, at most a page.", Shape: grammar.ListOf(grammar.Text)},
 	{Name: "cloned", Doc: "The packet's bytes are shared with another sk_buff, so that a write copies them first.", Shape: grammar.ShapeOf(grammar.ShapeBool)},
@@ -129,6 +130,7 @@ func (r *Runner) netContext(run *Run) (khook.NetSpec, error) {
 	takes := progtype.Of(lp.Type).Takes
 	for _, st := range []step{
 		{"sk", takes.Has(progtype.TakesSocket), func(v *grammar.Node) error { return r.contextSocket(v, &s) }},
+		{"message", takes.Has(progtype.TakesMessage), func(v *grammar.Node) (err error) { s.Message, err = message(v); return err }},
 		{"fields", true, func(v *grammar.Node) (err error) { s.Fields, err = r.contextFields(v); return err }},
 		{"frags", takes.Has(progtype.TakesFrags), func(v *grammar.Node) error { return r.frags(v, &s) }},
 		{"cloned", takes.Has(progtype.TakesSkb), func(v *grammar.Node) (err error) { s.Cloned, err = v.Bool("cloned"); return err }},
@@ -247,6 +249,21 @@ func (r *Runner) contextNumber(what string, v *grammar.Node) (uint64, error) {
 		}
 	}
 	return v.Uint64(what)
+}
+
+// message decodes the bytes that a socket sends. The kernel asks no program about none of them.
+func message(n *grammar.Node) ([]byte, error) {
+	b, err := []byte(n.Text), error(nil)
+	switch {
+	case n.Tag == "!hex":
+		b, err = n.Hex("message")
+	case n.Kind != grammar.Scalar || n.Tag != "":
+		return nil, n.Errorf("message: want text or !hex, got %s", n.Describe())
+	}
+	if err == nil && len(b) == 0 {
+		return nil, n.Errorf("message: want at least one byte: programs do not see empty messages")
+	}
+	return b, err
 }
 
 func (r *Runner) frags(v *grammar.Node, s *khook.NetSpec) error {

@@ -57,6 +57,7 @@ func TestRaces(t *testing.T) {
 		{"a worker in the middle of which a packet comes", "later.o", "kernel: {values: default}\nrace: [{before: [work_begins], actors: [{prog: work_begins, callback: work}, {prog: work_packet, over: work}]}]", "work_packet changes scratch[0] while work uses it"},
 		{"the order in which a callback fails", "later.o", "race: [{actors: [{prog: counts}, {prog: counts, callback: tick}], schedule: [counts 22, tick 7, counts 3]}]", "before tick changed it"},
 		{"two sockets", "sockets.o", sockets + "race: [{actors: [{prog: spend, packet: \"eth/ip/tcp/'?A34'\", context: {sk: $a}}, {prog: spend, packet: \"eth/ip/tcp/'?A34'\", context: {sk: $b}}]}]", "an update of left[0] is lost"},
+		{"what two sockets send", "sockets.o", sockets + "race: [{actors: [{prog: note, context: {sk: $a, message: '?A3'}}, {prog: note, context: {sk: $b, message: !hex 00 41}}]}]", "an update of sent[0] is lost"},
 		{"after a run with an input of its own", "sockets.o", sockets + "race: [{before: [{prog: spend, cpu: 1, packet: \"eth/ip/tcp/'?A34'\"}], actors: [{prog: spend, packet: \"eth/ip/tcp/'?A34'\", context: {sk: $a}}, {prog: spend, packet: \"eth/ip/tcp/'?A34'\", context: {sk: $b}}]}]", ""},
 		{"after a run of it", "wrong.o", "race: [{before: [double_free], actors: [{prog: double_free}, {prog: double_free}]}]", "because of what it looked up"},
 	} {
@@ -103,6 +104,7 @@ func TestMistakesInRaces(t *testing.T) {
 		{"race: [{actors: [{prog: plain}, {prog: plain}], before: [{prog: plain, over: plain}]}]", `unknown key of race before "over"`},
 		{"race: [{actors: [{prog: plain}, {prog: plain}], before: [{prog: plain, packet: zz}]}]", "zz"},
 		{"race: [{actors: [{prog: plain}, {prog: plain}], before: [{cpu: 0}]}]", "prog"},
+		{"race: [{actors: [{prog: plain}, {prog: plain, context: {message: hi}}]}]", "context.message: programs of type xdp have no such input"},
 		{"race: [{actors: [{prog: plain}, {prog: plain}], before: plain}]", "want a list of programs"},
 		{"race: [{actors: [{prog: plain, cpu: 7}, {prog: plain}]}]", "cpu 7: the machine has 2 CPUs"},
 		{"race: [{actors: [{prog: plain}, {prog: plain}]}, {actors: [{prog: plain}, {prog: plain}]}]", "is already there"},

@@ -46,6 +46,9 @@ type Options struct {
 	// with a configuration.
 	Scene   *race.Scene
 	Machine func(machine.Config) (*machine.Machine, func(), error)
+	// Known are findings that are not told again, by what they are about; those that are found are
+	// added. nil is an empty one.
+	Known map[string]bool
 	// Preemptible says whether the kernel switches tasks in the middle of a program; nil for what
 	// its release does.
 	Preemptible *bool
@@ -121,9 +124,12 @@ func prepare(ctx context.Context, m *machine.Machine, cfg machine.Config, opt Op
 // meet runs all races of an object. Each gets an equal share of the orders or the time that is
 // left; if that is too little for all, those that come first get enough.
 func meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, opt Options, prepared *race.Prepared, began time.Time) error {
-	meetings := race.MeetingsOf(m, opt.Scene, opt.Programs, kernel(m, opt))
+	meetings := race.MeetingsOf(m, opt.Scene, opt.Programs, KernelOf(m, opt))
 	prepared.Sort(meetings, m.Linked().Programs)
-	end, known := began.Add(opt.Time), map[string]bool{}
+	end, known := began.Add(opt.Time), opt.Known
+	if known == nil {
+		known = map[string]bool{}
+	}
 	for i, meeting := range meetings {
 		if opt.Time > 0 && !time.Now().Before(end) || opt.Orders > 0 && doc.Orders >= opt.Orders {
 			doc.Skipped, doc.Complete = len(meetings)-i, false
@@ -158,9 +164,9 @@ func meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, opt
 	return nil
 }
 
-// kernel says whether the kernel is preemptible: as the options say, or else from the release on
+// KernelOf says whether the kernel is preemptible: as the options say, or else from the release on
 // that has CONFIG_PREEMPT_LAZY.
-func kernel(m *machine.Machine, opt Options) race.Kernel {
+func KernelOf(m *machine.Machine, opt Options) race.Kernel {
 	version := m.Linked().Target.Version
 	k := race.Kernel{Version: version, Preemptible: since.Of(version).Has(since.PreemptLazy)}
 	if opt.Preemptible != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
@@ -123,14 +124,18 @@ func interrupted(over, by role, k Kernel) (Entry, bool) {
 
 // nested lists how one program runs in the middle of another.
 func nested(m *machine.Machine, over, by role, k Kernel) []Meeting {
+	return nestedActors(m, over, by, over.actor(), by.actor(), SecondTask(m), k)
+}
+
+// nestedActors is nested for actors that are roles with inputs of their own; second is another task.
+func nestedActors(m *machine.Machine, over, by role, a, b Actor, second *object.Object, k Kernel) []Meeting {
 	entry, ok := interrupted(over, by, k)
 	if !ok {
 		return nil
 	}
-	a, b := over.actor(), by.actor()
 	b.Over, b.Enters = 0, entry
 	if entry == ByTask {
-		b.Input.Current = besides(m, b.Input.Current, a.Input.Current, SecondTask(m))
+		b.Input.Current = besides(m, b.Input.Current, a.Input.Current, second)
 	} else {
 		b.Input.Current = a.Input.Current // it runs in the task that it interrupts
 	}
@@ -144,7 +149,7 @@ func nested(m *machine.Machine, over, by role, k Kernel) []Meeting {
 	}
 	return []Meeting{{
 		Assumes: assumes,
-		Name:    fmt.Sprintf("%s in the middle of %s, %v", by.name(), over.name(), entry), Actors: []Actor{a, b},
+		Name:    fmt.Sprintf("%s in the middle of %s, %v", b.label(), a.label(), entry), Actors: []Actor{a, b},
 		Why: fmt.Sprintf("%s runs it while %s runs the other", p.Kernel, o.Kernel),
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
@@ -19,17 +20,25 @@ type Operation struct {
 	About []uint64
 	// World is nil for a simulation that programs do not act on.
 	World World
+	// Step, from 1, is what it is part of in a simulation that knows no CPUs: operations of one step
+	// come one after the other, and a step can be on any CPU. 0 is an operation on the CPU of Input.
+	Step int
 }
 
 // Overlaps runs operations against each other that a simulation calls one after the other.
 type Overlaps struct {
-	m    *machine.Machine
-	only []string
+	m      *machine.Machine
+	kernel Kernel
+	only   []string
 	// share returns how the orders of the next pair are explored; false ends it.
 	share func() (Config, bool)
 	last  []calledOperation
 	tried map[[2]string]int
 	found map[string]bool
+	// calls are the operations so far whose steps can be on any CPU, second is a task for another
+	// CPU than that of the simulation.
+	calls  []Earlier
+	second *object.Object
 	// Meetings are the pairs, each kind once, Reports what was found in them.
 	Meetings []Meeting
 	Reports  []*Report
@@ -38,9 +47,10 @@ type Overlaps struct {
 // calledOperation is an operation with the state in which it was called.
 type calledOperation struct {
 	Operation
-	state  *machine.Snapshot
-	back   func()
-	within *Within
+	state   *machine.Snapshot
+	back    func()
+	within  *Within
+	earlier int // calls before it
 }
 
 // How many pairs of a kind are explored, and how many calls back the first one may be.
@@ -53,32 +63,39 @@ const (
 var ErrEnough = errors.New("enough operations have met")
 
 // NewOverlaps returns one for a machine. Only programs of the list take part; all do if it is empty.
-// share says how the orders of each pair are explored, and false when there is no time for another
+// kernel says which of those whose steps can be on any CPU interrupt each other; share says how the orders of each pair are explored, and false when there is no time for another
 // one.
-func NewOverlaps(m *machine.Machine, only []string, share func() (Config, bool)) *Overlaps {
-	return &Overlaps{m: m, only: only, share: share, tried: map[[2]string]int{}, found: map[string]bool{}}
+func NewOverlaps(m *machine.Machine, kernel Kernel, only []string, share func() (Config, bool)) *Overlaps {
+	return &Overlaps{m: m, kernel: kernel, only: only, share: share, tried: map[[2]string]int{}, found: map[string]bool{}}
 }
 
 // Called notes that a simulation is about to call an operation, and lets it meet those before it
 // that were called on other CPUs and are about something else. They meet in the state before the
-// earlier one, after what the later one's CPU did since: on two CPUs that could as well have come
-// first. Machine and world are the same afterwards. The error is [ErrEnough] or that of ctx.
+// earlier one, after what the later one's CPU did since, or what its step and others about the same
+// did: on two CPUs that could as well have come first. Machine and world are the same afterwards. The error is [ErrEnough] or that of ctx.
 func (o *Overlaps) Called(ctx context.Context, op Operation) error {
+	if op.Step != 0 && o.second == nil {
+		o.second = SecondTask(o.m)
+	}
 	now := o.note(op)
 	var before []*calledOperation // on its CPU, in order
-	about := slices.Clone(op.About)
+	about, steps := slices.Clone(op.About), []int{op.Step}
 	for i := len(o.last) - 1; i >= 0; i-- {
 		first := &o.last[i]
-		if first.Input.CPU == op.Input.CPU {
-			before, about = slices.Insert(before, 0, first), append(about, first.About...)
+		same := slices.ContainsFunc(about, func(a uint64) bool { return slices.Contains(first.About, a) })
+		if op.Step == 0 && first.Input.CPU == op.Input.CPU || op.Step != 0 && (same || slices.Contains(steps, first.Step)) {
+			before, about, steps = slices.Insert(before, 0, first), append(about, first.About...), append(steps, first.Step)
 			continue
 		}
-		if slices.ContainsFunc(about, func(a uint64) bool { return slices.Contains(first.About, a) }) {
+		if same {
 			break
 		}
 		if err := o.meet(ctx, first, &now, &now, before); err != nil {
 			return err
 		}
+	}
+	if op.Step != 0 {
+		o.calls = append(o.calls, op.early(op.Input.CPU))
 	}
 	if o.last = append(o.last, now); len(o.last) > farthest {
 		o.last = slices.Delete(o.last, 0, 1)
@@ -97,11 +114,18 @@ func (o *Overlaps) Together(ctx context.Context, a, b Operation) error {
 
 // note notes the state in which an operation is called.
 func (o *Overlaps) note(op Operation) calledOperation {
-	c := calledOperation{Operation: op, state: o.m.Snapshot(), back: func() {}}
+	c := calledOperation{Operation: op, state: o.m.Snapshot(), back: func() {}, earlier: len(o.calls)}
 	if op.World != nil {
 		c.back, c.within = op.World.Save(), &Within{op.World, op.World.Operation()}
 	}
 	return c
+}
+
+// early is an operation on a CPU before others meet.
+func (op *Operation) early(cpu int) Earlier {
+	in := op.Input
+	in.CPU = cpu
+	return Earlier{op.Program, &in}
 }
 
 // meet explores the orders of two operations in the state before the first one, after some that the
@@ -111,29 +135,82 @@ func (o *Overlaps) meet(ctx context.Context, first, second, then *calledOperatio
 	if o.tried[kind] == samples || !o.shared(first.Program, second.Program) {
 		return nil
 	}
-	cfg, ok := o.share()
-	if !ok {
-		return ErrEnough
-	}
-	o.tried[kind]++
-	actors := []Actor{first.actor(), second.actor()}
-	o.m.Restore(first.state)
-	first.back()
 	defer func() {
 		o.m.Restore(then.state)
 		then.back()
 	}()
+	o.tried[kind]++
+	for _, meeting := range o.ways(first, second) {
+		cfg, ok := o.share()
+		if !ok {
+			return ErrEnough
+		}
+		o.m.Restore(first.state)
+		first.back()
+		if err := o.explore(ctx, meeting, cfg, first, second, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ways lists how two operations meet: on two CPUs and, if their steps can be on any, one in the
+// middle of the other, as the kernel permits.
+func (o *Overlaps) ways(first, second *calledOperation) []Meeting {
+	a, b := first.actor(), second.actor()
+	meeting := Meeting{Name: first.Name + " and " + second.Name + " on two CPUs", Actors: []Actor{a, b}}
+	if first.Step == 0 {
+		return []Meeting{meeting}
+	}
+	a.Input.CPU, b.Input.CPU = 0, 0
+	x, ok1 := o.m.Linked().Program(a.Program)
+	y, ok2 := o.m.Linked().Program(b.Program)
+	if !ok1 || !ok2 {
+		return nil
+	}
+	out := slices.Concat(
+		nestedActors(o.m, role{lp: x}, role{lp: y}, a, b, o.second, o.kernel),
+		nestedActors(o.m, role{lp: y}, role{lp: x}, b, a, o.second, o.kernel))
+	if o.m.Kernel().CPUs() > 1 {
+		b.Input.CPU, b.Input.Current = 1, besides(o.m, b.Input.Current, a.Input.Current, o.second)
+		meeting.Actors = []Actor{a, b}
+		out = slices.Insert(out, 0, meeting)
+	}
+	return out
+}
+
+// explore explores the orders of a meeting, after operations that the second one's CPU was in.
+func (o *Overlaps) explore(ctx context.Context, meeting Meeting, cfg Config, first, second *calledOperation, before []*calledOperation) error {
+	cpu := 0
+	for _, a := range meeting.Actors {
+		cpu = max(cpu, a.Input.CPU)
+	}
+	var earlier []Earlier
 	for _, b := range before {
 		if b.World != nil {
 			b.World.SetOperation(b.within.Operation)
 		}
-		if res, err := o.m.Run(ctx, b.Program, b.Input); err != nil || res.Fault != nil || !res.Ran {
+		in := b.Input
+		if b.Step != 0 {
+			earlier = append(earlier, b.early(cpu))
+			in = *earlier[len(earlier)-1].Input
+		}
+		if res, err := o.m.Run(ctx, b.Program, in); err != nil || res.Fault != nil || !res.Ran {
 			return err
 		}
 	}
-	r, err := Run(ctx, o.m, actors, cfg)
+	if first.Step != 0 {
+		earlier = slices.Concat(o.calls[:first.earlier], earlier)
+		if cfg.Scene != nil && cfg.Scene.Check != nil {
+			cfg.Check = cfg.Scene.Check(len(earlier) + len(meeting.Actors))
+		}
+	}
+	r, err := Run(ctx, o.m, meeting.Actors, cfg)
 	if r != nil {
-		o.add(Meeting{Name: first.Name + " and " + second.Name + " on two CPUs", Actors: actors}, r)
+		for i := range r.Findings {
+			r.Findings[i].Earlier, r.Findings[i].Assumes = earlier, meeting.Assumes
+		}
+		o.add(meeting, r)
 	}
 	return err
 }
@@ -163,11 +240,7 @@ func (o *Overlaps) shared(a, b string) bool {
 
 // add adds a report to those of the same kind of pair, without what is known already.
 func (o *Overlaps) add(m Meeting, r *Report) {
-	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
-		known := o.found[f.about()]
-		o.found[f.about()] = true
-		return known
-	})
+	r.Drop(o.found)
 	at := slices.IndexFunc(o.Meetings, func(have Meeting) bool { return have.Name == m.Name })
 	if at < 0 {
 		o.Meetings, o.Reports = append(o.Meetings, m), append(o.Reports, r)

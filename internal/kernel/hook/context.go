@@ -69,6 +69,8 @@ type NetSpec struct {
 	// there is none.
 	Socket   *object.Object
 	NoSocket bool
+	// Message are the bytes that a socket sends; nil = the payload of the packet.
+	Message []byte
 	// Frags are fragments after the packet, which is then the linear part. Cloned: another sk_buff
 	// shares the bytes.
 	Frags  [][]byte

@@ -89,8 +89,13 @@ func (h *Hooks) streamContext(c *Context) error {
 
 // messageContext creates an sk_msg_md: a message sent by a socket in a sockmap.
 func (h *Hooks) messageContext(c *Context) error {
-	_, payload, _ := headers(h.packetBytes(c))
-	p, err := h.beyond(c, payload, true)
+	data := c.spec.Message
+	if data == nil {
+		frame := h.packetBytes(c)
+		_, payload, _ := headers(frame)
+		data = frame[min(payload, len(frame)):]
+	}
+	p, err := h.NewSkb(append(make([]byte, net.EthHeader), data...), false, false, c.spec.Cloned, c.spec.Frags)
 	c.Packet = p
 	if err != nil {
 		return err

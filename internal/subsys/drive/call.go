@@ -11,6 +11,9 @@ type Call struct {
 	// About are the addresses of what it is about: a kernel does not call two operations about the
 	// same thing at the same time.
 	About []uint64
+	// Step, from 1, is what it is part of in a simulation that knows no CPUs: calls of one step come
+	// one after the other, and each step can be on any CPU. 0 is a call on the CPU of Input.
+	Step int
 	// World is what operations act on besides the machine, nil for nothing.
 	World World
 	// Elsewhere are operations that another CPU may be in at the same time. If there are none, other

@@ -22,6 +22,8 @@ type Form struct {
 	Expect []grammar.Member
 	// Parts and Judged are the forms below Member and below Expect, for the reference.
 	Parts, Judged []*grammar.Form
+	// Calls means that runs tell [Setting.Calls] of the programs that they call.
+	Calls bool
 	// Only lists the keys that a run may have beside Member, for simulations that call the
 	// programs: such a run names none. Callers says what calls them, as in "the schedule".
 	Only    []string
@@ -92,6 +94,8 @@ type Setting struct {
 	Input machine.Input
 	// Objects are those of the file, in its order.
 	Objects []Object
+	// Calls, if not nil, is told of programs before they are called.
+	Calls drive.Calls
 }
 
 // Object is an object of the file.

@@ -17,6 +17,7 @@ var form = scene.Form{
 	Parts: []*grammar.Form{runForm, stepForm}, Judged: []*grammar.Form{expectForm},
 	Only: []string{"name", "each", "since", "arch", "sockets", "current", "cpu", "after", "expect"}, Callers: "the bytes",
 	Missing: "the run has no sockets",
+	Calls:   true,
 	Decode:  decode,
 }
 

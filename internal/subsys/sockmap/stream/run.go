@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/machine"
 	mapspkg "github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
+	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/scene"
 	"github.com/bpfrun/bpfrun/internal/subsys/sockmap"
 )
@@ -27,6 +28,7 @@ type run struct {
 	names   map[*knet.Socket]string
 	progs   map[string]map[int]string // of each socket
 	sends   []int
+	nth     int // of the step, from 1
 	out     *machine.Result
 }
 
@@ -131,7 +133,15 @@ func (x *run) ask(socket string, bit int, d sockmap.Data) (*machine.Result, erro
 		net.Frags = append(net.Frags, rest[:min(page, len(rest))])
 	}
 	in := x.set.Input
-	in.Packet, in.Net = append(streamHeaders(), d.First...), net
+	if bit == sockmap.Message {
+		net.Message = d.First
+	} else {
+		in.Packet = append(streamHeaders(), d.First...)
+	}
+	in.Net = net
+	if err := x.before(socket, x.progs[socket][bit], in); err != nil {
+		return nil, err
+	}
 	res, err := x.set.Machine.Run(x.ctx, x.progs[socket][bit], in)
 	if err != nil {
 		return nil, err
@@ -141,6 +151,17 @@ func (x *run) ask(socket string, bit int, d sockmap.Data) (*machine.Result, erro
 		return nil, &notRunError{res, x.set.Machine.ProgramError(res.Program)}
 	}
 	return res, nil
+}
+
+// before tells [scene.Setting.Calls] of a program that is about to run. It holds the socket's lock:
+// tcp_v4_rcv, release_sock or strp_work took it for what arrives (sk_psock_verdict_recv,
+// sk_psock_strp_read), tcp_bpf_sendmsg for what is sent, also by sk_psock_backlog for another
+// socket. What a step causes comes after its cause.
+func (x *run) before(socket, prog string, in machine.Input) error {
+	if x.set.Calls == nil {
+		return nil
+	}
+	return x.set.Calls(&drive.Call{Name: prog + " of " + socket, Program: prog, Input: in, About: []uint64{x.objects[socket].Addr()}, Step: x.nth})
 }
 
 // add joins the result of one program with those before.
@@ -213,7 +234,8 @@ func (s *planned) Simulate(ctx context.Context, set *scene.Setting) (*scene.Outc
 	}
 	x.ctx = ctx
 	x.out = &machine.Result{Program: set.Prog, Status: machine.StatusOK, Ran: true, Helpers: map[string]int{}}
-	for _, step := range s.steps {
+	for i, step := range s.steps {
+		x.nth = i + 1
 		if err = x.step(ctx, step); err != nil {
 			break
 		}
