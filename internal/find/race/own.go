@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
@@ -127,7 +126,7 @@ func (t *twins) socket(program string, in machine.Input) *object.Object {
 	if o == nil {
 		return nil // the kernel's types have no sockets
 	}
-	if k, err := t.m.Kernel().SocketOf(o); err != nil || k.Protocol() != net.ProtoTCP {
+	if k, err := t.m.Kernel().SocketOf(o); err != nil || !k.IsTCP() {
 		return nil
 	}
 	return o

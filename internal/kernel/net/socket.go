@@ -273,6 +273,9 @@ func (s *Socket) Family() uint16 { return uint16(s.vals[SockFamily]) }
 // Protocol returns the socket's protocol (IPPROTO_TCP).
 func (s *Socket) Protocol() uint16 { return uint16(s.vals[SockProtocol]) }
 
+// IsTCP reports whether it is a TCP socket.
+func (s *Socket) IsTCP() bool { return s.Protocol() == ProtoTCP }
+
 // Type returns the socket's type (SOCK_STREAM, SOCK_DGRAM).
 func (s *Socket) Type() uint16 { return uint16(s.vals[SockType]) }
 
