@@ -162,7 +162,7 @@ func (d *RaceDocument) Add(m race.Meeting, r *race.Report) []int {
 		places[i] = len(d.Findings)
 		out := RaceFinding{
 			about: f.About(),
-			Kind: string(f.Kind), Benign: f.Benign, Race: m.Name, Simulation: m.Simulation, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Assumes: f.Assumes, Insn: -1,
+			Kind:  string(f.Kind), Benign: f.Benign, Race: m.Name, Simulation: m.Simulation, Message: f.Text, Actors: actors, Advice: f.Advice, Preemptions: f.Preemptions, AfterRuns: f.After, Before: f.Before, Inputs: f.Inputs, Assumes: f.Assumes, Insn: -1,
 			Sides: []RaceSide{}, Order: []RaceTurn{}, Differs: []RaceDiffer{},
 		}
 		if out.Advice == nil {
