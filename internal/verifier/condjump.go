@@ -183,8 +183,6 @@ func (c *conditions) notNullPtr(r *reg) bool {
 		return c.has(since.TrustedNotNull) && r.typ&ptrUntrusted == 0
 	case constMap:
 		return c.has(since.MapsNotNull)
-	case ptrBuf, ptrXDPSock:
-		return c.has(since.MapsNotNull)
 	}
 	return false
 }

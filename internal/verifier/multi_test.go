@@ -153,14 +153,31 @@ func TestFunctionsWhoseReturnIsTraced(t *testing.T) {
 	}
 }
 
-// A pointer that was checked is not null, however large the number that was added to it (measured
-// on Linux 6.18).
-func TestFarPointersAreNotNull(t *testing.T) {
-	for _, release := range []since.Release{since.R(6, 11), since.R(6, 12), since.R(6, 18)} {
-		p := &verifier.Program{Type: uapi.ProgTypeSocketFilter, Refs: map[int]verifier.Ref{2: {
-			Kind: verifier.RefMapValue, Map: &verifier.Map{Name: "m", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 8, MaxEntries: 1},
-		}}}
-		v := verdict(t, &verifier.Kernel{Release: release}, p, "call 7\nw6 = w0\nr7 = map_value(0, 0)\nr7 += r6\nif r7 != 0 goto +1\nr0 = r9\nr0 = 0\nexit")
-		assert.Equal(t, verifier.Accepted, v.Outcome, "%v: %s", release, v.Message)
+// Which pointers are known not to be null (reg_not_null): those to values, whatever is added to
+// them, and to maps, but not XDP sockets (measured on Linux 6.18).
+func TestWhichPointersAreNotNull(t *testing.T) {
+	const lookup = "*(u32 *)(r10 - 4) = 0\nr1 = map_fd(0)\nr2 = r10\nr2 += -4\ncall 1\nif r0 == 0 goto +2\nif r0 != 0 goto +1\nr0 = r9\nr0 = 2\nexit"
+	const far = "call 7\nw6 = w0\nr7 = map_value(0, 0)\nr7 += r6\nif r7 != 0 goto +1\nr0 = r9\nr0 = 2\nexit"
+	const itself = "r1 = map_fd(0)\nif r1 != 0 goto +1\nr0 = r9\nr0 = 2\nexit"
+	for _, c := range []struct {
+		text     string
+		at       int // of the map in the program
+		kind     verifier.RefKind
+		typ      uapi.MapType
+		kernel   verifier.Kernel
+		accepted bool
+	}{
+		{far, 2, verifier.RefMapValue, uapi.MapTypeArray, verifier.Kernel{Release: since.R(6, 11)}, true},
+		{far, 2, verifier.RefMapValue, uapi.MapTypeArray, verifier.Kernel{Release: since.R(6, 18)}, true},
+		{lookup, 1, verifier.RefMap, uapi.MapTypeArray, verifier.Kernel{Release: since.R(6, 18)}, true},
+		{lookup, 1, verifier.RefMap, uapi.MapTypeXskmap, verifier.Kernel{Release: since.R(6, 18)}, false},
+		{itself, 0, verifier.RefMap, uapi.MapTypeArray, verifier.Kernel{Release: since.R(6, 12), Patch: 42}, false},
+		{itself, 0, verifier.RefMap, uapi.MapTypeArray, verifier.Kernel{Release: since.R(6, 12), Patch: 43}, true},
+		{itself, 0, verifier.RefMap, uapi.MapTypeArray, verifier.Kernel{Release: since.R(6, 16)}, false},
+		{itself, 0, verifier.RefMap, uapi.MapTypeArray, verifier.Kernel{Release: since.R(6, 17)}, true},
+	} {
+		m := &verifier.Map{Name: "m", Type: c.typ, KeySize: 4, ValueSize: 4, MaxEntries: 1}
+		v := verdict(t, &c.kernel, &verifier.Program{Type: uapi.ProgTypeXDP, Refs: map[int]verifier.Ref{c.at: {Kind: c.kind, Map: m}}}, c.text)
+		assert.Equal(t, c.accepted, v.Outcome == verifier.Accepted, "%s on %v.%d: %s", c.text, c.kernel.Release, c.kernel.Patch, v.Message)
 	}
 }

@@ -250,7 +250,7 @@ const (
 	CheckedKeepID          // Linux 7.2, mark_ptr_or_null_reg: a pointer keeps its identity when it is found not to be null
 	PointersEqual          // Linux 6.2, check_cond_jmp_op: a pointer that equals one that is not null is not null
 	TrustedNotNull         // Linux 6.4, reg_not_null: trusted kernel objects and memory are known not to be null
-	MapsNotNull            // Linux 6.12, reg_not_null: pointers to maps, buffers and XDP sockets are known not to be null
+	MapsNotNull            // Linux 6.17, reg_not_null: pointers to maps are known not to be null
 	NoNullBranch32         // Linux 7.2, is_branch_taken: a 32-bit comparison of a pointer decides nothing
 	LockIdentity           // Linux 6.2, check_ld_imm: the address of a map's value has no identity of its own
 
