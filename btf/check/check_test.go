@@ -296,6 +296,14 @@ func TestComponentsOfTags(t *testing.T) {
 		require.ErrorAs(t, err, &p, component)
 		assert.Equal(t, RuleComponent, p.Rule)
 	}
+	for component, rule := range map[int32]Rule{-2: RuleComponent, -1: RuleReference} { // the tag itself is checked before what it refers to
+		raw := build(t, func(b *btf.Builder) {
+			b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "tag", Ref: b.Int("int", 4, 0), ComponentIdx: component})
+		})
+		var p *Problem
+		require.ErrorAs(t, BTF(raw, Options{Release: r(6, 18)}), &p, component)
+		assert.Equal(t, rule, p.Rule, component)
+	}
 }
 
 // The fields of a struct with a resilient lock alone are not looked at, here two locks and a field

@@ -45,6 +45,7 @@ func TestAttributesAreCheckedAsTheReleaseDoes(t *testing.T) {
 		"no element":                           {mapLookup, []field{{0, int(hash)}, {8, key}, {16, key}, {24, uint64(0)}}, uapi.ENOENT},
 		"key nowhere":                          {mapLookup, []field{{0, int(hash)}, {8, uint64(1)}, {16, key}, {24, uint64(0)}}, uapi.EFAULT},
 		"flags nobody has":                     {mapLookup, []field{{0, int(hash)}, {8, key}, {16, key}, {24, uint64(1 << 40)}}, uapi.EINVAL},
+		"flags of updates, before the key":     {mapLookup, []field{{0, int(hash)}, {8, uint64(1)}, {16, key}, {24, uint64(uapi.NoExist)}}, uapi.EINVAL},
 		"delete what is not there":             {mapDelete, []field{{0, int(hash)}, {8, key}}, uapi.ENOENT},
 		"map type of no release":               {mapCreate, []field{{0, 77}, {4, 4}, {8, 4}, {12, 1}}, uapi.EINVAL},
 		"map name with a slash":                {mapCreate, []field{{0, 1}, {4, 4}, {8, 4}, {12, 1}, {28, "a/b"}}, uapi.EINVAL},

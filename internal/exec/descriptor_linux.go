@@ -29,7 +29,7 @@ func cgroupPath(fd int) string {
 // pidOf returns the process id of a pidfd, 0 for other files and when the process has ended.
 func pidOf(fd int) uint32 {
 	link, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
-	if err != nil || link != "anon_inode:[pidfd]" && !strings.HasPrefix(link, "pidfd:") {
+	if err != nil || !isPidfd(link) {
 		return 0
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
@@ -43,6 +43,12 @@ func pidOf(fd int) uint32 {
 		}
 	}
 	return 0
+}
+
+// isPidfd reports whether a descriptor is a pidfd, by its link in /proc. Since Linux 6.9 they may
+// have a file system of their own.
+func isPidfd(link string) bool {
+	return link == "anon_inode:[pidfd]" || strings.HasPrefix(link, "pidfd:")
 }
 
 // socketInfo describes a socket.

@@ -63,4 +63,7 @@ func TestProcessesOfDescriptors(t *testing.T) {
 	defer null.Close()
 	assert.Zero(t, pidOf(int(null.Fd())))
 	assert.Zero(t, pidOf(-1))
+	for link, want := range map[string]bool{"anon_inode:[pidfd]": true, "pidfd:[4711]": true, "anon_inode:bpf-map": false, "/tmp/pidfd:": false, "socket:[4711]": false} {
+		assert.Equal(t, want, isPidfd(link), link)
+	}
 }

@@ -153,7 +153,6 @@ func function(o *Object, lp *loader.LinkedProgram, f loader.Func, branches map[i
 		dead[i] = !reach[pc]
 		if i > 0 && lp.Insns[pc-1].IsLdImm64() && lp.Insns[pc].Code == 0 && g.Hits[i-1] >= 0 {
 			g.Hits[i] = -1
-			dead[i] = dead[i-1]
 			continue
 		}
 		file, line := 0, 0
