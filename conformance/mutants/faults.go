@@ -2,9 +2,9 @@ package main
 
 import "github.com/bpfrun/bpfrun/internal/testing/mutate"
 
-// faults lists the mutations that tests have to detect. (house) marks errors that no test detected
+// ruleFaults lists the mutations that tests have to detect. (house) marks errors that no test detected
 // when they were first tried; a number such as (14.9) refers to a rule that was once missing.
-var faults = []mutate.Fault{
+var ruleFaults = []mutate.Fault{
 	{Name: "maps: LRU sizes are rounded down", File: "internal/maps/hash.go", Old: "up := (s.MaxEntries + n - 1) / n * n", New: "up := s.MaxEntries / n * n"},
 	{Name: "maps: a queue takes one element too many", File: "internal/maps/queue.go", Old: "len(q.elems) >= int(q.spec.MaxEntries)", New: "len(q.elems) > int(q.spec.MaxEntries)"},
 	{Name: "maps: a queue takes flags that do not exist", File: "internal/maps/queue.go", Old: "flags > uapi.Exist ||", New: "flags > uapi.Exist+2 ||"},

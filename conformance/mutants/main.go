@@ -1,8 +1,8 @@
 // Command mutants measures whether the tests detect errors (mutation testing). It applies the
 // mutations in faults.go to the loader, kernel, machine, maps, helpers, scenarios, memory and the
-// JIT's planning, one by one. For each it runs the tests of the mutated package, then those of
-// every package whose tests execute the mutated function, and reports the mutations that no test
-// detected.
+// JIT's planning, and those in reviewed.go to other packages, one by one. For each it runs the
+// tests of the mutated package, then those of every package whose tests execute the mutated
+// function, and reports the mutations that no test detected.
 //
 //	go run ./conformance/mutants [-only TEXT] [-resume] [-results FILE]
 //
