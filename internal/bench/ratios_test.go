@@ -156,7 +156,7 @@ func engines(t *testing.T) [3]float64 {
 func turns(t *testing.T, e machine.Engine) *machine.Machine {
 	obj, err := loader.Open("testdata/net/turns.bpf.o")
 	require.NoError(t, err)
-	linked, err := obj.Load(target(t), loader.LoadOptions{})
+	linked, err := obj.Load(loader.NewTarget(rawName, parse(t, rawTypes(t))), loader.LoadOptions{})
 	require.NoError(t, err)
 	m, err := machine.New(linked, machine.Config{Engine: e, Uncovered: true})
 	require.NoError(t, err)
@@ -170,6 +170,7 @@ func locking(t *testing.T) float64 {
 	turn := func(program string) float64 {
 		res, err := m.Measure(context.Background(), program, machine.Input{}, nil)
 		require.NoError(t, err)
+		require.True(t, res.First.Ran)
 		require.Nil(t, res.First.Fault)
 		return res.Min
 	}
