@@ -128,7 +128,7 @@ func (acc *accounts) step(n uint64) vm.Stop {
 
 // callCounts counts a run's calls by function, across tail calls to other programs.
 type callCounts struct {
-	made  uint64 // calls of all functions, except those that the engine executed itself
+	made  uint64 // calls of all functions, except those that the engine executed itself and that left nothing to clean up
 	index map[string]int
 	names []string
 	n     []int

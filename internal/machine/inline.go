@@ -154,6 +154,9 @@ func (l *ledger) Lock() uint64 {
 // Locked records which lock the run holds after the engine took or released locks.
 func (l *ledger) Locked(lock uint64, img *vm.Image, pc int) {
 	l.acc.env.Run.Held.SetLock(lock, img, pc)
+	if lock != 0 {
+		l.acc.calls.made++ // the run has left a trace
+	}
 }
 
 func (l *ledger) replaced(overrides map[string]Override) bool {

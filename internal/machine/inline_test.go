@@ -97,3 +97,31 @@ func TestOverridesOfInlinedCalls(t *testing.T) {
 		assert.Equal(t, want, got, name)
 	}
 }
+
+// TestLocksAndStorageOnEveryEngine: locks that native code takes and storage that it finds are
+// counted, take time and change maps as calls do, from the first run of a program to those that no
+// longer track what they write.
+func TestLocksAndStorageOnEveryEngine(t *testing.T) {
+	const runs = 20
+	for _, program := range []string{"lock_turns", "storage_turns"} {
+		t.Run(program, func(t *testing.T) {
+			var want []*machine.Result
+			ms := engines(t, "../bench/testdata/net/turns.bpf.o")
+			for _, name := range []string{"interp", "jit", "eager", "both"} {
+				var got []*machine.Result
+				for range runs {
+					res, err := ms[name].Run(context.Background(), program, machine.Input{})
+					require.NoError(t, err)
+					require.True(t, res.Ran)
+					require.Nil(t, res.Fault)
+					got = append(got, res)
+				}
+				if name == "interp" {
+					want = got
+					assert.NotEmpty(t, want[runs-1].Changes)
+				}
+				assert.Equal(t, want, got, name)
+			}
+		})
+	}
+}
