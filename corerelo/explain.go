@@ -148,23 +148,30 @@ func (r *Resolver) typeHints(rel *Relocation) []Hint {
 		return hints
 	}
 	var near nearest
-	where := map[string]string{}
-	r.target.each(func(spec *btf.Spec, source string) {
+	r.target.each(func(spec *btf.Spec, _ string) {
 		for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
-			if id == 0 || !sameKind(spec.Kind(id), want) {
-				continue
-			}
-			n := spec.Name(id)
-			near.offer(name, n)
-			if where[n] == "" {
-				where[n] = source
+			if id != 0 && sameKind(spec.Kind(id), want) {
+				near.offer(name, spec.Name(id))
 			}
 		}
 	})
 	for _, n := range near.best(3) {
-		hints = append(hints, Hint{Kind: HintNearType, Path: n, Text: "the nearest name in " + where[n] + " is " + kindWord(want) + " " + n})
+		hints = append(hints, Hint{Kind: HintNearType, Path: n, Text: "the nearest name in " + r.target.sourceOf(n, want) + " is " + kindWord(want) + " " + n})
 	}
 	return hints
+}
+
+// sourceOf names the first source with a type of a kind and name.
+func (t *Target) sourceOf(name string, kind btf.Kind) string {
+	first := ""
+	t.each(func(spec *btf.Spec, source string) {
+		if first == "" && slices.ContainsFunc(spec.Named(btf.EssentialName(name)), func(id btf.ID) bool {
+			return id >= spec.FirstID() && sameKind(spec.Kind(id), kind) && spec.Name(id) == name
+		}) {
+			first = source
+		}
+	})
+	return first
 }
 
 // each visits the types of the kernel and of its modules; source names their origin in messages.
