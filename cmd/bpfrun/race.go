@@ -86,8 +86,9 @@ Exit codes: 0 nothing was found, 1 something was. Statistics that may lose a cou
 	return cmd
 }
 
-func (c *raceCommand) race(path string) error {
-	memory, known := memories[c.memory]
+// check finds mistakes in the flags.
+func (c *raceCommand) check() error {
+	_, known := memories[c.memory]
 	switch {
 	case c.preemptions < 0 || c.preemptions > 64:
 		return usagef("--preemptions %d: want 0 to 64", c.preemptions)
@@ -102,7 +103,11 @@ func (c *raceCommand) race(path string) error {
 	case c.random < 0:
 		return usagef("--random %d: want a number of orders", c.random)
 	}
-	if err := c.reports.check(); err != nil {
+	return c.reports.check()
+}
+
+func (c *raceCommand) race(path string) error {
+	if err := c.check(); err != nil {
 		return err
 	}
 	cfg, err := c.sim.config(false)
@@ -136,7 +141,7 @@ func (c *raceCommand) race(path string) error {
 	cfg = races.Machine(cfg)
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	opt := c.search(memory)
+	opt := c.search(memories[c.memory])
 	m, err := c.machine(ctx, obj, target, &cfg, &opt)
 	if err != nil {
 		return err

@@ -91,15 +91,7 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 		all.Complete = all.Complete && r.Complete
 		all.Insns = max(all.Insns, r.Insns)
 		for _, f := range r.Findings {
-			f.After, f.Before, f.Assumes = st.own, slices.Clone(st.before), meeting.Assumes
-			for _, e := range st.named {
-				f.Before = append(f.Before, e.Program)
-			}
-			if st.history {
-				for _, g := range cfg.Scene.Runs {
-					f.Before = append(f.Before, g.Name)
-				}
-			}
+			f.After, f.Before, f.Assumes = st.own, st.names(cfg.Scene), meeting.Assumes
 			if st.further {
 				f.Inputs = cfg.Prepared.told(actors, st.before)
 			}
@@ -113,6 +105,20 @@ func Explore(ctx context.Context, m *machine.Machine, meeting Meeting, cfg Confi
 	}
 	sortFindings(all.Findings)
 	return all, nil
+}
+
+// names lists what runs before, except for the actors' own programs.
+func (st *state) names(scene *Scene) []string {
+	out := slices.Clone(st.before)
+	for _, e := range st.named {
+		out = append(out, e.Program)
+	}
+	if st.history {
+		for _, g := range scene.Runs {
+			out = append(out, g.Name)
+		}
+	}
+	return out
 }
 
 // partial returns a report that was interrupted.

@@ -63,8 +63,8 @@ const (
 var ErrEnough = errors.New("enough operations have met")
 
 // NewOverlaps returns one for a machine. Only programs of the list take part; all do if it is empty.
-// kernel says which of those whose steps can be on any CPU interrupt each other; share says how the orders of each pair are explored, and false when there is no time for another
-// one.
+// kernel says which of those whose steps can be on any CPU interrupt each other; share says how the
+// orders of each pair are explored, and false when there is no time for another one.
 func NewOverlaps(m *machine.Machine, kernel Kernel, only []string, share func() (Config, bool)) *Overlaps {
 	return &Overlaps{m: m, kernel: kernel, only: only, share: share, tried: map[[2]string]int{}, found: map[string]bool{}}
 }
@@ -72,7 +72,8 @@ func NewOverlaps(m *machine.Machine, kernel Kernel, only []string, share func() 
 // Called notes that a simulation is about to call an operation, and lets it meet those before it
 // that were called on other CPUs and are about something else. They meet in the state before the
 // earlier one, after what the later one's CPU did since, or what its step and others about the same
-// did: on two CPUs that could as well have come first. Machine and world are the same afterwards. The error is [ErrEnough] or that of ctx.
+// did: on two CPUs that could as well have come first. Machine and world are the same afterwards.
+// The error is [ErrEnough] or that of ctx.
 func (o *Overlaps) Called(ctx context.Context, op Operation) error {
 	if op.Step != 0 && o.second == nil {
 		o.second = SecondTask(o.m)
