@@ -28,15 +28,15 @@ func TestProgramsRunOnTheEngineOfTheConfiguration(t *testing.T) {
 		t.Cleanup(s.Close)
 		k := &task{s: s, mem: make([]byte, 1<<20), base: base, files: map[int32]bpfsys.File{}, next: 3}
 		p, e := k.load(uapi.ProgTypeXDP, []decode.Insn{
-			{Code: 0xb7, Imm: 2},                    // r0 = 2
-			{Code: 0xb7, Dst: 1},                    // r1 = 0
-			{Code: 0x07, Dst: 1, Imm: 1},            // r1 += 1
-			{Code: 0xa5, Dst: 1, Imm: 100, Off: -2}, // if r1 < 100 goto -2
-			{Code: 0x95},                            // exit
+			{Code: 0xb7, Imm: 2},                       // r0 = 2
+			{Code: 0xb7, Dst: 1},                       // r1 = 0
+			{Code: 0x07, Dst: 1, Imm: 1},               // r1 += 1
+			{Code: 0xa5, Dst: 1, Imm: 50_000, Off: -2}, // if r1 < 50000 goto -2
+			{Code: 0x95},                               // exit
 		})
 		require.Zero(t, e)
 		packet := k.put(make([]byte, 64))
-		for range 100 { // the first runs are tracked, on the interpreter
+		for range 100 { // the first two million instructions are tracked, on the interpreter
 			_, e, a := k.call(testRun, field{0, int(p)}, field{8, 64}, field{12, 0}, field{16, packet}, field{68, 0})
 			require.Zero(t, e, "%v", k.notes)
 			require.Equal(t, uint32(2), le.Uint32(a[4:]))
