@@ -48,7 +48,7 @@ var (
 // cgroupRows lists the program types that attach to cgroups.
 var cgroupRows = []Row{
 	{
-		Type: uapi.ProgTypeCgroupSkb, Runs: cgroupPackets, Chain: AllAllow, Since: uapi.R(4, 10),
+		Type: uapi.ProgTypeCgroupSkb, Runs: inBoth("__cgroup_bpf_run_filter_skb"), Chain: AllAllow, Since: uapi.R(4, 10),
 		Sections: []Section{
 			{Name: "cgroup_skb/ingress", Attach: uapi.AttachCgroupInetIngress}, {Name: "cgroup_skb/egress", Attach: uapi.AttachCgroupInetEgress},
 			{Name: "cgroup/skb"},
@@ -63,7 +63,7 @@ var cgroupRows = []Row{
 		Returns: from(0, 1), Vocabulary: AllowDeny, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeCgroupSock, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(4, 10),
+		Type: uapi.ProgTypeCgroupSock, Runs: inTasks("__cgroup_bpf_run_filter_sk"), Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(4, 10),
 		Sections: []Section{
 			{Name: "cgroup/sock_create", Attach: uapi.AttachCgroupInetSockCreate}, {Name: "cgroup/sock_release", Attach: uapi.AttachCgroupInetSockRelease},
 			{Name: "cgroup/sock", Attach: uapi.AttachCgroupInetSockCreate},
@@ -79,7 +79,7 @@ var cgroupRows = []Row{
 		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
-		Type: uapi.ProgTypeCgroupSockAddr, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 17),
+		Type: uapi.ProgTypeCgroupSockAddr, Runs: inTasks("__cgroup_bpf_run_filter_sock_addr"), Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 17),
 		Sections: []Section{
 			{Name: "cgroup/bind4", Attach: uapi.AttachCgroupInet4Bind}, {Name: "cgroup/bind6", Attach: uapi.AttachCgroupInet6Bind},
 			{Name: "cgroup/connect4", Attach: uapi.AttachCgroupInet4Connect}, {Name: "cgroup/connect6", Attach: uapi.AttachCgroupInet6Connect},
@@ -117,14 +117,14 @@ var cgroupRows = []Row{
 		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
-		Type: uapi.ProgTypeSockOps, Runs: cgroupPackets, Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 13),
+		Type: uapi.ProgTypeSockOps, Runs: inBoth("__cgroup_bpf_run_filter_sock_ops"), Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 13),
 		Sections: []Section{{Name: "sockops", Attach: uapi.AttachCgroupSockOps}},
 		Attach:   uapi.AttachCgroupSockOps, Attaches: []Attach{{Type: uapi.AttachCgroupSockOps, Since: uapi.R(4, 13)}},
 		Takes: TakesPacket | TakesSocket, Context: sockOpsContext, Layer: Link, Access: Access{Written: []string{"reply", "sk_txhash"}},
 		Returns: from(0, 1),
 	},
 	{
-		Type: uapi.ProgTypeCgroupSockopt, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(5, 3),
+		Type: uapi.ProgTypeCgroupSockopt, Runs: inTasks("__cgroup_bpf_run_filter_setsockopt"), Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(5, 3),
 		Sections: []Section{
 			{Name: "cgroup/getsockopt", Attach: uapi.AttachCgroupGetsockopt}, {Name: "cgroup/setsockopt", Attach: uapi.AttachCgroupSetsockopt},
 		},
@@ -137,14 +137,14 @@ var cgroupRows = []Row{
 		Packet: WritesPacket, Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
-		Type: uapi.ProgTypeCgroupSysctl, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(5, 2),
+		Type: uapi.ProgTypeCgroupSysctl, Runs: inTasks("__cgroup_bpf_run_filter_sysctl"), Chain: AllAllow, Needs: NetAdmin, Standard: true, Since: uapi.R(5, 2),
 		Sections: []Section{{Name: "cgroup/sysctl", Attach: uapi.AttachCgroupSysctl}},
 		Attach:   uapi.AttachCgroupSysctl, Attaches: []Attach{{Type: uapi.AttachCgroupSysctl, Since: uapi.R(5, 2)}},
 		Takes: TakesSysctl, Context: sysctlContext, Access: Access{Written: []string{"file_pos"}},
 		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
-		Type: uapi.ProgTypeCgroupDevice, Runs: systemCalls, Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(4, 15),
+		Type: uapi.ProgTypeCgroupDevice, Runs: inTasks("__cgroup_bpf_check_dev_permission"), Chain: AllAllow, Needs: NetAdmin, Since: uapi.R(4, 15),
 		Sections: []Section{{Name: "cgroup/dev", Attach: uapi.AttachCgroupDevice}},
 		Attach:   uapi.AttachCgroupDevice, Attaches: []Attach{{Type: uapi.AttachCgroupDevice, Since: uapi.R(4, 15)}},
 		Takes: TakesDevice, Context: deviceContext,

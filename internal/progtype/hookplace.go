@@ -3,6 +3,8 @@ package progtype
 import (
 	"slices"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // HookPlace narrows where programs of tracing types run: not every function and tracepoint is
@@ -15,6 +17,8 @@ type HookPlace struct {
 	Task, SoftIRQ, HardIRQ bool
 	// Masked means that interrupts are disabled there, so that only an NMI comes in between.
 	Masked bool
+	// SystemCall means that the tracepoint is in a task that may wait there for memory.
+	SystemCall bool
 	// Assumed means that it is not known where all of them are reached: what is said is that of
 	// most.
 	Assumed bool
@@ -27,9 +31,10 @@ type HookPlace struct {
 // those of the functions that call them: security_file_open.
 var HookPlaces = []HookPlace{
 	{Tracepoint: true, Task: true, Names: []string{
-		"sched_process_fork", "sched_process_exec", "sched_process_exit", "sys_enter", "sys_exit", "sys_enter_*", "sys_exit_*", "task_newtask", "task_rename",
+		"sched_process_fork", "sched_process_exec", "sched_process_exit", "task_newtask", "task_rename",
 		"cgroup_attach_task", "cgroup_mkdir", "cgroup_rmdir", "cgroup_release", "module_load", "module_free", "mark_victim", "signal_deliver",
 	}},
+	{Tracepoint: true, Task: true, SystemCall: true, Names: []string{"sys_enter", "sys_exit", "sys_enter_*", "sys_exit_*"}},
 	{Tracepoint: true, Task: true, Masked: true, Names: []string{"sched_switch"}},
 	{Tracepoint: true, Task: true, SoftIRQ: true, HardIRQ: true, Masked: true, Names: []string{"sched_wakeup", "sched_wakeup_new", "sched_waking", "sched_migrate_task"}},
 	{Tracepoint: true, HardIRQ: true, Masked: true, Names: []string{"irq_handler_entry", "irq_handler_exit", "hrtimer_expire_entry", "hrtimer_expire_exit"}},
@@ -89,6 +94,12 @@ func (p Place) At(section, hook string) (out Place, masked bool) {
 		return p, false
 	}
 	p.Task, p.SoftIRQ, p.HardIRQ = p.Task && h.Task, p.SoftIRQ && h.SoftIRQ, p.HardIRQ && h.HardIRQ
+	if h.SystemCall {
+		p.Preempted, p.Never = since.SyscallTracepointPreemptible, false
+		if p.Guard == AllTracing {
+			p.GuardUntil, p.Then = since.SyscallTracepointPreemptible, OwnGuard
+		}
+	}
 	return p, h.Masked
 }
 

@@ -44,14 +44,14 @@ const takesSkb = TakesPacket | TakesBytes | TakesSocket | TakesSkb | TakesFrags
 // networkRows lists the program types of the networking stack.
 var networkRows = []Row{
 	{
-		Type: uapi.ProgTypeSocketFilter, Runs: softIRQ, Since: uapi.R(3, 19),
+		Type: uapi.ProgTypeSocketFilter, Runs: inBoth("sk_filter_trim_cap"), Since: uapi.R(3, 19),
 		Sections: []Section{{Name: "socket"}},
 		Takes:    takesSkb, Context: skbContext, Layer: Network,
 		Access:  Access{Hidden: list(socketFields, lateFields, []string{"data", "data_end", "tstamp", "hwtstamp"}), Written: []string{"cb"}},
 		Returns: anyReturn, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeSchedCls, Runs: softIRQ, Chain: UntilVerdict, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 1),
+		Type: uapi.ProgTypeSchedCls, Runs: inSoftIRQs("cls_bpf_classify"), Chain: UntilVerdict, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 1),
 		Sections: []Section{
 			{Name: "tc/ingress", Attach: uapi.AttachTcxIngress, Flags: OptionalAttach}, {Name: "tc/egress", Attach: uapi.AttachTcxEgress, Flags: OptionalAttach},
 			{Name: "tcx/ingress", Attach: uapi.AttachTcxIngress}, {Name: "tcx/egress", Attach: uapi.AttachTcxEgress},
@@ -66,13 +66,13 @@ var networkRows = []Row{
 		Returns: anyReturn, Vocabulary: TCActions, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeSchedAct, Runs: softIRQ, Needs: NetAdmin, Since: uapi.R(4, 1),
+		Type: uapi.ProgTypeSchedAct, Runs: inSoftIRQs("tcf_bpf_act"), Needs: NetAdmin, Since: uapi.R(4, 1),
 		Sections: []Section{{Name: "action"}},
 		Takes:    takesSkb, Context: skbContext, Layer: Link, Access: tcAccess, Packet: WritesPacket,
 		Returns: anyReturn, Vocabulary: TCActions, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeXDP, Runs: softIRQ, Needs: NetAdmin, Standard: true, Since: uapi.R(4, 8),
+		Type: uapi.ProgTypeXDP, Runs: inSoftIRQs("bpf_prog_run_xdp"), Needs: NetAdmin, Standard: true, Since: uapi.R(4, 8),
 		Sections: []Section{
 			{Name: "xdp.frags/devmap", Attach: uapi.AttachXDPDevmap, Flags: Frags}, {Name: "xdp/devmap", Attach: uapi.AttachXDPDevmap},
 			{Name: "xdp.frags/cpumap", Attach: uapi.AttachXDPCpumap, Flags: Frags}, {Name: "xdp/cpumap", Attach: uapi.AttachXDPCpumap},
@@ -89,22 +89,22 @@ var networkRows = []Row{
 		Returns: anyReturn, Vocabulary: XDPActions, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeLwtIn, Runs: softIRQ, Needs: NetAdmin, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_in"}},
+		Type: uapi.ProgTypeLwtIn, Runs: inSoftIRQs("run_lwt_bpf"), Needs: NetAdmin, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_in"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
 		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeLwtOut, Runs: softIRQ, Needs: NetAdmin, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_out"}},
+		Type: uapi.ProgTypeLwtOut, Runs: inSoftIRQs("run_lwt_bpf"), Needs: NetAdmin, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_out"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
 		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeLwtXmit, Runs: softIRQ, Needs: NetAdmin, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_xmit"}},
+		Type: uapi.ProgTypeLwtXmit, Runs: inSoftIRQs("run_lwt_bpf"), Needs: NetAdmin, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_xmit"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: WritesPacket,
 		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeLwtSeg6local, Runs: softIRQ, Needs: NetAdmin, Since: uapi.R(4, 18), Sections: []Section{{Name: "lwt_seg6local"}},
+		Type: uapi.ProgTypeLwtSeg6local, Runs: inSoftIRQs("input_action_end_bpf"), Needs: NetAdmin, Since: uapi.R(4, 18), Sections: []Section{{Name: "lwt_seg6local"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
 		Returns: anyReturn, Vocabulary: LwtCodes,
 	},
@@ -123,13 +123,13 @@ var networkRows = []Row{
 		Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions,
 	},
 	{
-		Type: uapi.ProgTypeSkMsg, Runs: sockmapMessages, Needs: NetAdmin, Since: uapi.R(4, 17),
+		Type: uapi.ProgTypeSkMsg, Runs: inTasks("sk_psock_msg_verdict"), Needs: NetAdmin, Since: uapi.R(4, 17),
 		Sections: []Section{{Name: "sk_msg", Attach: uapi.AttachSkMsgVerdict}},
 		Attach:   uapi.AttachSkMsgVerdict, Attaches: []Attach{{Type: uapi.AttachSkMsgVerdict, Since: uapi.R(4, 17)}},
 		Takes: TakesSocket | TakesMessage, Context: skMsgContext, Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions,
 	},
 	{
-		Type: uapi.ProgTypeSkReuseport, Runs: softIRQ, Since: uapi.R(4, 19),
+		Type: uapi.ProgTypeSkReuseport, Runs: inSoftIRQs("bpf_run_sk_reuseport"), Since: uapi.R(4, 19),
 		Sections: []Section{
 			{Name: "sk_reuseport/migrate", Attach: uapi.AttachSkReuseportSelectOrMigrate}, {Name: "sk_reuseport", Attach: uapi.AttachSkReuseportSelect},
 		},
@@ -142,20 +142,20 @@ var networkRows = []Row{
 		Returns: anyReturn, Vocabulary: SkActions,
 	},
 	{
-		Type: uapi.ProgTypeFlowDissector, Runs: softIRQ, Needs: NetAdmin, Since: uapi.R(4, 20),
+		Type: uapi.ProgTypeFlowDissector, Runs: inBoth("bpf_flow_dissect"), Needs: NetAdmin, Since: uapi.R(4, 20),
 		Sections: []Section{{Name: "flow_dissector", Attach: uapi.AttachFlowDissector}},
 		Attach:   uapi.AttachFlowDissector, Attaches: []Attach{{Type: uapi.AttachFlowDissector, Since: uapi.R(4, 20)}},
 		Takes: TakesPacket | TakesBytes, Context: flowContext, Layer: Link, Access: Access{Hidden: dissectorHidden}, Packet: ReadsPacket,
 		Returns: anyReturn, Vocabulary: DissectorCodes, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeSkLookup, Runs: softIRQ, Since: uapi.R(5, 9),
+		Type: uapi.ProgTypeSkLookup, Runs: inBoth("bpf_sk_lookup_run_v4"), Since: uapi.R(5, 9),
 		Sections: []Section{{Name: "sk_lookup", Attach: uapi.AttachSkLookup}},
 		Attach:   uapi.AttachSkLookup, Attaches: []Attach{{Type: uapi.AttachSkLookup, Since: uapi.R(5, 9)}},
 		Takes: TakesBytes, Context: skLookupContext, Returns: from(0, 1), Vocabulary: SkActions, TestRun: true,
 	},
 	{
-		Type: uapi.ProgTypeNetfilter, Runs: softIRQ, Chain: UntilDrop, Needs: NetAdmin, Since: uapi.R(6, 4),
+		Type: uapi.ProgTypeNetfilter, Runs: inBoth("nf_hook_run_bpf"), Chain: UntilDrop, Needs: NetAdmin, Since: uapi.R(6, 4),
 		Sections: []Section{{Name: "netfilter", Attach: uapi.AttachNetfilter}},
 		Attach:   uapi.AttachNetfilter, Attaches: []Attach{{Type: uapi.AttachNetfilter, Since: uapi.R(6, 4)}},
 		Takes: TakesPacket, Context: netfilterContext, Layer: Network, Returns: from(0, 1), Vocabulary: NetfilterVerdicts,

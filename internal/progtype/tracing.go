@@ -147,7 +147,7 @@ var tracingRows = []Row{
 		Takes:    TakesTarget, Target: OtherProgram, Context: noContext, Returns: anyReturn,
 	},
 	{
-		Type: uapi.ProgTypeSyscall, Runs: testRuns, Since: uapi.R(5, 14),
+		Type: uapi.ProgTypeSyscall, Runs: inTasks("bpf_prog_test_run_syscall"), Since: uapi.R(5, 14),
 		Sections: []Section{{Name: "syscall", Flags: Sleeps}},
 		Takes:    TakesBytes, Context: bytesContext, Access: Access{Writes: uapi.R(5, 14)},
 		Returns: anyReturn, Sleepable: Sleepable{Since: uapi.R(5, 14), Always: true}, TestRun: true,

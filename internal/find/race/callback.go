@@ -63,7 +63,7 @@ func CallbackTable() string {
 	for _, r := range CallbackRules() {
 		task := "never"
 		if !r.Place.Never {
-			task = "from Linux " + r.Place.Preempted.From().String() + " (" + r.Place.Preempted.Row().Evidence.String() + ")"
+			task = fromWhen(r.Place.Preempted)
 		}
 		fmt.Fprintf(&b, "|%s|%s (%s)|%s|%s|%s|`%s`|\n", r.What, r.Since.From(), r.Since.Row().Evidence, contexts(&r.Place), task, r.Waits, r.Place.Kernel)
 	}

@@ -51,7 +51,7 @@ func MapTable() string {
 // PlaceTable writes where programs of each type run, and what can interrupt them, as a table.
 func PlaceTable() string {
 	var b strings.Builder
-	b.WriteString("|programs|run in|another task can come in between|guard|kernel|\n|---|---|---|---|---|\n")
+	b.WriteString("|programs|run in|another task can come in between|guard|kernel|known|\n|---|---|---|---|---|---|\n")
 	type row struct {
 		types []string
 		text  string
@@ -85,19 +85,22 @@ func HookTable() string {
 	var b strings.Builder
 	b.WriteString("|hooks|reached in|by|\n|---|---|---|\n")
 	for _, h := range progtype.HookPlaces {
-		kind, masked := "functions", ""
+		kind, also := "functions", ""
 		if h.Tracepoint {
 			kind = "tracepoints"
 		}
 		if h.Masked {
-			masked = ", with interrupts disabled"
+			also = ", with interrupts disabled"
 		}
 		in := contexts(&progtype.Place{Task: h.Task, SoftIRQ: h.SoftIRQ, HardIRQ: h.HardIRQ})
 		by := h.By
 		if h.Assumed {
 			kind, by = "all other "+kind, "not known: that of most"
 		}
-		fmt.Fprintf(&b, "|%s `%s`|%s%s|%s|\n", kind, strings.Join(h.Names, "`, `"), in, masked, by)
+		if h.SystemCall {
+			also = "; another task can come in between " + fromWhen(since.SyscallTracepointPreemptible)
+		}
+		fmt.Fprintf(&b, "|%s `%s`|%s%s|%s|\n", kind, strings.Join(h.Names, "`, `"), in, also, by)
 	}
 	return b.String()
 }
@@ -120,7 +123,7 @@ func contexts(p *progtype.Place) string {
 func placeText(p *progtype.Place) string {
 	task := "never"
 	if !p.Never {
-		task = "from Linux " + p.Preempted.From().String() + " (" + p.Preempted.Row().Evidence.String() + ")"
+		task = fromWhen(p.Preempted)
 	}
 	guard := [...]string{progtype.Unguarded: "none", progtype.OwnGuard: "its own program", progtype.AllTracing: "all kprobes, tracepoints and perf events"}[p.Guard]
 	if p.GuardFrom != since.Always {
@@ -129,5 +132,10 @@ func placeText(p *progtype.Place) string {
 	if p.GuardUntil != since.Always {
 		guard += " before Linux " + p.GuardUntil.From().String()
 	}
-	return fmt.Sprintf("%s|%s|%s|`%s`", contexts(p), task, guard, p.Kernel)
+	return fmt.Sprintf("%s|%s|%s|`%s`|%v", contexts(p), task, guard, p.Kernel, p.Evidence)
+}
+
+// fromWhen says since when a rule is there, and how that is known.
+func fromWhen(r since.Rule) string {
+	return fmt.Sprintf("from Linux %v (%v)", r.From(), r.Row().Evidence)
 }

@@ -34,6 +34,11 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 	parser := prog("parser", uapi.ProgTypeSkSkb, uapi.AttachSkSkbStreamParser, "sk_skb/stream_parser")
 	verdict := prog("verdict", uapi.ProgTypeSkSkb, uapi.AttachSkSkbVerdict, "sk_skb/verdict")
 	msg := prog("msg", uapi.ProgTypeSkMsg, uapi.AttachSkMsgVerdict, "sk_msg")
+	cgroupLSM := prog("cgroupLSM", uapi.ProgTypeLSM, uapi.AttachLSMCgroup, "lsm_cgroup/socket_bind")
+	enter := prog("enter", uapi.ProgTypeRawTracepoint, 0, "raw_tp/sys_enter")
+	openat := prog("openat", uapi.ProgTypeTracepoint, 0, "tracepoint/syscalls/sys_enter_openat")
+	filter := prog("filter", uapi.ProgTypeSocketFilter, 0, "socket")
+	netfilter := prog("netfilter", uapi.ProgTypeNetfilter, uapi.AttachNetfilter, "netfilter")
 	ops := prog("ops", uapi.ProgTypeStructOps, 0, "struct_ops")
 	for _, tt := range []struct {
 		over, by    *loader.LinkedProgram
@@ -46,23 +51,36 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 		{xdp, perf, uapi.R(6, 12), false, "in an NMI"},
 		{fentry, xdp, uapi.R(6, 12), false, "in an interrupt"},
 		{fentry, fentry, uapi.R(6, 12), true, ""},
-		{fentry, fentry, uapi.R(5, 10), true, "in an interrupt"},
+		{fentry, fentry, uapi.R(5, 11), true, "in an interrupt"},
+		{fentry, fentry, uapi.R(5, 12), true, ""},
 		{fentry, tpbtf, uapi.R(6, 12), true, "by another task"},
 		{fentry, raw, uapi.R(6, 12), true, "in an interrupt"},
 		{kprobe, kprobe, uapi.R(6, 12), true, ""},
 		{kprobe, perf, uapi.R(6, 12), true, ""},
 		{perf, kprobe, uapi.R(6, 12), true, ""},
 		{perf, fentry, uapi.R(6, 12), true, ""},
-		{raw, raw, uapi.R(5, 15), true, "in an interrupt"},
+		{raw, raw, uapi.R(6, 0), true, "in an interrupt"},
 		{raw, raw, uapi.R(6, 1), true, ""},
 		{lsm, lsm, uapi.R(6, 1), true, ""},
-		{lsm, lsm, uapi.R(6, 12), true, "by another task"},
+		{lsm, lsm, uapi.R(6, 2), true, "by another task"},
+		{cgroupLSM, cgroupLSM, uapi.R(6, 1), true, "by another task"},
 		{lsm, lsm, uapi.R(6, 12), false, ""},
 		{sock, sock, uapi.R(5, 10), true, ""},
-		{sock, sock, uapi.R(5, 15), true, "by another task"},
-		{uprobe, uprobe, uapi.R(5, 15), true, ""},
-		{uprobe, uprobe, uapi.R(6, 12), true, "by another task"},
-		{fentry, fork, uapi.R(6, 12), false, ""},
+		{sock, sock, uapi.R(5, 11), true, "by another task"},
+		{sock, sock, uapi.R(5, 11), false, ""},
+		{uprobe, uprobe, uapi.R(5, 19), true, ""},
+		{uprobe, uprobe, uapi.R(6, 0), true, "by another task"},
+		{fentry, fork, uapi.R(6, 19), false, ""},
+		{fork, unlink, uapi.R(6, 19), true, ""},
+		{fork, unlink, uapi.R(7, 0), true, "by another task"},
+		{enter, unlink, uapi.R(7, 1), true, ""},
+		{enter, unlink, uapi.R(7, 2), true, "by another task"},
+		{enter, enter, uapi.R(7, 2), true, ""},
+		{openat, unlink, uapi.R(7, 1), true, ""},
+		{openat, unlink, uapi.R(7, 2), true, "by another task"},
+		{openat, openat, uapi.R(7, 2), true, ""},
+		{openat, kprobe, uapi.R(7, 1), true, ""},
+		{openat, kprobe, uapi.R(7, 2), true, "in an interrupt"},
 		{fentry, fork, uapi.R(7, 0), true, "by another task"},
 		{fork, fentry, uapi.R(6, 12), false, "in an interrupt"},
 		{fork, unlink, uapi.R(6, 12), false, ""},
@@ -82,6 +100,10 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 		{verdict, msg, uapi.R(6, 12), false, ""},
 		{verdict, msg, uapi.R(6, 12), true, "by another task"},
 		{parser, msg, uapi.R(5, 10), true, ""},
+		{xdp, filter, uapi.R(6, 12), true, ""},
+		{filter, filter, uapi.R(6, 12), false, "in an interrupt"},
+		{netfilter, sock, uapi.R(6, 12), true, "by another task"},
+		{filter, sock, uapi.R(5, 10), true, ""},
 	} {
 		entry, ok := interrupted(role{lp: tt.over}, role{lp: tt.by}, Kernel{Version: uint32(tt.release) << 8, Preemptible: tt.preemptible})
 		got := ""

@@ -424,14 +424,15 @@ const (
 
 	// Programs that interrupt each other
 
-	MigrateDisable        // Linux 5.15, migrate_disable: programs run with migration disabled: preemptible kernels can switch to another task in the middle of one
-	PreemptLazy           // Linux 6.13, preempt_schedule: CONFIG_PREEMPT_LAZY: kernels that prefer throughput are preemptible too
-	TrampolineGuard       // Linux 5.12, __bpf_prog_enter_recur: a program at the entry or the return of a function is not entered again on the same CPU, and the event counts as missed
-	RawTracepointGuard    // Linux 6.1, __bpf_trace_run: nor is a program at a raw tracepoint
-	LSMUnguarded          // Linux 6.2, bpf_prog_check_recur: LSM programs have no such guard
-	TimersFreedLater      // Linux 6.10, bpf_timer_cancel_and_free: whoever deletes an element does not wait for the callback of its timer, and a callback that cancels one which cancels its own gets -EDEADLK
-	UprobeUnguarded       // Linux 6.0, bpf_prog_run_array_uprobe: programs at uprobes have no guard, and can be preempted
-	TracepointPreemptible // Linux 7.0, __DECLARE_TRACE: programs at raw tracepoints can be preempted
+	MigrateDisable               // Linux 5.11, migrate_disable: programs run with migration disabled: preemptible kernels can switch to another task in the middle of one
+	PreemptLazy                  // Linux 6.13, preempt_schedule: CONFIG_PREEMPT_LAZY: kernels that prefer throughput are preemptible too
+	TrampolineGuard              // Linux 5.12, __bpf_prog_enter_recur: a program at the entry or the return of a function is not entered again on the same CPU, and the event counts as missed
+	RawTracepointGuard           // Linux 6.1, __bpf_trace_run: nor is a program at a raw tracepoint
+	LSMUnguarded                 // Linux 6.2, bpf_prog_check_recur: LSM programs have no such guard
+	TimersFreedLater             // Linux 6.10, bpf_timer_cancel_and_free: whoever deletes an element does not wait for the callback of its timer, and a callback that cancels one which cancels its own gets -EDEADLK
+	UprobeUnguarded              // Linux 6.0, bpf_prog_run_array_uprobe: programs at uprobes have no guard, and can be preempted
+	TracepointPreemptible        // Linux 7.0, __DECLARE_TRACE: programs at raw tracepoints can be preempted, except at those of system calls
+	SyscallTracepointPreemptible // Linux 7.2, trace_call_bpf_faultable: programs at tracepoints of system calls can be preempted, and each has a guard of its own
 
 	numRules
 )

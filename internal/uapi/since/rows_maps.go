@@ -3,7 +3,7 @@ package since
 var mapsRows = [...]Row{
 	{"ResilientLocks", v6_15, nil, Source, "btf_parse_fields",
 		"bpf_res_spin_lock"},
-	{"Timers", v5_15, nil, Memory, "btf_parse_fields",
+	{"Timers", v5_15, nil, Source, "btf_parse_fields",
 		"bpf_timer"},
 	{"Workqueues", v6_10, nil, Memory, "btf_parse_fields",
 		"bpf_wq"},
