@@ -43,7 +43,7 @@ var CallbackRules = sync.OnceValue(func() []CallbackRule {
 	return []CallbackRule{
 		{
 			deferred.Timer, "`bpf_timer`", since.Timers, progtype.Place{SoftIRQ: true, Never: true, Kernel: "bpf_timer_cb"},
-			"`bpf_timer_cancel` by any other program; before Linux 6.10 also whoever deletes or replaces the element",
+			"`bpf_timer_cancel` by any other program; before Linux 7.0 also whoever deletes or replaces the element, from 6.10 on except callbacks of timers",
 		},
 		{deferred.Work, "`bpf_wq`", since.Workqueues, progtype.Place{Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_wq_work"}, "nothing"},
 		{deferred.TaskWork, "`bpf_task_work`", since.TaskWork, progtype.Place{Task: true, Preempted: since.MigrateDisable, Kernel: "bpf_task_work_callback"}, "nothing"},
@@ -209,7 +209,7 @@ func (s *system) fire(i int) {
 func (s *system) awaits(i int) bool {
 	p := &s.now[i]
 	lo, size := p.next.cancels, uint64(1)
-	if lo == 0 && !s.freesLater {
+	if lo == 0 && !s.freesLater && !(s.freesInWork && s.inTimer(i)) {
 		lo, size = p.next.frees, p.next.freed
 	}
 	if lo == 0 {
@@ -224,11 +224,20 @@ func (s *system) awaits(i int) bool {
 			continue
 		}
 		// A callback does not wait for one that waits for it: -EDEADLK.
-		if mutual := p.fires != 0 && o.next.cancels == p.fires; !mutual || !s.freesLater {
+		if mutual := p.fires != 0 && o.next.cancels == p.fires; !mutual || !s.freesInWork {
 			return true
 		}
 	}
 	return false
+}
+
+// inTimer reports whether an actor is the callback of a timer, or interrupts one.
+func (s *system) inTimer(i int) bool {
+	a := &s.actors[i]
+	if a.Callback == nil && a.Over >= 0 {
+		a = &s.actors[a.Over]
+	}
+	return a.Callback != nil && a.Callback.Kind == deferred.Timer
 }
 
 // items adds which timers and work items are armed to an outcome.

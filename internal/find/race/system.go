@@ -35,9 +35,9 @@ type system struct {
 	model     Memory
 	stores    [][]pending // of each actor, oldest first; nil if memory is sequential
 	flushed   [1]order.Touch
-	// deferring are whether there are timers or work items, freesLater is whether whoever deletes
-	// an element waits for the callback of its timer.
-	deferring, freesLater bool
+	// deferring is whether there are timers or work items. freesLater is whether nobody who deletes
+	// an element waits for the callback of its timer, freesInWork whether callbacks of timers do not.
+	deferring, freesLater, freesInWork bool
 	// refuses is whether bpf_timer_cancel fails in interrupts.
 	refuses bool
 	// watch follows every instruction; nil for full speed.
@@ -105,7 +105,8 @@ func newSystem(m *machine.Machine, actors []Actor, model Memory) (*system, error
 	s.buffers, s.hashes = hasBuffers(m), hashesOf(m)
 	s.deferring = len(Callbacks(m)) > 0
 	release := since.Of(m.Linked().Target.Version)
-	s.freesLater, s.refuses = release.Has(since.TimersFreedLater), release.Has(since.TracingTimers)
+	s.freesLater, s.freesInWork = release.Has(since.TimersFreedLater), release.Has(since.TimersFreedInWork)
+	s.refuses = release.Has(since.TracingTimers)
 	s.begin()
 	return s, nil
 }

@@ -429,7 +429,8 @@ const (
 	TrampolineGuard              // Linux 5.12, __bpf_prog_enter_recur: a program at the entry or the return of a function is not entered again on the same CPU, and the event counts as missed
 	RawTracepointGuard           // Linux 6.1, __bpf_trace_run: nor is a program at a raw tracepoint
 	LSMUnguarded                 // Linux 6.2, bpf_prog_check_recur: LSM programs have no such guard
-	TimersFreedLater             // Linux 6.10, bpf_timer_cancel_and_free: whoever deletes an element does not wait for the callback of its timer, and a callback that cancels one which cancels its own gets -EDEADLK
+	TimersFreedInWork            // Linux 6.10, bpf_timer_cancel_and_free: a timer's callback that deletes an element does not wait for the callback of that element's timer, and one that cancels a timer whose callback cancels its own gets -EDEADLK
+	TimersFreedLater             // Linux 7.0, bpf_async_cancel_and_free: nobody who deletes an element waits for the callback of its timer
 	UprobeUnguarded              // Linux 6.0, bpf_prog_run_array_uprobe: programs at uprobes have no guard, and can be preempted
 	TracepointPreemptible        // Linux 7.0, __DECLARE_TRACE: programs at raw tracepoints can be preempted, except at those of system calls
 	SyscallTracepointPreemptible // Linux 7.2, trace_call_bpf_faultable: programs at tracepoints of system calls can be preempted, and each has a guard of its own

@@ -5,7 +5,7 @@ var mapsRows = [...]Row{
 		"bpf_res_spin_lock"},
 	{"Timers", v5_15, nil, Source, "btf_parse_fields",
 		"bpf_timer"},
-	{"Workqueues", v6_10, nil, Memory, "btf_parse_fields",
+	{"Workqueues", v6_10, nil, Source, "btf_parse_fields",
 		"bpf_wq"},
 	{"TaskWork", v6_18, nil, Memory, "btf_parse_fields",
 		"bpf_task_work"},
