@@ -148,18 +148,18 @@ var beginnings = []struct {
 	{since.LoadAcquire, "6.15", "r1 = 1\n*(u64 *)(r10 - 8) = r1\nr0 = load_acquire((u64 *)(r10 - 8))\nexit", "BPF_ATOMIC uses invalid atomic opcode 100"},
 	{since.SubregSpill, "5.16 5.10.255 5.15.215", "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
 	{since.TwoRegisterRanges, "6.8", "call 7\nr6 = r0\nr6 &= 7\ncall 7\nif r0 > r6 goto +4" + below, ""},
-	{since.LinkedOffsets, "6.12", "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
+	{since.LinkedOffsets, "6.11", "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
 	{since.LinkedNegative, "7.0 6.18.44", "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
 	{since.MulSigned, "6.14", "call 7\nr0 &= 7\nr0 *= -1\nr0 += 7" + below, ""},
 	{since.NegRange, "6.17", "call 7\nr0 &= 7\nr0 = -r0\nr0 += 7" + below, ""},
 	{since.BswapRange, "6.18", "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},
 	{since.EqBits, "6.18", "call 7\nr0 |= 1\nif r0 != 4 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	{since.DivRange, "7.0", "call 7\nw0 = w0\nr0 /= 1073741824" + below, ""},
-	{since.StoredConstants, "6.2 5.10.255 5.15.215 6.1.192", "*(u64 *)(r10 - 8) = 5\nr0 = *(u64 *)(r10 - 8)" + below, ""},
+	{since.StoredConstants, "6.2 5.10.186 5.15.215 6.1.36", "*(u64 *)(r10 - 8) = 5\nr0 = *(u64 *)(r10 - 8)" + below, ""},
 	{since.ConstLeft, "6.4", "call 5\nif r0 < 4 goto +3\nr2 = 4\nif r2 <= r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	{since.UnknownOperands, "6.10", "call 7\nr6 = r0\nr6 &= 3\ncall 7\nr0 &= 4\nr0 |= r6" + below, ""},
 	{since.EqRange, "6.4", "call 7\nif r0 < 3 goto +2\nif r0 != 2 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
-	{since.SameRegister, "7.0", "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+	{since.SameRegister, "6.19", "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	{since.NullRegisters, "7.2", "r1 = *(u64 *)(r1 + 168)\nr2 = 0\nif r1 == r2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", "R1 invalid mem access 'sock_common_or_null'"},
 }
 
@@ -309,7 +309,7 @@ var endings = []struct {
 		"Sleepable programs can only use array, hash, ringbuf and local storage maps"},
 	{since.ContextMemArgs, "7.2", uapi.ProgTypeSyscall, 0, 0, "r2 = 8\nr3 = 0\ncall 113\nr0 = 0\nexit", true,
 		"R1 type=ctx expected=fp, pkt, pkt_meta, map_key, map_value, mem, ringbuf_mem, buf, trusted_ptr_"},
-	{since.NoSeg6PullData, "7.2 6.1.192 6.12.112", uapi.ProgTypeLwtSeg6local, 0, 0, "r2 = 0\ncall 39\nr0 = 0\nexit", false, ""},
+	{since.NoSeg6PullData, "7.2 6.1.189 6.12.112", uapi.ProgTypeLwtSeg6local, 0, 0, "r2 = 0\ncall 39\nr0 = 0\nexit", false, ""},
 	{since.LockdownWrites, "5.14", uapi.ProgTypeKprobe, 0, proto.Integrity, "*(u64 *)(r10 - 8) = 0\nr1 = 4096\nr2 = r10\nr2 += -8\nr3 = 8\ncall 36\nr0 = 0\nexit", false, ""},
 }
 

@@ -26,18 +26,18 @@ const (
 	CircularRanges    // Linux 7.2, cnum64_intersect: a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided
 	OneNumber         // Linux 7.0, __update_reg64_bounds: the only number of a range that has the known bits is the value
 	NullPrecise       // Linux 7.2, check_func_arg: a constant 0 that is passed or stored as a null pointer is compared exactly
-	SameRegister      // Linux 7.0, is_scalar_branch_taken: comparing a register with itself decides the branch
+	SameRegister      // Linux 6.19, is_scalar_branch_taken: comparing a register with itself decides the branch
 	TwoRegisterRanges // Linux 6.8, reg_set_min_max: a comparison of two registers narrows both
 	UnknownOperands   // Linux 6.10, adjust_scalar_min_max_vals: products, ORs and XORs of two numbers that are not constant are ranges
 	ForkSigns         // Linux 7.0, maybe_fork_scalars: an AND or OR of -1 or 0 with a constant is explored for both values
 	NarrowCopies      // Linux 6.4, check_alu_op: a 32-bit copy of a number that fits in 32 bits has its identity
-	LinkedOffsets     // Linux 6.12, sync_linked_regs: scalars that differ by a constant stay linked
+	LinkedOffsets     // Linux 6.11, sync_linked_regs: scalars that differ by a constant stay linked
 	LinkedNegative    // Linux 7.0, sync_linked_regs: scalars that differ by a negative or 32-bit constant stay linked too
-	LinkedInSpills    // Linux 6.8, find_equal_scalars: copies in spills of less than 8 bytes are narrowed together with the compared register
-	LinkedDeduced     // Linux 6.18, sync_linked_regs: the ranges of a linked scalar narrow each other after it was updated
+	LinkedInSpills    // Linux 6.9, find_equal_scalars: copies in spills of less than 8 bytes are narrowed together with the compared register
+	LinkedDeduced     // Linux 7.0, sync_linked_regs: the ranges of a linked scalar narrow each other after it was updated
 	LinkedLive        // Linux 7.0, collect_linked_regs: registers that no path reads again are not narrowed with their copies
 	SingularIDs       // Linux 7.0, clear_singular_ids: identities that only one register has are dropped
-	ConstHaveNoID     // Linux 6.8, assign_scalar_id_before_mov: only scalars that are not constant get identities
+	ConstHaveNoID     // Linux 6.5, assign_scalar_id_before_mov: only scalars that are not constant get identities
 	CPUNumberRange    // Linux 6.6, do_refine_retval_range: bpf_get_smp_processor_id returns less than the number of possible CPUs
 	TaskStackResult   // Linux 5.13, do_refine_retval_range: the result of bpf_get_task_stack is at most the size of its buffer
 
@@ -47,18 +47,18 @@ const (
 	UninitStack        // Linux 6.3, check_stack_read_fixed_off: privileged programs may read stack that was never written
 	UninitGrows        // Linux 6.3, check_stack_range_initialized: privileged programs may read stack below the deepest written byte
 	StoredConstants    // Linux 6.2, check_stack_write_fixed_off: constants stored on the stack stay known
-	StoredZero         // Linux 6.8, check_stack_write_fixed_off: this includes a stored constant 0
+	StoredZero         // Linux 6.9, check_stack_write_fixed_off: this includes a stored constant 0
 	SpilledZeros       // Linux 6.8, check_stack_write_fixed_off: a register that is 0 is spilled as a register, not as zero bytes
 	UnboundedSpills    // Linux 6.9, check_stack_write_fixed_off: numbers without bounds are spilled as registers, not as bytes of any value
-	TrackedSpills      // Linux 6.3, check_stack_write_fixed_off: a spill through a copy of the frame pointer does not require a precise value
-	SpillIDs           // Linux 6.8, check_stack_write_fixed_off: a spilled register and its slot get one identity
+	TrackedSpills      // Linux 6.8, check_stack_write_fixed_off: a spill through a copy of the frame pointer does not require a precise value
+	SpillIDs           // Linux 6.9, check_stack_write_fixed_off: a spilled register and its slot get one identity
 	FillIDs            // Linux 7.2, check_stack_read_fixed_off: a filled register and its slot get one identity
 	SpillRestKept      // Linux 6.8, save_register_state: the rest of a slot keeps its zero bytes when a part is spilled
 	SpillRestUnwritten // Linux 6.10, mark_stack_slot_misc: the rest of a slot also keeps its unwritten bytes
 	ZeroSpillWrites    // Linux 6.8, check_stack_write_var_off: zeros written at a variable offset keep spilled zeros known
 	ZeroFills          // Linux 6.8, check_stack_read_fixed_off: reading a part of a spilled zero, or zero bytes, yields 0
-	NarrowFills        // Linux 6.8, check_stack_read_fixed_off: a part of a spill can be filled
-	StackAboveErrno    // Linux 6.3, check_stack_access_within_bounds: access above the frame is refused with EINVAL instead of EACCES
+	NarrowFills        // Linux 6.9, check_stack_read_fixed_off: a part of a spill can be filled
+	StackAboveErrno    // Linux 6.8, check_stack_access_within_bounds: access above the frame is refused with EINVAL instead of EACCES
 	ZeroSizeStack      // Linux 6.8, check_stack_range_initialized: access of size 0 at the top of the frame is refused
 	DynptrSlots        // Linux 6.3, destroy_if_dynptr_stack_slot: stores into a dynptr end it or are refused, and dynptrs have constant offsets
 	HelperStackWrites  // Linux 6.13, check_stack_range_initialized: whether a helper reads or writes decides the check of its stack buffer
@@ -92,7 +92,7 @@ const (
 	CallbackArgsKept       // Linux 7.2, backtrack_insn: arguments of a call with a callback stay marked at the callback's end, until the call itself
 	PreciseSpills          // Linux 6.8, backtrack_insn: stack slots are tracked backward through the instruction that accessed them
 	SmallSpillTracking     // Linux 5.18, backtrack_insn: spills of less than 8 bytes are tracked backward
-	UnreadPrecision        // Linux 5.19, propagate_precision: registers that nothing reads are not marked precise from a kept state
+	UnreadPrecision        // Linux 6.4, propagate_precision: registers that nothing reads are not marked precise from a kept state
 	ScalarIDs              // Linux 6.5, regsafe: state comparison includes the identities of scalars
 	DeadInLoops            // Linux 7.1, stacksafe: in loops too, what a kept state has not set matches anything; before, only what is not set either
 	FreeScalars            // Linux 7.0, check_scalar_ids: a scalar of a kept state that is not linked stands for one that is
@@ -155,7 +155,7 @@ const (
 	ArgTags              // Linux 6.8, btf_prepare_func_args: decl tags arg:ctx and arg:nonnull of the arguments of global functions
 	TrustTags            // Linux 6.9, btf_prepare_func_args: decl tags arg:trusted, arg:nullable and arg:arena
 	UntrustedTag         // Linux 6.17, btf_prepare_func_args: decl tag arg:untrusted
-	DynptrGlobalArgs     // Linux 6.5, btf_prepare_func_args: global functions take dynptrs
+	DynptrGlobalArgs     // Linux 6.8, btf_prepare_func_args: global functions take dynptrs
 	ArenaPointerArgs     // Linux 7.2, btf_prepare_func_args: arguments of global functions that point to arena memory need no tag
 	GlobalMemWrites      // Linux 5.18, check_mem_reg: memory that is passed to a global function must be readable and writable
 	Exceptions           // Linux 6.7, check_subprogs: programs may have an exception callback
@@ -165,9 +165,9 @@ const (
 	TailCallInvalidates  // Linux 6.13, check_helper_call: a tail call may have changed the packet
 	TailCallReturns      // Linux 6.18, check_helper_call: a tail call in a function may return to the function's caller
 	TailCallUnderLock    // Linux 6.2, check_helper_call: tail calls under a lock are refused
-	LeaksTogether        // Linux 6.14, check_resource_leak: references, locks and sections are checked in one place before tail calls, packet loads and exits
+	LeaksTogether        // Linux 6.13, check_resource_leak: references, locks and sections are checked in one place before tail calls, packet loads and exits
 	LocksAtReturn        // Linux 6.9, check_resource_leak: functions may return to their caller with locks and sections held
-	CallbackRefs         // Linux 5.15, release_reference_state: callbacks cannot release references of their caller
+	CallbackRefs         // Linux 6.1, release_reference_state: callbacks cannot release references of their caller
 	SeveralReferences    // Linux 7.2, check_func_arg: a call may take several objects that must be released
 	InvalidScalars       // Linux 6.1, clear_all_pkt_pointers: pointers that become invalid are unknown numbers, not registers without a value
 	RetvalLSM            // Linux 7.0, check_helper_call: the argument of bpf_set_retval in LSM programs is checked
@@ -179,7 +179,7 @@ const (
 	ConstDynptr        // Linux 7.1, process_dynptr_func: helpers accept a callback's dynptr if they do not release it
 	ConstDynptrChecked // Linux 6.2, process_dynptr_func: a callback's dynptr is checked like others, and helpers do not change it
 	HelperWrites       // Linux 6.13, check_helper_mem_access: map values and keys are checked by whether the helper writes them, not by whether it accepts uninitialised memory
-	UTF8Formats        // Linux 6.12, bpf_bprintf_prepare: format strings may contain bytes from 0x80 on
+	UTF8Formats        // Linux 7.1, bpf_bprintf_prepare: format strings may contain bytes from 0x80 on
 	MapArgsAnyMemory   // Linux 6.2, check_reg_type: keys and values passed to map helpers may be in every kind of memory
 	BTFMemArgs         // Linux 6.4, check_reg_type: memory arguments may be trusted kernel objects
 	MapKeyPointers     // Linux 5.13, check_reg_type: keys of map elements can be passed as memory
@@ -217,7 +217,7 @@ const (
 	PacketPointersWhole    // Linux 6.12, bpf_skb_is_valid_access: sign-extending loads of packet pointers are refused
 	UnionArgs              // Linux 6.3, btf_ctx_access: unions passed by value can be read
 	IntPointerArgs         // Linux 5.17, btf_ctx_access: arguments that point to integers of any size can be read
-	VoidPointerArgs        // Linux 6.14, btf_ctx_access: arguments that point to void with qualifiers can be read
+	VoidPointerArgs        // Linux 6.16, btf_ctx_access: arguments that point to void with qualifiers can be read
 	AllPointerArgs         // Linux 7.1, btf_ctx_access: arguments that point to anything can be read
 	NullableTracepointArgs // Linux 6.12, btf_ctx_access: arguments with suffix __nullable may be null
 	RawTpNullArgs          // Linux 6.13, btf_ctx_access: known arguments of tracepoints may be null
@@ -232,20 +232,20 @@ const (
 	UntrustedMem           // Linux 6.17, btf_struct_walk: following a pointer to something other than a struct yields memory that may fault
 	UntrustedMath          // Linux 6.17, adjust_ptr_min_max_vals: arithmetic on memory that may fault is not checked
 	MixedUntrusted         // Linux 6.17, save_aux_ptr_type: an instruction may access untrusted objects and memory that may fault
-	UnionsUntrusted        // Linux 6.3, btf_struct_walk: pointers in unions are untrusted
+	UnionsUntrusted        // Linux 6.4, btf_struct_walk: pointers in unions are untrusted
 	KernelStructsGPL       // Linux 6.2, check_ptr_to_btf_access: only GPL-compatible programs read kernel objects
 	TrustByField           // Linux 6.2, check_ptr_to_btf_access: whether a pointer read from an object is trusted follows from the object and the field
 	SafePointers           // Linux 6.4, type_is_rcu: tables say which fields of kernel objects stay valid
-	SafeSubsysCgroup       // Linux 6.14, type_is_rcu: cgroup_subsys_state.cgroup stays valid under RCU
+	SafeSubsysCgroup       // Linux 6.17, type_is_rcu: cgroup_subsys_state.cgroup stays valid under RCU
 	SafeSocketSk           // Linux 6.5, type_is_trusted_or_null: socket.sk is trusted and may be null
-	DentryInodeNullable    // Linux 6.18, type_is_trusted_or_null: dentry.d_inode may be null
-	SafeVMAFields          // Linux 6.18, type_is_trusted_or_null: vm_area_struct.vm_mm and vm_file are trusted and may be null
+	DentryInodeNullable    // Linux 6.17, type_is_trusted_or_null: dentry.d_inode may be null
+	SafeVMAFields          // Linux 6.19, type_is_trusted_or_null: vm_area_struct.vm_mm and vm_file are trusted and may be null
 	PacingWrites           // Linux 6.0, bpf_tcp_ca_btf_struct_access: congestion control may write sk_pacing_rate and sk_pacing_status
 	AppLimitedWrites       // Linux 6.4, bpf_tcp_ca_btf_struct_access: congestion control may write app_limited
-	CwndStampWrites        // Linux 6.9, bpf_tcp_ca_btf_struct_access: congestion control may write snd_cwnd_stamp
+	CwndStampWrites        // Linux 6.10, bpf_tcp_ca_btf_struct_access: congestion control may write snd_cwnd_stamp
 	OffsetInBounds         // Linux 7.0, adjust_ptr_min_max_vals: constant and variable offsets of a pointer form one range
 	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
-	FlowKeysMath           // Linux 5.15, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys
+	FlowKeysMath           // Linux 6.8, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys
 	NullRegisters          // Linux 7.2, check_cond_jmp_op: a branch that compares a pointer with a register that is 0 is a null check
 	CheckedKeepID          // Linux 7.2, mark_ptr_or_null_reg: a pointer keeps its identity when it is found not to be null
 	PointersEqual          // Linux 6.2, check_cond_jmp_op: a pointer that equals one that is not null is not null
