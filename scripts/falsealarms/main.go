@@ -172,9 +172,11 @@ func compile(clang, dir string, sources []string) ([]string, error) {
 // rightly reports whether a kernel refuses an object for something that it does not know. -mcpu
 // determines which instructions compilers emit: v3 and later have atomic operations that return a
 // value (Linux 5.12), which clang 22 uses for __sync_fetch_and_add even if the value is unused.
-// Helpers are newer than a kernel in programs with callbacks.
+// Helpers are newer than a kernel in programs with callbacks, and a kernel for another processor has
+// no x86 registers, of which programs of kretprobes read the result.
 func rightly(object, message string) bool {
 	return strings.Contains(message, "not known to this kernel: helper") ||
+		strings.Contains(message, "pt_regs.ax does not exist in the kernel") ||
 		strings.Contains(message, "instruction is newer than the kernel") && (strings.HasSuffix(object, "-v3.o") || strings.HasSuffix(object, "-v4.o"))
 }
 
