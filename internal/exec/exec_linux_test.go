@@ -10,6 +10,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -67,9 +68,20 @@ type run struct {
 	code       int
 }
 
+// starts reports whether this binary can start itself. It cannot on a processor that a user program
+// emulates, which starts no programs for it. It asks once: now and then a process that fails to start
+// under qemu never ends.
+var starts = sync.OnceValue(func() bool {
+	self, err := os.Executable()
+	return err != nil || !errors.Is(osexec.Command(self, "-test.run=^$").Run(), unix.ENOEXEC)
+})
+
 // start runs a tool of this binary.
 func start(t testing.TB, tool string, events string, change ...func(*Config)) run {
 	t.Helper()
+	if !starts() {
+		t.Skip("this processor is emulated by a user program, which starts no programs for it")
+	}
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
 	self, err := os.Executable()
@@ -87,9 +99,6 @@ func start(t testing.TB, tool string, events string, change ...func(*Config)) ru
 		c(&cfg)
 	}
 	code, err := Run(cfg)
-	if errors.Is(err, unix.ENOEXEC) {
-		t.Skip("this processor is emulated by a user program, which starts no programs for it")
-	}
 	if err != nil && strings.Contains(err.Error(), "child process ended") {
 		t.Skipf("no seccomp user notification here: %v %s", err, out.String())
 	}

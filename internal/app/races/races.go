@@ -164,8 +164,8 @@ func meet(ctx context.Context, m *machine.Machine, doc *report.RaceDocument, opt
 	return nil
 }
 
-// KernelOf says whether the kernel is preemptible: as the options say, or else from the release on
-// that has CONFIG_PREEMPT_LAZY.
+// KernelOf returns the kernel of a machine. It is preemptible if the options say so or, without
+// them, if its release has CONFIG_PREEMPT_LAZY.
 func KernelOf(m *machine.Machine, opt Options) race.Kernel {
 	version := m.Linked().Target.Version
 	k := race.Kernel{Version: version, Preemptible: since.Of(version).Has(since.PreemptLazy)}

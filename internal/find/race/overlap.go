@@ -63,8 +63,8 @@ const (
 var ErrEnough = errors.New("enough operations have met")
 
 // NewOverlaps returns one for a machine. Only programs of the list take part; all do if it is empty.
-// kernel says which of those whose steps can be on any CPU interrupt each other; share says how the
-// orders of each pair are explored, and false when there is no time for another one.
+// kernel decides which steps on one CPU interrupt each other. share returns how to explore the orders
+// of the next pair, and false when no time is left.
 func NewOverlaps(m *machine.Machine, kernel Kernel, only []string, share func() (Config, bool)) *Overlaps {
 	return &Overlaps{m: m, kernel: kernel, only: only, share: share, tried: map[[2]string]int{}, found: map[string]bool{}}
 }
