@@ -76,16 +76,18 @@ func timerStart(c *Call) (uint64, *vm.Action) {
 	return 0, c.Timers.Arm(c.Args[0], at, c.Thread.CPU)
 }
 
-// timerCancel returns 1 if the timer was armed. In its own callback it would wait for itself:
-// -EDEADLK. A callback that runs elsewhere is waited for: where runs are interleaved, the call is
-// executed only when that has ended, if it does not fail: in a callback that the other one waits
-// for, and in interrupts.
+// timerCancel returns 1 if the timer was armed. On the CPU of its callback, whether in that or in
+// what runs in the middle of it, it would wait for itself: -EDEADLK, or -EOPNOTSUPP where it does
+// not work in interrupts at all. A callback that runs elsewhere is waited for: where runs are
+// interleaved, the call is executed only when that has ended, if it does not fail: in a callback
+// that the other one waits for, and in interrupts.
 func timerCancel(c *Call) (uint64, *vm.Action) {
 	d, ok := c.Timers.Item(c.Args[0])
+	interrupt := c.Run.Callback == 0
 	switch {
 	case !ok:
 		return errnoRet(uapi.EINVAL), nil
-	case c.Timers.Firing(c.Args[0]) && c.Run.Callback != 0:
+	case c.Timers.FiringOn(c.Args[0], c.Thread.CPU) && !(interrupt && c.has(since.TracingTimers)), c.Timers.Firing(c.Args[0]) && !interrupt:
 		return errnoRet(uapi.EDEADLK), nil
 	case c.Timers.Firing(c.Args[0]):
 		return errnoRet(uapi.EOPNOTSUPP), nil

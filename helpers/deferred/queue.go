@@ -63,7 +63,13 @@ type Queue struct {
 	mapAt  func(addr uint64) (maps.Map, bool) `snapshot:"fixed"`
 	items  map[uint64]Item
 	armed  uint64   // number armed
-	firing []uint64 // those whose callbacks are running: several only where runs are interleaved
+	firing []firing // those whose callbacks are running: several only where runs are interleaved
+}
+
+// firing is a callback that is running: of the item at addr, on a CPU.
+type firing struct {
+	addr uint64
+	cpu  int
 }
 
 // New returns an empty queue; mapAt finds maps by their handle.
@@ -78,11 +84,14 @@ func (q *Queue) Item(addr uint64) (i Item, ok bool) {
 }
 
 // Firing reports whether the callback of the item at addr is running.
-func (q *Queue) Firing(addr uint64) bool { return slices.Contains(q.firing, addr) }
+func (q *Queue) Firing(addr uint64) bool {
+	return slices.ContainsFunc(q.firing, func(f firing) bool { return f.addr == addr })
+}
 
-// Running lists the fields of the items whose callbacks are running. The slice is valid until the
-// next change.
-func (q *Queue) Running() []uint64 { return q.firing }
+// FiringOn reports whether the callback of the item at addr is running on a CPU (hrtimer_running).
+func (q *Queue) FiringOn(addr uint64, cpu int) bool {
+	return slices.Contains(q.firing, firing{addr, cpu})
+}
 
 // Items lists the fields of all items, in the order of their addresses.
 func (q *Queue) Items() []uint64 {
@@ -198,12 +207,12 @@ func (q *Queue) Take(now uint64) (c Callback, ok bool) {
 	if addr == 0 || q.items[addr].at > now {
 		return Callback{}, false
 	}
-	return q.TakeAt(addr)
+	return q.TakeAt(addr, q.items[addr].cpu)
 }
 
-// TakeAt takes the item at a field, whenever it is due, and disarms it; ok is false if none is
-// armed there.
-func (q *Queue) TakeAt(addr uint64) (c Callback, ok bool) {
+// TakeAt takes the item at a field to a CPU, whenever it is due, and disarms it; ok is false if
+// none is armed there.
+func (q *Queue) TakeAt(addr uint64, cpu int) (c Callback, ok bool) {
 	i := q.items[addr]
 	if !i.Armed {
 		return Callback{}, false
@@ -215,7 +224,7 @@ func (q *Queue) TakeAt(addr uint64) (c Callback, ok bool) {
 		return Callback{}, false
 	}
 	value := q.guest.Element(addr)
-	c = Callback{Entry: i.Callback, CPU: i.cpu, Kind: i.Kind, Addr: addr, At: i.at}
+	c = Callback{Entry: i.Callback, CPU: cpu, Kind: i.Kind, Addr: addr, At: i.at}
 	key := q.guest.Scratch(max(uint64(m.Spec().KeySize), 4), "key of "+m.Spec().Name)
 	if key == nil {
 		return Callback{}, false
@@ -227,14 +236,14 @@ func (q *Queue) TakeAt(addr uint64) (c Callback, ok bool) {
 		}
 	}
 	c.Args = [5]uint64{m.Addr(), c.key, value}
-	q.firing = append(slices.Clip(q.firing), addr)
+	q.firing = append(slices.Clip(q.firing), firing{addr, cpu})
 	return c, true
 }
 
 // End ends what Take or TakeAt began. Call it after the callback has run, whatever its result.
 func (q *Queue) End(c Callback) {
 	q.guest.EndScratch(c.key)
-	q.firing = slices.DeleteFunc(slices.Clone(q.firing), func(addr uint64) bool { return addr == c.Addr })
+	q.firing = slices.DeleteFunc(slices.Clone(q.firing), func(f firing) bool { return f.addr == c.Addr })
 }
 
 // Snapshot records the queue. Fields in map values are part of the memory's snapshot.

@@ -18,7 +18,7 @@ func TestRestoreBringsBackEveryField(t *testing.T) {
 	snaptest.Check(t, &q, map[string]snaptest.Field{
 		"items":  snaptest.Map(&q.items, func(n int) uint64 { return uint64(n) }, Item{at: 1}),
 		"armed":  snaptest.Number(&q.armed),
-		"firing": snaptest.Slice(&q.firing, func(n int) uint64 { return uint64(n) }),
+		"firing": snaptest.Slice(&q.firing, func(n int) firing { return firing{uint64(n), n} }),
 	}, q.Snapshot)
 }
 

@@ -141,14 +141,13 @@ func (x *Interleaving) Held(i int) []held.Thing {
 // means that nothing is armed there.
 func (x *Interleaving) Fire(addr uint64) bool {
 	m, s := x.m, x.runs[x.active].s
-	c, ok := m.env.Timers.TakeAt(addr)
+	c, ok := m.env.Timers.TakeAt(addr, s.in.CPU)
 	if !ok {
 		return false
 	}
 	if clock := m.kernel.Clock(); clock.Mono() < c.At {
 		clock.Advance(c.At - clock.Mono())
 	}
-	c.CPU = s.in.CPU
 	s.late = late{begun: true, cpu: c.CPU, main: m.env.Run, call: &c}
 	if f := m.call(c); f != nil {
 		m.thread.Start(s.p.img)

@@ -215,16 +215,38 @@ func (s *system) awaits(i int) bool {
 	if lo == 0 {
 		return false
 	}
-	if a := &s.actors[i]; a.Over >= 0 && a.Enters != ByTask && p.next.cancels != 0 && s.refuses {
+	if p.next.cancels != 0 && s.refuses[i] {
 		return false // -EOPNOTSUPP
 	}
 	for j := range s.now {
 		o := &s.now[j]
-		if j == i || o.fires < lo || o.fires >= lo+size || o.state == order.Done || s.actors[j].Callback.Kind != deferred.Timer {
+		if j == i || s.within(i, j) || o.fires < lo || o.fires >= lo+size || o.state == order.Done || s.actors[j].Callback.Kind != deferred.Timer {
 			continue
 		}
 		// A callback does not wait for one that waits for it: -EDEADLK.
 		if mutual := p.fires != 0 && o.next.cancels == p.fires; !mutual || !s.freesInWork {
+			return true
+		}
+	}
+	return false
+}
+
+// refusesToCancel reports whether bpf_timer_cancel fails in an actor: in NMIs, and where tracing
+// programs may use timers also in interrupts, but not in softirqs (defer_timer_wq_op).
+func refusesToCancel(r role, a Actor, v since.Version) bool {
+	if a.Over < 0 || a.Enters == ByTask {
+		return false
+	}
+	place, _, _ := placeOf(r)
+	return a.Enters == ByNMI || v.Has(since.TracingTimers) && place.HardIRQ
+}
+
+// within reports whether an actor runs in the middle of another one, on its CPU. Nobody waits there
+// for a timer's callback: bpf_timer_cancel is -EDEADLK, and deleting does not wait
+// (hrtimer_running).
+func (s *system) within(i, j int) bool {
+	for over := s.actors[i].Over; over >= 0; over = s.actors[over].Over {
+		if over == j {
 			return true
 		}
 	}

@@ -343,6 +343,8 @@ func (h *hunt) reused(f *Finding, w *watch) bool {
 // stuck adds a finding for actors that wait for each other.
 func (h *hunt) stuck(o order.Order) {
 	f := Finding{Kind: finding.Deadlock, Actors: h.s.actors, Trail: slices.Clone(o.Trail), Preemptions: o.Preemptions}
+	f.Text = "the runs wait for each other: none of them ends"
+	f.Advice = []string{"release the lock before anything else can wait for it, or take it with interrupts disabled (bpf_spin_lock does; bpf_local_irq_save from Linux 6.14)"}
 	for i := range h.s.now {
 		p := &h.s.now[i]
 		if state, _ := h.s.Next(i); state == order.Done || p.state == order.Done {
@@ -359,13 +361,14 @@ func (h *hunt) stuck(o order.Order) {
 			s.What = interruptedHere
 		case p.idle:
 			s.What = "tries forever to exchange " + h.s.field(p.next.touches[0])
+		case h.s.awaits(i):
+			s.What = "waits for the callback of a timer"
+			f.Advice = []string{"let a program cancel or delete it, not the callback of another timer; from Linux 6.10 on bpf_timer_cancel fails there with -EDEADLK"}
 		default:
 			s.What = "waits for a lock"
 		}
 		f.Sides = append(f.Sides, s)
 	}
-	f.Text = "the runs wait for each other: none of them ends"
-	f.Advice = []string{"release the lock before anything else can wait for it, or take it with interrupts disabled (bpf_spin_lock does; bpf_local_irq_save from Linux 6.14)"}
 	h.add(f)
 }
 

@@ -38,8 +38,8 @@ type system struct {
 	// deferring is whether there are timers or work items. freesLater is whether nobody who deletes
 	// an element waits for the callback of its timer, freesInWork whether callbacks of timers do not.
 	deferring, freesLater, freesInWork bool
-	// refuses is whether bpf_timer_cancel fails in interrupts.
-	refuses bool
+	// refuses are the actors in which bpf_timer_cancel fails.
+	refuses []bool
 	// watch follows every instruction; nil for full speed.
 	watch *watch
 }
@@ -106,7 +106,12 @@ func newSystem(m *machine.Machine, actors []Actor, model Memory) (*system, error
 	s.deferring = len(Callbacks(m)) > 0
 	release := since.Of(m.Linked().Target.Version)
 	s.freesLater, s.freesInWork = release.Has(since.TimersFreedLater), release.Has(since.TimersFreedInWork)
-	s.refuses = release.Has(since.TracingTimers)
+	s.refuses = make([]bool, len(actors))
+	for i, a := range actors {
+		if s.deferring && a.User == nil {
+			s.refuses[i] = refusesToCancel(role{lp: x.Session(s.run[i]).Program(), callback: a.Callback}, a, release)
+		}
+	}
 	s.begin()
 	return s, nil
 }

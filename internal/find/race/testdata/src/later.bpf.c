@@ -206,30 +206,54 @@ SEC("tc") int stopping_right(struct __sk_buff *skb)
 	return 0;
 }
 
-// A program that interrupts the callback waits for it, until Linux 7.0.
-BPF_MAP(stuck, ARRAY, 1, __u32, struct timed);
+// A program in the middle of the callback does not wait for it.
+BPF_MAP(within, ARRAY, 1, __u32, struct timed);
 static int sticks(void *map, __u32 *key, struct timed *v)
 {
-	v->count = 1;
+	WRITE_ONCE(v->count, 1);
 	return 0;
 }
-SEC("xdp") int stuck_begins(struct xdp_md *ctx)
+SEC("xdp") int within_begins(struct xdp_md *ctx)
 {
 	__u32 zero = 0;
-	struct timed *v = bpf_map_lookup_elem(&stuck, &zero);
+	struct timed *v = bpf_map_lookup_elem(&within, &zero);
 
 	if (v)
-		begin(&stuck, v, sticks);
+		begin(&within, v, sticks);
 	return XDP_PASS;
 }
-SEC("fentry/__napi_schedule") int stuck_cancels(void *ctx)
+SEC("fentry/__napi_schedule") int within_right(void *ctx)
 {
 	__u32 zero = 0;
-	struct timed *v = bpf_map_lookup_elem(&stuck, &zero);
+	struct timed *v = bpf_map_lookup_elem(&within, &zero);
 
 	if (v)
 		bpf_timer_cancel(&v->timer);
 	return 0;
+}
+
+// Two callbacks cancel each other, and each waits for the other one, until Linux 6.10.
+BPF_MAP(crossed, ARRAY, 2, __u32, struct timed);
+static __always_inline int cancel_crossed(__u32 other)
+{
+	struct timed *v = bpf_map_lookup_elem(&crossed, &other);
+
+	if (v)
+		bpf_timer_cancel(&v->timer);
+	return 0;
+}
+static int cross_one(void *map, __u32 *key, struct timed *v) { return cancel_crossed(1); }
+static int cross_two(void *map, __u32 *key, struct timed *v) { return cancel_crossed(0); }
+SEC("xdp") int crosses(struct xdp_md *ctx)
+{
+	__u32 one = 0, two = 1;
+	struct timed *v = bpf_map_lookup_elem(&crossed, &one), *w = bpf_map_lookup_elem(&crossed, &two);
+
+	if (!v || !w)
+		return XDP_PASS;
+	begin(&crossed, v, cross_one);
+	begin(&crossed, w, cross_two);
+	return XDP_PASS;
 }
 
 // A worker is a task: packets come in between, on its CPU.
