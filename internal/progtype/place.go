@@ -78,7 +78,7 @@ func everywhere(p Place) Place {
 
 var (
 	// Only those of hardware counters come as NMIs, and not on every processor.
-	nmi = []Place{{NMI: true, Never: true, Guard: AllTracing, Kernel: "bpf_overflow_handler"}}
+	nmi = []Place{{NMI: true, Never: true, Guard: AllTracing, Kernel: "bpf_overflow_handler", Evidence: since.Source}}
 	// Probes of user programs and of the kernel have one type.
 	probes = []Place{
 		{Sections: []string{"uprobe", "uretprobe", "usdt"}, Task: true, Preempted: since.UprobeUnguarded, Guard: AllTracing, GuardUntil: since.UprobeUnguarded, Kernel: "bpf_prog_run_array_uprobe", Evidence: since.Source},

@@ -20,6 +20,6 @@ var contextRows = [...]Row{
 		"programs at uprobes have no guard, and can be preempted"},
 	{"TracepointPreemptible", v7_0, nil, Source, "__DECLARE_TRACE",
 		"programs at raw tracepoints can be preempted, except at those of system calls"},
-	{"SyscallTracepointPreemptible", v7_2, nil, Memory, "trace_call_bpf_faultable",
+	{"SyscallTracepointPreemptible", v7_2, nil, Source, "trace_call_bpf_faultable",
 		"programs at tracepoints of system calls can be preempted, and each has a guard of its own"},
 }

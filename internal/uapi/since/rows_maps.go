@@ -7,7 +7,7 @@ var mapsRows = [...]Row{
 		"bpf_timer"},
 	{"Workqueues", v6_10, nil, Source, "btf_parse_fields",
 		"bpf_wq"},
-	{"TaskWork", v6_18, nil, Memory, "btf_parse_fields",
+	{"TaskWork", v6_18, nil, Source, "btf_parse_fields",
 		"bpf_task_work"},
 	{"LinkedLists", v6_2, nil, Memory, "btf_parse_fields",
 		"bpf_list_head and bpf_list_node"},
