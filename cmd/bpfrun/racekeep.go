@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/app/races"
 	"github.com/bpfrun/bpfrun/internal/app/report"
+	"github.com/bpfrun/bpfrun/internal/find/race"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/scenario"
 	"github.com/bpfrun/bpfrun/internal/visible"
@@ -26,7 +28,7 @@ func (c *raceCommand) keepFindings(ctx context.Context, object string, m *machin
 	made, numbers := false, map[string]int{}
 	for i := range doc.Findings {
 		f := &doc.Findings[i]
-		if len(f.Order) == 0 || f.Benign || f.Simulation != "" && c.with == nil {
+		if len(f.Order) == 0 || f.Benign || f.Simulation != "" && !c.writable(i) {
 			continue
 		}
 		if !made {
@@ -56,6 +58,12 @@ func (c *raceCommand) keepFindings(ctx context.Context, object string, m *machin
 		f.Scenario = filepath.ToSlash(path)
 	}
 	return nil
+}
+
+// writable reports whether a file can say what led to a finding in a simulation, the nth of the
+// document: not if its operations act on the state of the simulation.
+func (c *raceCommand) writable(nth int) bool {
+	return c.with != nil && !slices.ContainsFunc(c.simulated[nth].Actors, func(a race.Actor) bool { return a.Within != nil })
 }
 
 // scenarioOf writes a finding, the nth of the document, as a scenario file.

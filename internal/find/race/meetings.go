@@ -39,9 +39,8 @@ func Meetings(m *machine.Machine, only []string, k Kernel) []Meeting {
 // lists, with each input that a user wrote.
 func MeetingsOf(m *machine.Machine, scene *Scene, only []string, k Kernel) []Meeting {
 	var out []Meeting
-	progs := slices.DeleteFunc(slices.Clone(m.Linked().Programs), func(lp *loader.LinkedProgram) bool {
-		_, ok := m.ImageOf(lp.Name)
-		return !ok || len(only) > 0 && !slices.Contains(only, lp.Name)
+	progs := slices.DeleteFunc(runnable(m), func(lp *loader.LinkedProgram) bool {
+		return len(only) > 0 && !slices.Contains(only, lp.Name)
 	})
 	second := SecondTask(m)
 	one := func(a, b role) {

@@ -58,11 +58,12 @@ func Warm(m *machine.Machine) {
 	}
 }
 
-// runnable lists the programs that can run.
+// runnable lists the programs that can run by themselves.
 func runnable(m *machine.Machine) []*loader.LinkedProgram {
 	return slices.DeleteFunc(slices.Clone(m.Linked().Programs), func(lp *loader.LinkedProgram) bool {
 		_, ok := m.ImageOf(lp.Name)
-		return !ok
+		_, whole := machine.WholeOf(lp)
+		return !ok || whole
 	})
 }
 

@@ -12,7 +12,8 @@ var form = scene.Form{
 	Member: grammar.Member{Name: "qdisc", Doc: "The traffic for a queueing discipline, instead of one program.", Shape: grammar.FormOf(runForm)},
 	Expect: []grammar.Member{{Name: "qdisc", Doc: "What a queueing discipline did.", Shape: grammar.FormOf(expectForm)}},
 	Parts:  []*grammar.Form{runForm, flowForm}, Judged: []*grammar.Form{expectForm, expectFlowForm, expectFairForm},
-	Only: []string{"name", "each", "since", "arch", "qdisc", "after", "expect"}, Callers: "the traffic",
+	Calls: true,
+	Only:  []string{"name", "each", "since", "arch", "qdisc", "after", "expect"}, Callers: "the traffic",
 	Missing: "the run has no traffic",
 	Decode:  decode,
 }

@@ -141,7 +141,9 @@ func (q *planned) Check(*scene.Setting) error { return nil }
 
 // Simulate implements [scene.Run].
 func (q *planned) Simulate(ctx context.Context, s *scene.Setting) (*scene.Outcome, error) {
-	out, err := Run(ctx, s.Machine, q.spec)
+	spec := q.spec
+	spec.Calls = s.Calls
+	out, err := Run(ctx, s.Machine, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,8 @@ var form = scene.Form{
 	Member: grammar.Member{Name: "sched", Doc: "The schedule to run instead of one program.", Shape: grammar.FormOf(runForm)},
 	Expect: []grammar.Member{{Name: "sched", Doc: "What a schedule did.", Shape: grammar.FormOf(expectForm)}},
 	Parts:  []*grammar.Form{runForm, taskForm}, Judged: []*grammar.Form{expectForm, expectTaskForm, expectFairForm},
-	Only: []string{"name", "each", "since", "arch", "sched", "after", "expect"}, Callers: "the schedule",
+	Calls: true,
+	Only:  []string{"name", "each", "since", "arch", "sched", "after", "expect"}, Callers: "the schedule",
 	Missing: "the run has no schedule",
 	Decode:  decode,
 }

@@ -251,7 +251,9 @@ func (s *planned) Check(set *scene.Setting) error {
 
 // Simulate implements [scene.Run].
 func (s *planned) Simulate(ctx context.Context, set *scene.Setting) (*scene.Outcome, error) {
-	out, err := Run(ctx, set.Machine, s.spec(set.Machine))
+	spec := s.spec(set.Machine)
+	spec.Calls = set.Calls
+	out, err := Run(ctx, set.Machine, spec)
 	if err != nil {
 		return nil, err
 	}
