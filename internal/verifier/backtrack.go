@@ -204,8 +204,9 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 			return t.backLoad(in, dst, h)
 		}
 		// An atomic operation with a result is a load into that register: what it leaves in the
-		// slot is of any value, and not followed.
-		if isFetch(in) {
+		// slot is of any value, and not followed. Earlier it was a store alone, and the register
+		// was followed beyond it.
+		if isFetch(in) && t.has(since.FetchesLoad) {
 			if in.Imm == cmpxchg {
 				return t.backLoad(in, 0, h)
 			}

@@ -190,7 +190,7 @@ func (c *kfuncs) kfuncSections(k *kfunc) {
 		s.preempt--
 	}
 	if !k.flags.has(kfSleepable) {
-		if k.flags.has(kfRCUProtected) && !k.flags.has(kfIterNew) && !c.resources.inRCU() && c.has(since.RCUProtectedKfuncs) {
+		if k.flags.has(kfRCUProtected) && !c.resources.inRCU() && c.has(since.RCUProtectedKfuncs) {
 			c.refuse(refusal.KernelFuncRequiresRCUCriticalSection, k.name)
 		}
 		return

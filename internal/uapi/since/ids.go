@@ -91,6 +91,7 @@ const (
 	BacktrackSubprogs      // Linux 6.5, backtrack_insn: precision is tracked through calls
 	CallbackArgsKept       // Linux 7.2, backtrack_insn: arguments of a call with a callback stay marked at the callback's end, until the call itself
 	PreciseSpills          // Linux 6.8, backtrack_insn: stack slots are tracked backward through the instruction that accessed them
+	FetchesLoad            // Linux 7.0, backtrack_insn: the register that an atomic operation fetches into is tracked no further back, but the stack slot it was in
 	SmallSpillTracking     // Linux 5.18, backtrack_insn: spills of less than 8 bytes are tracked backward
 	UnreadPrecision        // Linux 6.4, propagate_precision: registers that nothing reads are not marked precise from a kept state
 	ScalarIDs              // Linux 6.5, regsafe: state comparison includes the identities of scalars

@@ -31,6 +31,8 @@ var walkRows = [...]Row{
 		"arguments of a call with a callback stay marked at the callback's end, until the call itself"},
 	{"PreciseSpills", v6_8, nil, Memory, "backtrack_insn",
 		"stack slots are tracked backward through the instruction that accessed them"},
+	{"FetchesLoad", v7_0, nil, Source, "backtrack_insn",
+		"the register that an atomic operation fetches into is tracked no further back, but the stack slot it was in"},
 	{"SmallSpillTracking", v5_18, nil, Memory, "backtrack_insn",
 		"spills of less than 8 bytes are tracked backward"},
 	{"UnreadPrecision", v6_4, []Update{{v5_10, 180}, {v5_15, 0}, {v6_1, 28}, {v6_3, 8}}, Memory, "propagate_precision",

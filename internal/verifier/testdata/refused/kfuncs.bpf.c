@@ -380,6 +380,20 @@ PAIR("syscall", ExpectedRCUCSWhenUsing, void)
 	return 0;
 }
 
+PAIR("syscall", RCUSectionOfIterators, void)
+{
+	struct bpf_iter_task it;
+
+	if (!bad)
+		bpf_rcu_read_lock();
+	bpf_iter_task_new(&it, NULL, 0);
+	if (bad)
+		bpf_rcu_read_lock();
+	bpf_iter_task_destroy(&it);
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
 PAIR("tc", CssTaskIterOnlyAllowedIn, struct __sk_buff)
 {
 	struct cgroup *c = bpf_cgroup_from_id(1);
