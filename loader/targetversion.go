@@ -40,6 +40,29 @@ func ParseRelease(name string) (release string, version uint32, ok bool) {
 	return release + m[4], uint32(a)<<16 | uint32(b)<<8 | uint32(min(c, 255)), true
 }
 
+// vendors are distributions that bring BPF of later releases to their kernels as a whole, and what
+// the releases of these have in common. Oracle's kernels (el9uek) follow the stable releases.
+var vendors = []struct {
+	name    string
+	release *lazyre.Regexp
+}{
+	{"Red Hat Enterprise Linux", lazyre.New(`\.el[0-9]+(_[0-9]+)?(\.|$)`)},
+	{"SUSE Linux Enterprise", lazyre.New(`-150[1-7]00\.`)},
+}
+
+// Vendor names the distribution whose kernel it is, if that kernel's rules are not those of its
+// release; "" for others, and if the version was given.
+func (t *Target) Vendor() string {
+	if t.VersionKnown == "name" {
+		for _, v := range vendors {
+			if v.release.MatchString(t.Release) {
+				return v.name
+			}
+		}
+	}
+	return ""
+}
+
 func kernelVersion(a, b uint32) uint32 { return a<<16 | b<<8 }
 
 // milestone is an enumerator of uapi/linux/bpf.h and the release that introduced it.

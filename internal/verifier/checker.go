@@ -37,6 +37,8 @@ func (c *Checker) WhyNot() string {
 	switch {
 	case c.kernel.Release == 0:
 		return fmt.Sprintf("the release of %s is unknown: set it with --kernel-version", c.linked.Target.Name)
+	case c.kernel.Vendor != "":
+		return fmt.Sprintf("%s: %s", c.linked.Target.Name, c.kernel.foreign())
 	case !since.Verified(c.kernel.Release):
 		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", since.Oldest, c.linked.Target.Name, c.kernel.Release)
 	}

@@ -11,7 +11,7 @@ import (
 
 // KernelOf describes the kernel of a target.
 func KernelOf(t *loader.Target) *Kernel {
-	k := &Kernel{Release: uapi.ReleaseOf(t.Version), Patch: int(t.Version & 0xff), BTF: t.BTF, Arch: t.Arch, Kconfig: t.Kconfig, Kfuncs: t.Kfuncs}
+	k := &Kernel{Release: uapi.ReleaseOf(t.Version), Patch: int(t.Version & 0xff), Vendor: t.Vendor(), BTF: t.BTF, Arch: t.Arch, Kconfig: t.Kconfig, Kfuncs: t.Kfuncs}
 	for _, m := range t.Modules {
 		k.Modules = append(k.Modules, Module{Name: m.Name, BTF: m.BTF, Kfuncs: m.Kfuncs})
 	}

@@ -16,6 +16,9 @@ type Kernel struct {
 	Release Release
 	// Patch is the third number of the version; some rules were backported to stable releases.
 	Patch int
+	// Vendor is the distribution whose kernel it is, if its rules are not those of Release: then no
+	// verdict is possible.
+	Vendor string
 	// Rules are the rules of the kernel; nil uses those of Release and Patch.
 	Rules *since.Set
 	// BTF describes the kernel's types. If nil, everything that needs them is Unknown.

@@ -15,6 +15,11 @@ import (
 // ErrProgram means that the program or the kernel passed to Verify is incomplete.
 var ErrProgram = errors.New("verifier: no verdict is possible")
 
+// foreign says why there is no verdict of a vendor's kernel.
+func (k *Kernel) foreign() string {
+	return fmt.Sprintf("kernels of %s have rules of later releases than Linux %s; --kernel-version names the release whose rules to use", k.Vendor, k.Release)
+}
+
 // Verify returns the verdict of kernel k on program p. The error is ErrProgram for an incomplete
 // program or kernel, or that of ctx; what the kernel would refuse is in the verdict. Verify
 // modifies neither k nor p and may be called concurrently.
@@ -27,6 +32,9 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	}
 	if !since.Verified(k.Release) {
 		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s (bpfrun has those from %s on)", k.Release, since.Oldest)}, nil
+	}
+	if k.Vendor != "" {
+		return &Verdict{Insn: -1, Missing: k.foreign()}, nil
 	}
 	if len(p.OrTargets) > 0 {
 		return verifyAny(ctx, k, p, o)
