@@ -221,11 +221,10 @@ func (h *attachment) distill(s *btf.Spec, t *btf.Type) {
 	if r := s.SkipMods(fp.Ref); r.Kind == btf.KindStruct || r.Kind == btf.KindUnion {
 		h.refuse(refusal.FunctionReturnTypeUnsupported, t.Name, kindText(r.Kind))
 	}
-	if !h.has(since.StructArgs) {
-		for i := range fp.Params {
-			if a := s.SkipMods(fp.Params[i].Type); a.Kind == btf.KindStruct || a.Kind == btf.KindUnion {
-				h.refuse(refusal.FunctionArgTypeUnsupported, t.Name, i, kindText(a.Kind))
-			}
+	for i := range fp.Params {
+		a := s.SkipMods(fp.Params[i].Type)
+		if a.Kind == btf.KindStruct && !h.has(since.StructArgs) || a.Kind == btf.KindUnion && !h.has(since.UnionArgs) {
+			h.refuse(refusal.FunctionArgTypeUnsupported, t.Name, i, kindText(a.Kind))
 		}
 	}
 	if r := s.SkipMods(fp.Ref); h.has(since.WideReturns) && r.Kind == btf.KindInt && r.Size > 8 && atReturn(h.p.Attach) {

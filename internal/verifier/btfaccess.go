@@ -334,20 +334,20 @@ var (
 		"cgroup_subsys_state": {{field: "cgroup", since: since.SafeSubsysCgroup}},
 	}
 	safeRCUOrNull = safeTable{
-		"mm_struct":    {{field: "exe_file", since: since.SafePointers}},
+		"mm_struct":    {{field: "exe_file", since: since.SafePointers}, {field: "owner", since: since.SafeOwner}},
 		"sk_buff":      {{field: "sk", since: since.SafePointers}},
 		"request_sock": {{field: "sk", since: since.SafePointers}},
 	}
 	safeTrusted = safeTable{
-		"bpf_iter_meta":    {{field: "seq", since: since.SafePointers}},
-		"bpf_iter__task":   {{field: "meta", since: since.SafePointers}, {field: "task", since: since.SafePointers}},
-		"linux_binprm":     {{field: "file", since: since.SafePointers}},
-		"file":             {{field: "f_inode", since: since.SafePointers}},
-		"dentry":           {{field: "d_inode", since: since.SafePointers, until: since.DentryInodeNullable}},
-		"bpf_iter__dmabuf": nil,
+		"bpf_iter_meta":  {{field: "seq", since: since.SafePointers}},
+		"bpf_iter__task": {{field: "meta", since: since.SafePointers}, {field: "task", since: since.SafePointers}},
+		"linux_binprm":   {{field: "file", since: since.SafePointers}},
+		"file":           {{field: "f_inode", since: since.SafePointers}},
+		"dentry":         {{field: "d_inode", since: since.SafePointers, until: since.DentryInodeNullable}},
+		"socket":         {{field: "sk", since: since.SafePointers, until: since.SocketSkNullable}},
 	}
 	safeTrustedOrNull = safeTable{
-		"socket":         {{field: "sk", since: since.SafeSocketSk}},
+		"socket":         {{field: "sk", since: since.SocketSkNullable}},
 		"dentry":         {{field: "d_inode", since: since.DentryInodeNullable}},
 		"vm_area_struct": {{field: "vm_mm", since: since.SafeVMAFields}, {field: "vm_file", since: since.SafeVMAFields}},
 	}

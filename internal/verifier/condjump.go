@@ -167,20 +167,25 @@ func sameTaken(op num.Cond, b *num.Bounds, w32 bool) int {
 	return num.Maybe
 }
 
-// notNullPtr reports whether the pointer is certainly not null (reg_not_null), whatever was added to
-// it. Other types may be null at run time although the verifier does not ask for a check: loads
-// through them are probed.
+// notNullPtr reports whether the pointer is certainly not null (reg_not_null). Other types may be
+// null at run time although the verifier does not ask for a check: loads through them are probed.
 func (c *conditions) notNullPtr(r *reg) bool {
 	if r.typ.mayBeNull() {
+		return false
+	}
+	// A number that large may wrap the sum around to 0.
+	if c.has(since.FarMayBeNull) && (r.SMin <= -maxVarOff || r.SMax >= maxVarOff) {
 		return false
 	}
 	switch r.typ.base() {
 	case ptrSocket, ptrTCPSock, ptrMapValue, ptrMapKey, ptrSockCommon:
 		return true
+	case ptrXDPSock, ptrBuf:
+		return c.has(since.BuffersNotNull)
 	case ptrBTF:
 		return c.has(since.TrustedNotNull) && c.kernelMem.trusted(r)
 	case ptrMem:
-		return c.has(since.TrustedNotNull) && r.typ&ptrUntrusted == 0
+		return c.has(since.MemoryNotNull) && r.typ&ptrUntrusted == 0
 	case constMap:
 		return c.has(since.MapsNotNull)
 	}

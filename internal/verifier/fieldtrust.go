@@ -22,7 +22,7 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 		return ptrUntrusted
 	}
 	if !k.has(since.SafePointers) {
-		return k.fieldTrustOld(r, w, flag)
+		return k.fieldTrustOld(r, w, name, flag)
 	}
 	// Pointers of before trust was tracked stay usable by the helpers that took them.
 	if !k.trusted(r) && !r.isRCU() {
@@ -54,15 +54,22 @@ func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 }
 
 // fieldTrustOld is fieldTrust of releases that only know fields with the tag rcu: their pointers
-// are trusted in a read-side section.
-func (k *kernelMem) fieldTrustOld(r *reg, w *walked, flag regType) regType {
-	if flag&memRCU != 0 {
-		if k.resources.inRCU() && k.trusted(r) && k.cur.rcu > 0 {
-			return flag | memRCU | ptrTrusted
-		}
-		return flag &^ memRCU
+// are valid in a read-side section that the program opened itself.
+func (k *kernelMem) fieldTrustOld(r *reg, w *walked, name string, flag regType) regType {
+	flag &^= ptrTrusted
+	if name == "task_struct" && w.field == "cpus_ptr" && k.trusted(r) && k.has(since.SafeCpusPtr) {
+		flag |= ptrTrusted
 	}
-	return flag
+	switch {
+	case flag&memRCU == 0 && r.isRCU():
+		return flag | ptrUntrusted
+	case flag&memRCU == 0:
+		return flag
+	case k.cur.rcu > 0 && (k.trusted(r) || r.isRCU()):
+		// The field may be cleared before its object is freed.
+		return flag | maybeNull
+	}
+	return flag &^ memRCU
 }
 
 // safeField is a member whose pointer stays trusted, from a release on.

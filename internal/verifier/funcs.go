@@ -88,7 +88,7 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	// It was verified as if sleeping were allowed, so it may only be called where it is.
 	if fs.has(since.GlobalEffects) && fs.has(since.SleepyGlobals) {
 		if sp.mightSleep && !fs.resources.inSleepable() && (fs.cur.rcu > 0 || fs.cur.preempt > 0 || fs.cur.irqID != 0 || !fs.resources.sleepable() || fs.cur.locks > 0) {
-			if fs.has(since.SleepableStates) {
+			if fs.has(since.NonSleepableWords) {
 				fs.refuse(refusal.SleepableGlobalFunctionCalledIn, sp.name, fs.resources.nonSleepable())
 			}
 			fs.refuse(refusal.GlobalFunctionsMaySleepNotAllowed)

@@ -69,7 +69,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 // RCU or with preemption or interrupts off, it would stop the CPU or end the section early.
 func (c *helpers) checkMaySleep(kind, name string, id int32) {
 	s := c.cur
-	if c.has(since.SleepableStates) {
+	if c.has(since.NonSleepableWords) {
 		if !c.resources.inSleepable() {
 			what := c.resources.nonSleepable()
 			if kind == "helper" {

@@ -38,6 +38,12 @@ var iterCtx = map[string][]iterCtxArg{
 	"dmabuf":             {{8, ptrBTF | maybeNull | ptrTrusted, "dma_buf"}},
 }
 
+// iterTrust lists the rules by which iterators that are older than trust got it.
+var iterTrust = map[string]since.Rule{
+	"tcp": since.IterSocksTrusted, "udp": since.IterSocksTrusted, "bpf_map": since.IterMapsTrusted,
+	"task": since.IterTasksTrusted, "cgroup": since.IterTasksTrusted,
+}
+
 // iterArgs sets the contents of an iterator's context.
 func (h *attachment) iterArgs(s *btf.Spec) {
 	name := strings.TrimPrefix(h.prog.attachName, "bpf_iter_")
@@ -51,7 +57,7 @@ func (h *attachment) iterArgs(s *btf.Spec) {
 	for _, a := range list {
 		v := ctxValue{typ: a.typ}
 		// Pointers without trust can be followed, but not passed to kfuncs.
-		if !h.has(since.IterArgsTrusted) {
+		if rule, is := iterTrust[name]; is && !h.has(rule) {
 			v.typ &^= ptrTrusted
 		}
 		if a.name != "" {
@@ -60,8 +66,6 @@ func (h *attachment) iterArgs(s *btf.Spec) {
 				h.unknown("struct %s, which the kernel's BTF does not have", a.name)
 			}
 			v.spec, v.tid = h.addSpec(s), uint32(id)
-		} else if !h.has(since.IterArgsReadonly) && name == "sockmap" || name == "bpf_map_elem" && !h.has(since.IterArgsReadonly) {
-			v.typ &^= memRdonly
 		}
 		h.prog.ctxArgs[a.off] = v
 	}

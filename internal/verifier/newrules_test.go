@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
-// Timers of programs that may sleep do not sleep from 7.0 on; the program itself still may.
+// Timers of programs that may sleep do not sleep from 6.18 on; the program itself still may.
 func TestCallbacksOfTimersDoNotSleep(t *testing.T) {
 	b := btf.NewBuilder(nil)
 	word, long := b.Int("int", 4, 1), b.Int("unsigned long", 8, 0)
@@ -29,7 +29,7 @@ func TestCallbacksOfTimersDoNotSleep(t *testing.T) {
 	for _, c := range []struct {
 		release uapi.Release
 		want    string
-	}{{since.R(6, 19), ""}, {since.R(7, 0), "sleepable helper bpf_copy_from_user#148 in non-sleepable prog"}, {since.R(7, 2), "sleepable helper bpf_copy_from_user#148 in non-sleepable prog"}} {
+	}{{since.R(6, 17), ""}, {since.R(6, 18), "helper call might sleep in a non-sleepable prog"}, {since.R(7, 0), "helper call might sleep in a non-sleepable prog"}, {since.R(7, 1), "sleepable helper bpf_copy_from_user#148 in non-sleepable prog"}, {since.R(7, 2), "sleepable helper bpf_copy_from_user#148 in non-sleepable prog"}} {
 		p := &verifier.Program{
 			Type: uapi.ProgTypeSyscall, Sleepable: true, BTF: spec,
 			Funcs: []verifier.FuncInfo{{Type: main, Name: "main"}, {Insn: 12, Type: callback, Name: "callback"}},
@@ -41,21 +41,23 @@ func TestCallbacksOfTimersDoNotSleep(t *testing.T) {
 	}
 }
 
-// A lookup with a constant key in an array that may be an inner map of any size may fail from 6.18
-// on.
+// A lookup with a constant key in an array that may be an inner map of any size may fail from 7.2
+// and some updates on.
 func TestLookupsInInnerMapsMayFail(t *testing.T) {
 	for _, c := range []struct {
 		release uapi.Release
+		patch   int
 		flags   uint32
 		refused bool
 	}{
-		{since.R(6, 17), uapi.MapInnerMap, false}, {since.R(6, 18), uapi.MapInnerMap, true}, {since.R(7, 2), uapi.MapInnerMap, true},
-		{since.R(6, 18), 0, false}, {since.R(7, 2), 0, false},
+		{since.R(6, 18), 33, uapi.MapInnerMap, false}, {since.R(6, 18), 44, uapi.MapInnerMap, true}, {since.R(6, 19), 0, uapi.MapInnerMap, false},
+		{since.R(7, 1), 3, uapi.MapInnerMap, false}, {since.R(7, 1), 5, uapi.MapInnerMap, true}, {since.R(7, 2), 0, uapi.MapInnerMap, true},
+		{since.R(6, 18), 44, 0, false}, {since.R(7, 2), 0, 0, false},
 	} {
 		m := &verifier.Map{Name: "array", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 8, MaxEntries: 4, Flags: c.flags}
 		p := &verifier.Program{Type: uapi.ProgTypeSocketFilter, Refs: map[int]verifier.Ref{3: {Kind: verifier.RefMap, Map: m}}}
-		v := verdict(t, &verifier.Kernel{Release: c.release}, p, "*(u32 *)(r10 - 8) = 3\nr2 = r10\nr2 += -8\nr1 = map_fd(0)\ncall 1\nr0 = *(u64 *)(r0 + 0)\nr0 = 0\nexit")
-		assert.Equal(t, c.refused, v.Outcome == verifier.Refused, "%v, flags %#x: %s %s", c.release, c.flags, v.Message, v.Missing)
+		v := verdict(t, &verifier.Kernel{Release: c.release, Patch: c.patch}, p, "*(u32 *)(r10 - 8) = 3\nr2 = r10\nr2 += -8\nr1 = map_fd(0)\ncall 1\nr0 = *(u64 *)(r0 + 0)\nr0 = 0\nexit")
+		assert.Equal(t, c.refused, v.Outcome == verifier.Refused, "%v.%d, flags %#x: %s %s", c.release, c.patch, c.flags, v.Message, v.Missing)
 		if c.refused {
 			assert.Equal(t, "R0 invalid mem access 'map_value_or_null'", v.Message)
 		}

@@ -189,10 +189,9 @@ func (t *precision) allPreciseOld() {
 	}
 }
 
-// tracksParts: spills of less than 8 bytes are tracked, as those and the maintained older releases
-// do.
+// tracksParts: spills of less than 8 bytes are tracked.
 func (t *precision) tracksParts() bool {
-	return t.has(since.SmallSpillTracking) || t.r.unpreciseCheckpoints
+	return t.has(since.SmallSpillTracking)
 }
 
 // backOld updates the set from the state after an instruction to the state before it

@@ -236,7 +236,7 @@ func (l *layout) checkMapProg(m *mapInfo) {
 	case uapi.MapTypeCgrpStorage:
 		ok = l.has(since.SleepableCgroupStorage)
 	case uapi.MapTypeQueue, uapi.MapTypeStack:
-		ok = l.has(since.SleepableQueues) // 6.6 does not, 6.12 does
+		ok = l.has(since.SleepableQueues)
 	case uapi.MapTypeArena:
 		ok = true
 	case uapi.MapTypeInsnArray, uapi.MapTypeProgArray:

@@ -43,7 +43,7 @@ func (k *stack) saveReg(f *frame, spi int, r *reg, size int) {
 	for i := 0; i < 8-size; i++ {
 		if k.has(since.SpillRestKept) {
 			// The rest of the slot stays zero or unwritten if it was.
-			if s.t[i] != slotZero && s.t[i] != slotPoison && !(s.t[i] == slotInvalid && k.has(since.SpillRestUnwritten)) {
+			if s.t[i] != slotZero && s.t[i] != slotPoison && s.t[i] != slotInvalid {
 				s.t[i] = slotMisc
 			}
 		} else if s.t[i] != slotInvalid {

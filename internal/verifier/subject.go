@@ -198,7 +198,7 @@ func numRules(set *since.Set) num.Rules {
 	n := num.Rules{
 		SplitSign: in(since.SplitSign), SplitSign32: in(since.SplitSign32), WrapBoth: in(since.WrapBoth),
 		MulSigned: in(since.MulSigned), Div: in(since.DivRange), Neg: in(since.NegRange), Bswap: in(since.BswapRange),
-		EqBits: in(since.EqBits), EqHalves: in(since.EqHalves), Lsh32: in(since.MixedBounds), EqRange: in(since.EqRange),
+		EqBits: in(since.EqBits), EqHalves: in(since.EqHalves), Lsh32: in(since.ShiftedSigns), TestForgets: in(since.TestedBitsForget), EqRange: in(since.EqRange),
 		ConstLeft: in(since.ConstLeft), Arcs: in(since.CircularRanges), OneNumber: in(since.OneNumber),
 	}
 	if in(since.MixedBounds) {

@@ -30,6 +30,8 @@ const (
 	TwoRegisterRanges // Linux 6.8, reg_set_min_max: a comparison of two registers narrows both
 	UnknownOperands   // Linux 6.10, adjust_scalar_min_max_vals: products, ORs and XORs of two numbers that are not constant are ranges
 	ForkSigns         // Linux 7.0, maybe_fork_scalars: an AND or OR of -1 or 0 with a constant is explored for both values
+	ShiftedSigns      // Linux 7.0, __scalar64_min_max_lsh: a left shift by 32 keeps the low half's range if that has negative numbers, too
+	TestedBitsForget  // Linux 6.17, regs_refine_cond_op: a number of which bits are found to be 0 loses its ranges
 	NarrowCopies      // Linux 6.4, check_alu_op: a 32-bit copy of a number that fits in 32 bits has its identity
 	LinkedOffsets     // Linux 6.11, sync_linked_regs: scalars that differ by a constant stay linked
 	LinkedNegative    // Linux 7.0, sync_linked_regs: scalars that differ by a negative or 32-bit constant stay linked too
@@ -43,36 +45,35 @@ const (
 
 	// Stack
 
-	SubregSpill        // Linux 5.16, check_stack_write_fixed_off: spills of 1, 2 and 4 bytes keep what is known of them
-	UninitStack        // Linux 6.3, check_stack_read_fixed_off: privileged programs may read stack that was never written
-	UninitGrows        // Linux 6.3, check_stack_range_initialized: privileged programs may read stack below the deepest written byte
-	StoredConstants    // Linux 6.2, check_stack_write_fixed_off: constants stored on the stack stay known
-	StoredZero         // Linux 6.9, check_stack_write_fixed_off: this includes a stored constant 0
-	SpilledZeros       // Linux 6.8, check_stack_write_fixed_off: a register that is 0 is spilled as a register, not as zero bytes
-	UnboundedSpills    // Linux 6.9, check_stack_write_fixed_off: numbers without bounds are spilled as registers, not as bytes of any value
-	TrackedSpills      // Linux 6.8, check_stack_write_fixed_off: a spill through a copy of the frame pointer does not require a precise value
-	SpillIDs           // Linux 6.9, check_stack_write_fixed_off: a spilled register and its slot get one identity
-	FillIDs            // Linux 7.2, check_stack_read_fixed_off: a filled register and its slot get one identity
-	SpillRestKept      // Linux 6.8, save_register_state: the rest of a slot keeps its zero bytes when a part is spilled
-	SpillRestUnwritten // Linux 6.10, mark_stack_slot_misc: the rest of a slot also keeps its unwritten bytes
-	ZeroSpillWrites    // Linux 6.8, check_stack_write_var_off: zeros written at a variable offset keep spilled zeros known
-	ZeroFills          // Linux 6.8, check_stack_read_fixed_off: reading a part of a spilled zero, or zero bytes, yields 0
-	NarrowFills        // Linux 6.9, check_stack_read_fixed_off: a part of a spill can be filled
-	StackAboveErrno    // Linux 6.8, check_stack_access_within_bounds: access above the frame is refused with EINVAL instead of EACCES
-	ZeroSizeStack      // Linux 6.8, check_stack_range_initialized: access of size 0 at the top of the frame is refused
-	DynptrSlots        // Linux 6.3, destroy_if_dynptr_stack_slot: stores into a dynptr end it or are refused, and dynptrs have constant offsets
-	HelperStackWrites  // Linux 6.13, check_stack_range_initialized: whether a helper reads or writes decides the check of its stack buffer
-	ClobberBTFSpills   // Linux 5.19, check_stack_range_initialized: a helper that writes over a spilled pointer to a kernel object ends the pointer
-	SharedDynptrs      // Linux 6.19, destroy_if_dynptr_stack_slot: a dynptr that holds a reference can be overwritten while a clone of it remains
-	DynptrSliceTypes   // Linux 7.2, destroy_if_dynptr_stack_slot: slices of every memory type end with their dynptr
-	DerivedDynptrs     // Linux 7.2, release_reference: dynptrs of a packet end when the packet is released
-	FastCalls          // Linux 6.12, mark_fastcall_patterns: spills around calls that preserve registers do not count as stack
-	PrivateStack       // Linux 6.13, check_max_stack_depth_subprog: functions of tracing programs have stacks of their own
-	PrivateStackARM64  // Linux 6.17, bpf_jit_supports_private_stack: so have those on arm64
-	StackByJIT         // Linux 6.9, round_up_stack_depth: the stack of a compiled function is rounded to 16 bytes instead of 32
-	GlobalChains       // Linux 7.1, check_max_stack_depth_subprog: the depth of calls counts from the last global function
-	AsyncStacks        // Linux 6.5, check_max_stack_depth: the stack of callbacks that run later is limited as well
-	DepthOrder         // Linux 6.13, check_max_stack_depth: stack depths are checked from the first function to the last
+	SubregSpill       // Linux 5.16, check_stack_write_fixed_off: spills of 1, 2 and 4 bytes keep what is known of them
+	UninitStack       // Linux 6.3, check_stack_read_fixed_off: privileged programs may read stack that was never written
+	UninitGrows       // Linux 6.8, check_stack_range_initialized: privileged programs may read stack below the deepest written byte
+	StoredConstants   // Linux 6.3, check_stack_write_fixed_off: constants stored on the stack stay known
+	StoredZero        // Linux 6.9, check_stack_write_fixed_off: this includes a stored constant 0
+	SpilledZeros      // Linux 6.8, check_stack_write_fixed_off: a register that is 0 is spilled as a register, not as zero bytes
+	UnboundedSpills   // Linux 6.9, check_stack_write_fixed_off: numbers without bounds are spilled as registers, not as bytes of any value
+	TrackedSpills     // Linux 6.8, check_stack_write_fixed_off: a spill through a copy of the frame pointer does not require a precise value
+	SpillIDs          // Linux 6.9, check_stack_write_fixed_off: a spilled register and its slot get one identity
+	FillIDs           // Linux 7.0, check_stack_read_fixed_off: a filled register and its slot get one identity
+	SpillRestKept     // Linux 6.8, save_register_state: the rest of a slot keeps its zero bytes when a part is spilled
+	ZeroSpillWrites   // Linux 6.8, check_stack_write_var_off: zeros written at a variable offset keep spilled zeros known
+	ZeroFills         // Linux 6.8, check_stack_read_fixed_off: reading a part of a spilled zero, or zero bytes, yields 0
+	NarrowFills       // Linux 6.9, check_stack_read_fixed_off: a part of a spill can be filled
+	StackAboveErrno   // Linux 6.8, check_stack_access_within_bounds: access above the frame is refused with EINVAL instead of EACCES
+	ZeroSizeStack     // Linux 6.8, check_stack_range_initialized: access of size 0 at the top of the frame is refused
+	DynptrSlots       // Linux 6.3, destroy_if_dynptr_stack_slot: stores into a dynptr end it or are refused, and dynptrs have constant offsets
+	HelperStackWrites // Linux 6.14, check_stack_range_initialized: whether a helper reads or writes decides the check of its stack buffer
+	ClobberBTFSpills  // Linux 5.19, check_stack_range_initialized: a helper that writes over a spilled pointer to a kernel object ends the pointer
+	SharedDynptrs     // Linux 6.19, destroy_if_dynptr_stack_slot: a dynptr that holds a reference can be overwritten while a clone of it remains
+	DynptrSliceTypes  // Linux 7.2, destroy_if_dynptr_stack_slot: slices of every memory type end with their dynptr
+	DerivedDynptrs    // Linux 7.2, release_reference: dynptrs of a packet end when the packet is released
+	FastCalls         // Linux 6.12, mark_fastcall_patterns: spills around calls that preserve registers do not count as stack
+	PrivateStack      // Linux 6.13, check_max_stack_depth_subprog: functions of tracing programs have stacks of their own
+	PrivateStackARM64 // Linux 6.17, bpf_jit_supports_private_stack: so have those on arm64
+	StackByJIT        // Linux 6.9, round_up_stack_depth: the stack of a compiled function is rounded to 16 bytes instead of 32
+	GlobalChains      // Linux 7.1, check_max_stack_depth_subprog: the depth of calls counts from the last global function
+	AsyncStacks       // Linux 6.5, check_max_stack_depth: the stack of callbacks that run later is limited as well
+	DepthOrder        // Linux 6.13, check_max_stack_depth: stack depths are checked from the first function to the last
 
 	// Exploration and pruning
 
@@ -82,7 +83,7 @@ const (
 	CleanCurrent           // Linux 7.1, clean_verifier_state: dead registers and slots are also removed from the current state
 	SCCLoops               // Linux 6.17, compute_scc: loops are strongly connected components, and marks are propagated along their back edges
 	PendingErrno           // Linux 6.19, push_stack: too many pending branches are E2BIG; before, EFAULT for a conditional jump or a callback that runs later, ENOMEM for other branches
-	CallbackLoops          // Linux 6.19, compute_scc: calls with callbacks count as loops
+	CallbackLoops          // Linux 7.0, compute_scc: calls with callbacks count as loops
 	ConvergingIterators    // Linux 6.7, widen_imprecise_scalars: iterator loops end when a state is covered by an earlier one; imprecise values are widened
 	MissLimit64            // Linux 6.7, is_state_visited: checkpoints in loops that must converge are kept for 64 misses
 	ForceCheckpointHistory // Linux 6.12, is_state_visited: a state is kept after 40 entries of history
@@ -92,7 +93,7 @@ const (
 	CallbackArgsKept       // Linux 7.2, backtrack_insn: arguments of a call with a callback stay marked at the callback's end, until the call itself
 	PreciseSpills          // Linux 6.8, backtrack_insn: stack slots are tracked backward through the instruction that accessed them
 	FetchesLoad            // Linux 7.0, backtrack_insn: the register that an atomic operation fetches into is tracked no further back, but the stack slot it was in
-	SmallSpillTracking     // Linux 5.18, backtrack_insn: spills of less than 8 bytes are tracked backward
+	SmallSpillTracking     // Linux 5.16, backtrack_insn: spills of less than 8 bytes are tracked backward
 	UnreadPrecision        // Linux 6.4, propagate_precision: registers that nothing reads are not marked precise from a kept state
 	ScalarIDs              // Linux 6.5, regsafe: state comparison includes the identities of scalars
 	DeadInLoops            // Linux 7.1, stacksafe: in loops too, what a kept state has not set matches anything; before, only what is not set either
@@ -121,7 +122,7 @@ const (
 	MayGoto                // Linux 6.9, check_cond_jmp_op: may_goto
 	TimedMayGoto           // Linux 6.15, do_misc_fixups: a loop of may_goto also ends after a time; its count takes 16 bytes of the stack instead of 8
 	InlinedLoops           // Linux 6.0, optimize_bpf_loop: calls of bpf_loop with one callback and no flags are inlined, which takes 24 bytes of the stack
-	MayGotoZero            // Linux 6.15, check_cond_jmp_op: may_goto with offset 0
+	MayGotoZero            // Linux 6.14, check_cond_jmp_op: may_goto with offset 0
 	AddrCast               // Linux 6.9, check_alu_op: casts between address spaces
 	ArenaAtomics           // Linux 6.10, atomic_ptr_type_ok: atomics on arena memory
 	AtomicPointerTypes     // Linux 6.10, save_aux_ptr_type: an atomic accesses pointers of one kind on all paths
@@ -130,9 +131,9 @@ const (
 	Gotox                  // Linux 6.19, check_indirect_jump: indirect jumps
 	FuncSymbols            // Linux 6.4, check_pseudo_btf_id: addresses of kernel functions can be loaded
 	ArenaOffsets           // Linux 7.0, resolve_pseudo_ldimm64: addresses in an arena may have any offset
-	StoreConstToContext    // Linux 6.3, check_mem_access: constants can be stored to the context
+	StoreConstToContext    // Linux 6.4, check_mem_access: constants can be stored to the context
 	LoadPacketReturns      // Linux 6.16, check_ld_abs: a legacy packet load in a function may end it with result 0
-	NoLoadPacketInCallback // Linux 7.0, check_ld_abs: legacy packet loads in callbacks are refused
+	NoLoadPacketInCallback // Linux 7.2, check_ld_abs: legacy packet loads in callbacks are refused
 
 	// Calls, callbacks and references
 
@@ -140,7 +141,7 @@ const (
 	EachMap              // Linux 6.10, record_func_map: a call of bpf_for_each_map_elem may get different maps
 	GlobalEffects        // Linux 6.13, mark_subprog_changes_pkt_data: callers know that global functions may change packets, sleep or throw
 	SleepyGlobals        // Linux 6.15, check_func_call: global functions that may sleep are refused where sleeping is not allowed
-	GlobalsThrow         // Linux 6.19, check_func_call: a call of a global function that may throw is explored for both outcomes
+	GlobalsThrow         // Linux 7.1, check_func_call: a call of a global function that may throw is explored for both outcomes
 	NoGlobalsUnderLock   // Linux 6.9, check_func_call: global functions are not called under a lock
 	StaticCallsUnderLock // Linux 6.9, do_check: static functions can be called under a lock
 	VoidGlobals          // Linux 7.2, btf_prepare_func_args: global functions may return void; their result cannot be read
@@ -160,7 +161,7 @@ const (
 	ArenaPointerArgs     // Linux 7.2, btf_prepare_func_args: arguments of global functions that point to arena memory need no tag
 	GlobalMemWrites      // Linux 5.18, check_mem_reg: memory that is passed to a global function must be readable and writable
 	Exceptions           // Linux 6.7, check_subprogs: programs may have an exception callback
-	SleepableStates      // Linux 7.0, in_sleepable_context: whether code may sleep is known per state: callbacks of timers never do
+	SleepableStates      // Linux 6.18, in_sleepable_context: whether code may sleep is known per state: callbacks of timers never do
 	NestedRCU            // Linux 6.19, process_kf_arg: RCU sections nest
 	TreeCallbackRCU      // Linux 6.19, check_kfunc_call: RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones
 	TailCallInvalidates  // Linux 6.13, check_helper_call: a tail call may have changed the packet
@@ -179,12 +180,12 @@ const (
 
 	ConstDynptr        // Linux 7.1, process_dynptr_func: helpers accept a callback's dynptr if they do not release it
 	ConstDynptrChecked // Linux 6.2, process_dynptr_func: a callback's dynptr is checked like others, and helpers do not change it
-	HelperWrites       // Linux 6.13, check_helper_mem_access: map values and keys are checked by whether the helper writes them, not by whether it accepts uninitialised memory
+	HelperWrites       // Linux 6.12, check_helper_mem_access: map values and keys are checked by whether the helper writes them, not by whether it accepts uninitialised memory
 	UTF8Formats        // Linux 7.1, bpf_bprintf_prepare: format strings may contain bytes from 0x80 on
 	MapArgsAnyMemory   // Linux 6.2, check_reg_type: keys and values passed to map helpers may be in every kind of memory
 	BTFMemArgs         // Linux 6.4, check_reg_type: memory arguments may be trusted kernel objects
 	MapKeyPointers     // Linux 5.13, check_reg_type: keys of map elements can be passed as memory
-	MemOffsets         // Linux 5.15, check_func_arg_reg_off: allocated memory is passed to helpers at offset 0 only
+	MemOffsets         // Linux 5.17, check_func_arg_reg_off: allocated memory is passed to helpers at offset 0 only
 	XchgLocalKptr      // Linux 6.12, check_reg_type: bpf_kptr_xchg works on kptrs in objects that programs allocated
 	XchgKeepsRCU       // Linux 6.7, check_helper_call: an object given to bpf_kptr_xchg in an RCU section stays readable
 	KnownKeyLookup     // Linux 6.14, check_helper_call: a lookup in an array with a constant key within bounds needs no null check
@@ -192,7 +193,7 @@ const (
 	BTFMemWrites       // Linux 7.2, check_helper_mem_access: kernel objects that are passed as memory are checked by whether it is written
 	LockdownWrites     // Linux 5.14, bpf_tracing_func_proto: a kernel that is locked down has no bpf_probe_write_user
 	NoSeg6PullData     // Linux 7.2, lwt_seg6local_func_proto: programs of type lwt_seg6local cannot pull packet data
-	InnerMapLookups    // Linux 6.18, get_constant_map_key: this does not hold for arrays with BPF_F_INNER_MAP
+	InnerMapLookups    // Linux 7.2, get_constant_map_key: this does not hold for arrays with BPF_F_INNER_MAP
 
 	// Kernel functions
 
@@ -211,12 +212,12 @@ const (
 	TreeWalk            // Linux 6.16, process_kf_arg_ptr_to_graph_node: bpf_rbtree_remove, _left and _right take nodes with or without a reference
 	UnsafeDrop          // Linux 7.2, check_kfunc_call: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there
 	RdonlyCastVoid      // Linux 6.17, check_special_kfunc: bpf_rdonly_cast can cast to void
-	XchgUnderLock       // Linux 7.0, do_check: bpf_kptr_xchg can be called under a lock
+	XchgUnderLock       // Linux 7.1, do_check: bpf_kptr_xchg can be called under a lock
 
 	// Context, kernel objects and pointers
 
-	PacketPointersWhole    // Linux 6.12, bpf_skb_is_valid_access: sign-extending loads of packet pointers are refused
-	UnionArgs              // Linux 6.3, btf_ctx_access: unions passed by value can be read
+	PacketPointersWhole    // Linux 6.11, bpf_skb_is_valid_access: sign-extending loads of packet pointers are refused
+	UnionArgs              // Linux 6.18, btf_ctx_access: unions passed by value can be read
 	IntPointerArgs         // Linux 5.17, btf_ctx_access: arguments that point to integers of any size can be read
 	VoidPointerArgs        // Linux 6.16, btf_ctx_access: arguments that point to void with qualifiers can be read
 	AllPointerArgs         // Linux 7.1, btf_ctx_access: arguments that point to anything can be read
@@ -224,12 +225,13 @@ const (
 	RawTpNullArgs          // Linux 6.13, btf_ctx_access: known arguments of tracepoints may be null
 	TrustedArgs            // Linux 6.2, prog_args_trusted: arguments of hooks are trusted
 	CtxByKernelType        // Linux 6.4, btf_is_prog_ctx_type: sk_buff and xdp_buff are accepted as names of contexts
-	SyscallVarCtx          // Linux 7.0, check_mem_access: the context of a syscall program can be accessed at variable and unaligned offsets
-	FixedCtx               // Linux 7.0, check_ctx_reg: constants can be added to the context pointer where no access to the context is rewritten
+	SyscallVarCtx          // Linux 7.1, check_mem_access: the context of a syscall program can be accessed at variable and unaligned offsets
+	FixedCtx               // Linux 7.1, check_ctx_reg: constants can be added to the context pointer where no access to the context is rewritten
 	OpsArgSuffixes         // Linux 6.9, prepare_arg_info: arguments of struct_ops members with suffix __nullable may be null
 	OpsRefArgs             // Linux 6.15, prepare_arg_info: arguments of struct_ops members with suffix __ref must be released
-	IterArgsTrusted        // Linux 6.4, bpf_iter_reg_target: arguments of iterators are trusted
-	IterArgsReadonly       // Linux 6.1, bpf_iter_reg_target: keys and values passed to map iterators are read-only
+	IterSocksTrusted       // Linux 6.5, bpf_iter_reg_target: sockets of TCP and UDP iterators are trusted
+	IterMapsTrusted        // Linux 6.6, bpf_iter_reg_target: so are the maps of map iterators
+	IterTasksTrusted       // Linux 6.7, bpf_iter_reg_target: so are the tasks and cgroups of their iterators
 	UntrustedMem           // Linux 6.17, btf_struct_walk: following a pointer to something other than a struct yields memory that may fault
 	UntrustedMath          // Linux 6.17, adjust_ptr_min_max_vals: arithmetic on memory that may fault is not checked
 	MixedUntrusted         // Linux 6.17, save_aux_ptr_type: an instruction may access untrusted objects and memory that may fault
@@ -238,20 +240,25 @@ const (
 	TrustByField           // Linux 6.2, check_ptr_to_btf_access: whether a pointer read from an object is trusted follows from the object and the field
 	SafePointers           // Linux 6.4, type_is_rcu: tables say which fields of kernel objects stay valid
 	SafeSubsysCgroup       // Linux 6.17, type_is_rcu: cgroup_subsys_state.cgroup stays valid under RCU
-	SafeSocketSk           // Linux 6.5, type_is_trusted_or_null: socket.sk is trusted and may be null
+	SafeCpusPtr            // Linux 6.3, nested_ptr_is_trusted: task_struct.cpus_ptr of a trusted task is trusted
+	SocketSkNullable       // Linux 6.10, type_is_trusted_or_null: socket.sk may be null
+	SafeOwner              // Linux 6.19, type_is_rcu_or_null: mm_struct.owner stays valid under RCU and may be null
 	DentryInodeNullable    // Linux 6.17, type_is_trusted_or_null: dentry.d_inode may be null
 	SafeVMAFields          // Linux 6.19, type_is_trusted_or_null: vm_area_struct.vm_mm and vm_file are trusted and may be null
 	PacingWrites           // Linux 6.0, bpf_tcp_ca_btf_struct_access: congestion control may write sk_pacing_rate and sk_pacing_status
 	AppLimitedWrites       // Linux 6.4, bpf_tcp_ca_btf_struct_access: congestion control may write app_limited
 	CwndStampWrites        // Linux 6.10, bpf_tcp_ca_btf_struct_access: congestion control may write snd_cwnd_stamp
-	OffsetInBounds         // Linux 7.0, adjust_ptr_min_max_vals: constant and variable offsets of a pointer form one range
+	OffsetInBounds         // Linux 7.1, adjust_ptr_min_max_vals: constant and variable offsets of a pointer form one range
 	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
 	FlowKeysMath           // Linux 6.8, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys
 	NullRegisters          // Linux 7.2, check_cond_jmp_op: a branch that compares a pointer with a register that is 0 is a null check
 	CheckedKeepID          // Linux 7.2, mark_ptr_or_null_reg: a pointer keeps its identity when it is found not to be null
 	PointersEqual          // Linux 6.2, check_cond_jmp_op: a pointer that equals one that is not null is not null
-	TrustedNotNull         // Linux 6.4, reg_not_null: trusted kernel objects and memory are known not to be null
+	MemoryNotNull          // Linux 6.4, reg_type_not_null: pointers to memory are known not to be null
+	TrustedNotNull         // Linux 6.5, reg_not_null: trusted kernel objects are known not to be null
 	MapsNotNull            // Linux 6.17, reg_not_null: pointers to maps are known not to be null
+	BuffersNotNull         // Linux 7.2, reg_not_null: buffers and XDP sockets are known not to be null
+	FarMayBeNull           // Linux 7.2, reg_not_null: a pointer to which a number from 2^29 on may have been added may be null
 	NoNullBranch32         // Linux 7.2, is_branch_taken: a 32-bit comparison of a pointer decides nothing
 	LockIdentity           // Linux 6.2, check_ld_imm: the address of a map's value has no identity of its own
 
@@ -277,9 +284,9 @@ const (
 	SleepableStorage       // Linux 5.17, check_map_prog_compatibility: programs that may sleep can use storage of sockets, inodes and tasks
 	SleepableUserRingbuf   // Linux 6.1, check_map_prog_compatibility: programs that may sleep can use user ring buffers
 	SleepableCgroupStorage // Linux 6.2, check_map_prog_compatibility: programs that may sleep can use storage of cgroups
-	SleepableQueues        // Linux 6.8, check_map_prog_compatibility: programs that may sleep can use queues and stacks
+	SleepableQueues        // Linux 6.9, check_map_prog_compatibility: programs that may sleep can use queues and stacks
 	SleepableProgArrays    // Linux 7.0, check_map_prog_compatibility: programs that may sleep can use program arrays
-	SleepableTries         // Linux 7.1, check_map_prog_compatibility: programs that may sleep can use tries and resizable hashes
+	SleepableTries         // Linux 7.2, check_map_prog_compatibility: programs that may sleep can use tries and resizable hashes
 	SleepableLocks         // Linux 6.6, check_map_prog_compatibility: programs that may sleep can use spin locks
 	TracingTimers          // Linux 7.0, check_map_prog_compatibility: tracing programs can use maps with timers and work queues
 
@@ -343,6 +350,7 @@ const (
 	HelperStackWords  // Linux 6.15, check_stack_access_within_bounds: messages about a helper's stack buffer are those of loads and stores
 	DynptrFromZero    // Linux 6.3, process_dynptr_func: messages about dynptrs count arguments from 0
 	SleepableWords    // Linux 6.1, bpf_check_attach_target: the message about programs that cannot sleep lists more types
+	NonSleepableWords // Linux 7.1, check_helper_call: messages say in which context a call that may sleep is not allowed
 	RegisterWords     // Linux 7.0, check_kfunc_args: messages name arguments by register, R1 instead of arg#0
 	AlignmentWords    // Linux 7.2, check_generic_ptr_alignment: messages about alignment give the sum of a pointer's offsets
 	SessionWords      // Linux 7.0, bpf_check_attach_target: messages about returns mention fsession

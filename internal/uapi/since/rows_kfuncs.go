@@ -3,7 +3,7 @@ package since
 var kfuncsRows = [...]Row{
 	{"RefcountAtStart", v7_2, nil, Recorded, "check_kfunc_args",
 		"bpf_refcount_acquire takes objects at offset 0 only"},
-	{"RCUProtectedKfuncs", v6_18, nil, Memory, "check_kfunc_call",
+	{"RCUProtectedKfuncs", v6_18, nil, Source, "check_kfunc_call",
 		"kfuncs that are protected by RCU are called in RCU sections, and their results are valid there"},
 	{"KfuncResultsTrusted", v7_0, nil, Memory, "check_kfunc_call",
 		"results of kfuncs are trusted"},
@@ -17,9 +17,9 @@ var kfuncsRows = [...]Row{
 		"trusted arguments may point into an object"},
 	{"SessionKfuncs", v7_0, nil, Memory, "bpf_kprobe_multi_filter",
 		"kfuncs of session programs can be called from all programs of their type"},
-	{"SessionContext", v7_0, nil, Memory, "get_kfunc_ptr_arg_type",
+	{"SessionContext", v7_0, nil, Source, "get_kfunc_ptr_arg_type",
 		"bpf_session_is_return and bpf_session_cookie take the context"},
-	{"TimerArgs", v7_0, nil, Memory, "get_kfunc_ptr_arg_type",
+	{"TimerArgs", v7_0, nil, Source, "get_kfunc_ptr_arg_type",
 		"kfuncs take timers"},
 	{"ConstSizePrecise", v6_19, nil, Memory, "check_kfunc_args",
 		"a constant size passed to a kfunc is precise"},
@@ -31,6 +31,6 @@ var kfuncsRows = [...]Row{
 		"programs that may run in an NMI cannot drop objects with fields that are unsafe to free there"},
 	{"RdonlyCastVoid", v6_17, nil, Memory, "check_special_kfunc",
 		"bpf_rdonly_cast can cast to void"},
-	{"XchgUnderLock", v7_0, nil, Memory, "do_check",
+	{"XchgUnderLock", v7_1, nil, Source, "do_check",
 		"bpf_kptr_xchg can be called under a lock"},
 }

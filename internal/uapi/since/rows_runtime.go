@@ -45,7 +45,7 @@ var runtimeRows = [...]Row{
 		"bpf_skb_set_tstamp takes clocks"},
 	{"ConntrackZones", v6_11, nil, Memory, "__bpf_nf_ct_lookup",
 		"options of conntrack lookups have a zone"},
-	{"ConntrackOptsSize", v7_2, nil, Memory, "bpf_ct_opts_result",
+	{"ConntrackOptsSize", v7_2, []Update{{v6_1, 191}, {v6_12, 114}}, Memory, "bpf_ct_opts_result",
 		"errors of conntrack lookups are written only if the options have room for them"},
 	{"SysBpfDeletes", v6_1, nil, Memory, "syscall_prog_func_proto",
 		"bpf_sys_bpf has BPF_MAP_DELETE_ELEM and BPF_MAP_GET_FD_BY_ID"},

@@ -35,6 +35,8 @@ var wordsRows = [...]Row{
 		"messages about dynptrs count arguments from 0"},
 	{"SleepableWords", v6_1, nil, Recorded, "bpf_check_attach_target",
 		"the message about programs that cannot sleep lists more types"},
+	{"NonSleepableWords", v7_1, nil, Source, "check_helper_call",
+		"messages say in which context a call that may sleep is not allowed"},
 	{"RegisterWords", v7_0, nil, Memory, "check_kfunc_args",
 		"messages name arguments by register, R1 instead of arg#0"},
 	{"AlignmentWords", v7_2, nil, Recorded, "check_generic_ptr_alignment",

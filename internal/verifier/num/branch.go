@@ -255,7 +255,9 @@ func refineConst(b *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 			b.Var = b.Var.Or(Const(v))
 		}
 	case op == NSet:
-		b.Forget()
+		if r.TestForgets {
+			b.Forget()
+		}
 		if w32 {
 			b.Var = b.Var.With32(b.Var.Sub32().And(Const(^v)))
 		} else {
@@ -277,7 +279,9 @@ func RefineConst(yes, no *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 	case Ne:
 		setHalf(no, v, w32)
 	case Set:
-		no.Forget()
+		if r.TestForgets {
+			no.Forget()
+		}
 		if w32 {
 			no.Var = no.Var.With32(no.Var.Sub32().And(Const(uint64(^uint32(v)))))
 			if bits.OnesCount32(uint32(v)) == 1 {

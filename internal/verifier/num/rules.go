@@ -19,6 +19,8 @@ type Rules struct {
 	Neg, Bswap bool
 	// Lsh32: a left shift by 32 keeps negative ranges of the low half.
 	Lsh32 bool
+	// TestForgets: a number of which bits are found to be 0 loses its ranges.
+	TestForgets bool
 	// EqBits: values with different known bits are not equal. EqHalves: neither are values whose
 	// low halves have disjoint ranges.
 	EqBits, EqHalves bool
