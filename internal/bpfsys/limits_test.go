@@ -127,27 +127,6 @@ func TestNamesOfPins(t *testing.T) {
 	}
 }
 
-// TestProgramArraysHoldOneKind: of tracing programs those of one function.
-func TestProgramArraysHoldOneKind(t *testing.T) {
-	k := newCaller(t, newestKernel(t))
-	array := k.must(k.createMap(uapi.MapTypeProgArray, 4, 4, 4, 0))
-	for i, tt := range []struct {
-		typ  uapi.ProgType
-		at   uapi.AttachType
-		want uapi.Errno
-	}{
-		{uapi.ProgTypeTracing, uapi.AttachTraceFentry, 0},
-		{uapi.ProgTypeTracing, uapi.AttachTraceFexit, 0},
-		{uapi.ProgTypeTracing, uapi.AttachModifyReturn, uapi.EINVAL},
-		{uapi.ProgTypeXDP, 0, uapi.EINVAL},
-	} {
-		fd, r := k.program(tt.typ, tt.at)
-		prog := k.must(fd, r.errno)
-		_, e, _ := k.call(mapUpdate, field{0, array}, field{8, k.put([]byte{byte(i), 0, 0, 0})}, field{16, k.put(le.AppendUint32(nil, uint32(prog)))}, field{24, uint64(0)})
-		assert.Equal(t, tt.want, e, "%v %v", tt.typ, tt.at)
-	}
-}
-
 // TestCommandsBegin: what a release serves, and the one before it does not, or the reverse.
 func TestCommandsBegin(t *testing.T) {
 	small, err := embedded.Spec()
@@ -187,5 +166,27 @@ func TestCommandsBegin(t *testing.T) {
 			k := &caller{newTaskOn(t, loader.NewTarget("test", spec, loader.WithVersion(uint32(release)<<8))), spec}
 			assert.Equal(t, want, tt.call(k), "%s on %s", tt.name, release)
 		}
+	}
+}
+
+// TestNetfilterPriorities: the ends of the list are netfilter's own, and programs that want whole
+// packets run behind what puts them together (bpf_nf_check_pf_and_hooks).
+func TestNetfilterPriorities(t *testing.T) {
+	const defrag = 1
+	for _, tt := range []struct {
+		release         uapi.Release
+		priority, flags int
+		want            uapi.Errno
+	}{
+		{uapi.R(6, 4), -1 << 31, 0, uapi.ERANGE}, {uapi.R(7, 2), 1<<31 - 1, 0, uapi.ERANGE}, {uapi.R(6, 5), 0, 0, 0},
+		{uapi.R(6, 5), 0, defrag, uapi.EOPNOTSUPP}, {uapi.R(6, 6), 0, defrag, 0}, {uapi.R(6, 6), 0, 2, uapi.EOPNOTSUPP},
+		{uapi.R(6, 6), -400, defrag, uapi.ERANGE}, {uapi.R(6, 6), -399, defrag, 0}, {uapi.R(6, 6), -400, 0, 0},
+	} {
+		spec := newestKernel(t)
+		k := &caller{newTaskOn(t, loader.NewTarget("test", spec, loader.WithVersion(uint32(tt.release)<<8))), spec}
+		fd, r := k.program(uapi.ProgTypeNetfilter, uapi.AttachNetfilter)
+		prog := k.must(fd, r.errno)
+		_, r = k.try(uapi.CmdLinkCreate, field{0, prog}, field{8, int(uapi.AttachNetfilter)}, field{16, 2}, field{24, tt.priority}, field{28, tt.flags})
+		assert.Equal(t, tt.want, r.errno, "priority %d, flags %d on %s", tt.priority, tt.flags, tt.release)
 	}
 }

@@ -606,18 +606,22 @@ func (s *System) linkNetfilter(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.
 	}
 	in := a.Netfilter()
 	pf := [4]uint32{in.Pf(), in.Hooknum(), uint32(in.Priority()), in.Flags()}
-	const ipv4, ipv6, hooks = 2, 10, 5
+	const ipv4, ipv6, hooks, defrag, defragPriority = 2, 10, 5, 1, -400
 	switch {
 	case pf[0] != ipv4 && pf[0] != ipv6:
 		return fail(uapi.EAFNOSUPPORT)
 	case pf[1] >= hooks:
 		return fail(uapi.EPROTO)
-	case pf[3]&^1 != 0:
+	case pf[3]&^defrag != 0 || pf[3] != 0 && !s.has(since.NetfilterDefrag):
 		return fail(uapi.EOPNOTSUPP)
 	}
 	// The ends of the list are netfilter's own, such as the confirmation of connections, which
 	// comes last (bpf_nf_check_pf_and_hooks).
-	if prio := int32(pf[2]); prio == -1<<31 || prio == 1<<31-1 {
+	prio := int32(pf[2])
+	if prio == -1<<31 || prio == 1<<31-1 {
+		return fail(uapi.ERANGE)
+	}
+	if pf[3]&defrag != 0 && prio <= defragPriority { // it would run before packets are put together
 		return fail(uapi.ERANGE)
 	}
 	return s.newLink(&Link{typ: uapi.LinkNetfilter, prog: p, attach: at, pf: pf}, &attachment{prog: p, hook: machine.Hook{Section: "netfilter"}})

@@ -23,7 +23,7 @@ type Map struct {
 	copied        []byte // the contents when last synchronized with shared memory, to detect changes
 	// slots holds the objects that elements refer to (perf events, programs and maps), by key.
 	slots map[string]Object
-	owner *Prog // the first program in a program array; later ones must be compatible with it
+	owner *progOwner // the kind of the programs in it, nil before the first
 	ops   *structOps
 	// storages are the storages of cgroups in a map of the older kind, and storageOrder is their
 	// order of creation.

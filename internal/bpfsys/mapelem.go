@@ -226,11 +226,6 @@ func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) ua
 		if e != 0 {
 			return e
 		}
-		// A program that tail-calls one of these continues in it: all must be of one kind
-		// (bpf_prog_map_compatible).
-		if m.owner != nil && (m.owner.typ != p.typ || m.owner.hook.lsmOrTracing() != p.hook.lsmOrTracing()) {
-			return uapi.EINVAL
-		}
 		if s.has(since.ExtendInProgArray) { // prog_fd_array_get_ptr
 			switch {
 			case p.typ == uapi.ProgTypeExt:
@@ -239,11 +234,11 @@ func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) ua
 				return uapi.EBUSY
 			}
 		}
-		if e := s.machine.SetProg(t, index, p.unique); e != nil {
+		if !s.admits(m, p) {
 			return uapi.EINVAL
 		}
-		if m.owner == nil {
-			m.owner = p
+		if e := s.machine.SetProg(t, index, p.unique); e != nil {
+			return uapi.EINVAL
 		}
 		s.fillSlot(m, key, p)
 	case maps.OuterMap:
@@ -275,7 +270,7 @@ func (s *System) updateDev(c Caller, m *Map, key, value []byte, flags uint64) ua
 			}
 			// The program runs on packets that the map redirects, in another context than at a
 			// device.
-			if q.typ != uapi.ProgTypeXDP || q.expected != want {
+			if q.typ != uapi.ProgTypeXDP || q.expected != want || s.has(since.XDPFrags) && !s.admits(m, q) {
 				return uapi.EINVAL
 			}
 			p = q

@@ -58,8 +58,6 @@ type target struct {
 	module string
 }
 
-func (t target) lsmOrTracing() string { return t.name }
-
 // Unique returns the program's name in the machine.
 func (p *Prog) Unique() string { return p.unique }
 
@@ -279,6 +277,9 @@ func (s *System) load(c Caller, a bpfattr.ProgLoad, p *Prog, name string, raw []
 	note, e := s.verify(p, spec, out)
 	if e != 0 {
 		return Result{Errno: e, Note: note}
+	}
+	if !s.usesCompatible(p) {
+		return fail(uapi.EINVAL)
 	}
 	// From here on the program has an id, and others can find it.
 	s.add(p, KindProg, name, func() { s.freeProg(p) })

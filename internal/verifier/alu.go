@@ -185,7 +185,7 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 	}
 	// Any arithmetic on an arena pointer is allowed, because its accesses are confined to the arena
 	// by the JIT, whatever the value is (adjust_reg_min_max_vals).
-	if d.typ == ptrArena || isX(in) && s.typ == ptrArena {
+	if d.typ == ptrArena || isX(in) && s.typ == ptrArena && a.has(since.ArenaSources) {
 		if d.typ != ptrArena {
 			*d = *s
 		}

@@ -112,13 +112,18 @@ func (p *checkpoints) cleanHalves(f *frame, j int, lo, hi bool) {
 		// With its upper half dead, a spilled number is four bytes of any value. A pointer stays
 		// whole, so that a load of half of it is still refused, and so does a known 0.
 		if lo && sl.t[7] == slotSpill {
-			if sl.reg.typ != scalar || sl.reg.isNull() {
+			null := sl.reg.isNull()
+			if sl.reg.typ != scalar && p.has(since.HalfPointers) || null && p.has(since.HalfZeros) {
 				return
+			}
+			rest := uint8(slotMisc)
+			if null {
+				rest = slotZero
 			}
 			sl = f.own(j)
 			for i := 0; i < 4; i++ {
 				if sl.t[i] == slotSpill {
-					sl.t[i] = slotMisc
+					sl.t[i] = rest
 				}
 			}
 		}

@@ -1,5 +1,7 @@
 package verifier
 
+import "github.com/bpfrun/bpfrun/internal/uapi/since"
+
 // idMap maps identities of an old state to those of the current one (struct bpf_idmap). Ids are
 // numbered along a path, so that equal states have different ones: only what has the same id as
 // what else counts.
@@ -318,7 +320,7 @@ func (p *checkpoints) safeSlot(os, cs *slot, read bool, x exactness) bool {
 	case slotDynptr:
 		return !p.r.pairs || o.dtype == c.dtype && o.first == c.first && p.idmap.same(o.ref, c.ref)
 	case slotIter:
-		return o.typ == c.typ && o.spec == c.spec && o.tid == c.tid && o.istate == c.istate && p.idmap.same(o.ref, c.ref)
+		return (o.typ == c.typ || !p.has(since.IteratorTypes)) && o.spec == c.spec && o.tid == c.tid && o.istate == c.istate && p.idmap.same(o.ref, c.ref)
 	case slotIRQ:
 		return p.idmap.same(o.ref, c.ref) && o.class == c.class
 	}

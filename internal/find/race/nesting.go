@@ -116,11 +116,15 @@ func interrupted(over, by role, k Kernel) (Entry, bool) {
 		return 0, false
 	case b.HardIRQ && !o.NMI, b.SoftIRQ && o.Task:
 		return ByInterrupt, true
-	case b.Task && o.Task && k.Preemptible && o.Preemptible(v):
+	case b.Task && o.Task && k.Preemptible && (o.Preemptible(v) || over.sleeps()):
 		return ByTask, true
 	}
 	return 0, false
 }
+
+// sleeps reports whether the role is a program that may sleep: nothing keeps another task from
+// running meanwhile (__bpf_prog_enter_sleepable).
+func (r role) sleeps() bool { return r.callback == nil && r.lp.Sleepable }
 
 // nested lists how one program runs in the middle of another.
 func nested(m *machine.Machine, over, by role, k Kernel) []Meeting {

@@ -40,6 +40,8 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 	filter := prog("filter", uapi.ProgTypeSocketFilter, 0, "socket")
 	netfilter := prog("netfilter", uapi.ProgTypeNetfilter, uapi.AttachNetfilter, "netfilter")
 	ops := prog("ops", uapi.ProgTypeStructOps, 0, "struct_ops")
+	sleeper := prog("sleeper", uapi.ProgTypeLSM, uapi.AttachLSMMac, "lsm.s/file_open")
+	sleeper.Sleepable = true
 	for _, tt := range []struct {
 		over, by    *loader.LinkedProgram
 		release     uapi.Release
@@ -104,6 +106,9 @@ func TestWhichProgramsInterruptWhich(t *testing.T) {
 		{filter, filter, uapi.R(6, 12), false, "in an interrupt"},
 		{netfilter, sock, uapi.R(6, 12), true, "by another task"},
 		{filter, sock, uapi.R(5, 10), true, ""},
+		{lsm, unlink, uapi.R(5, 10), true, ""},
+		{sleeper, unlink, uapi.R(5, 10), true, "by another task"},
+		{sleeper, unlink, uapi.R(5, 10), false, ""},
 	} {
 		entry, ok := interrupted(role{lp: tt.over}, role{lp: tt.by}, Kernel{Version: uint32(tt.release) << 8, Preemptible: tt.preemptible})
 		got := ""

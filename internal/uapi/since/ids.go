@@ -80,6 +80,8 @@ const (
 	StaticStackLiveness    // Linux 6.18, bpf_live_stack_query_init: live stack slots follow from read and write marks per call chain, not from parent states
 	LiveRegisters          // Linux 6.15, compute_live_registers: registers that no path reads again are not compared
 	HalfSlots              // Linux 7.1, bpf_compute_subprog_arg_access: the liveness of each half of a stack slot is computed before exploration
+	HalfPointers           // Linux 7.2, __clean_func_state: of a spilled pointer neither half is dead unless both are
+	HalfZeros              // Linux 7.2, __clean_func_state: nor of a spilled 0, which before became zero bytes
 	CleanCurrent           // Linux 7.1, clean_verifier_state: dead registers and slots are also removed from the current state
 	SCCLoops               // Linux 6.17, compute_scc: loops are strongly connected components, and marks are propagated along their back edges
 	PendingErrno           // Linux 6.19, push_stack: too many pending branches are E2BIG; before, EFAULT for a conditional jump or a callback that runs later, ENOMEM for other branches
@@ -99,6 +101,7 @@ const (
 	DeadInLoops            // Linux 7.1, stacksafe: in loops too, what a kept state has not set matches anything; before, only what is not set either
 	FreeScalars            // Linux 7.0, check_scalar_ids: a scalar of a kept state that is not linked stands for one that is
 	IdentityPairs          // Linux 6.3, check_ids: states are equal only if identities and references of all frames correspond one to one
+	IteratorTypes          // Linux 7.2, stacksafe: iterators in equal states have the same type, such as that of an ended RCU section
 	SlotsAsScalars         // Linux 6.9, stacksafe: a spilled scalar and bytes of any value are compared by what loading them yields
 	LoopsByRange           // Linux 6.9, is_state_visited: states in loops are compared by ranges, states of infinite loops exactly
 	LoopEntryKept          // Linux 6.15, is_state_visited: a new checkpoint keeps the loop entry of the state
@@ -249,6 +252,7 @@ const (
 	AppLimitedWrites       // Linux 6.4, bpf_tcp_ca_btf_struct_access: congestion control may write app_limited
 	CwndStampWrites        // Linux 6.10, bpf_tcp_ca_btf_struct_access: congestion control may write snd_cwnd_stamp
 	OffsetInBounds         // Linux 7.1, adjust_ptr_min_max_vals: constant and variable offsets of a pointer form one range
+	ArenaSources           // Linux 7.1, adjust_reg_min_max_vals: arithmetic with an arena pointer as source yields one
 	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
 	FlowKeysMath           // Linux 6.8, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys
 	NullRegisters          // Linux 7.2, check_cond_jmp_op: a branch that compares a pointer with a register that is 0 is a null check
@@ -377,8 +381,16 @@ const (
 	PerfCookies           // Linux 5.15, bpf_perf_link_attach: links of perf events have cookies
 	LinkCookies           // Linux 6.17, bpf_tracing_link_fill_link_info: information of tracing links has their cookies
 	CgroupMprog           // Linux 6.17, cgroup_bpf_attach: programs of cgroups are ordered by BPF_F_BEFORE and BPF_F_AFTER
+	NetfilterDefrag       // Linux 6.6, bpf_nf_check_pf_and_hooks: BPF_F_NETFILTER_IP_DEFRAG
 	SockmapLinks          // Linux 6.10, sock_map_link_create: links of sockmaps
-	ExtendInProgArray     // Linux 6.12, prog_fd_array_get_ptr: program arrays do not hold extended programs
+	ExtendInProgArray     // Linux 6.13, prog_fd_array_get_ptr: program arrays do not hold extended programs
+	ProgArrayResolves     // Linux 6.2, bpf_prog_map_compatible: in a program array an extension counts as a program of the type that it extends
+	ProgArrayPrototypes   // Linux 6.12, bpf_prog_map_compatible: programs at functions share a program array only if these have the same prototype
+	ProgArrayStorage      // Linux 6.17, __bpf_prog_map_compatible: programs with cgroup storage share a program array only if they have the same
+	ProgArrayNoStorage    // Linux 7.2, __bpf_prog_map_compatible: programs without such storage share it only if they make no tail calls
+	DirectTailCalls       // Linux 6.11, check_subprogs: for this, tail calls count that the program makes itself, not only those of its functions
+	ProgArrayAttachTypes  // Linux 6.18, __bpf_prog_map_compatible: programs of a program array have the same expected attach type
+	ProgArraySleepable    // Linux 7.0, __bpf_prog_map_compatible: the programs of a program array may all sleep, or none may
 	LookupDeleteFlags     // Linux 5.14, map_lookup_and_delete_elem: BPF_MAP_LOOKUP_AND_DELETE_ELEM has flags
 	PathFD                // Linux 6.5, bpf_obj_pin: BPF_F_PATH_FD: pins relative to a directory
 	TokenInfo             // Linux 6.17, bpf_token_get_info_by_fd: information about tokens

@@ -67,6 +67,8 @@ var memoryRows = [...]Row{
 		"congestion control may write snd_cwnd_stamp"},
 	{"OffsetInBounds", v7_1, nil, Source, "adjust_ptr_min_max_vals",
 		"constant and variable offsets of a pointer form one range"},
+	{"ArenaSources", v7_1, []Update{{v6_12, 91}, {v6_18, 33}}, Source, "adjust_reg_min_max_vals",
+		"arithmetic with an arena pointer as source yields one"},
 	{"PacketEndMoves", v7_2, nil, Recorded, "adjust_ptr_min_max_vals",
 		"what is known of a packet pointer at or beyond the end is lost when a constant is added to it"},
 	{"FlowKeysMath", v6_8, []Update{{v5_15, 0}, {v6_1, 75}, {v6_6, 14}, {v6_7, 3}}, Source, "adjust_ptr_min_max_vals",
