@@ -50,6 +50,8 @@ func (h *hunt) tell(f *Finding, w *watch, v verdict) {
 	act := &w.events[v.act]
 	place := h.place(act)
 	switch {
+	case v.read >= 0 && v.torn && h.element(&w.events[v.read]) != h.element(&w.events[v.late]):
+		f.Text = fmt.Sprintf("%s uses %s from before and %s from after a change by %s", h.s.actors[act.actor].label(), h.place(&w.events[v.read]), h.place(&w.events[v.late]), h.other(act.actor))
 	case v.read >= 0 && v.torn:
 		f.Text = fmt.Sprintf("%s uses parts of %s from before and after a change by %s", h.s.actors[act.actor].label(), h.place(&w.events[v.read]), h.other(act.actor))
 	case v.torn:

@@ -7,8 +7,9 @@ type verdict struct {
 	torn   bool  // a value consists of parts of several
 	events []int // that interfere, in order
 	count  bool  // it is a count that nothing else depends on
-	// read and act are the outdated read and what it decided; -1 for torn writes.
-	read, act int
+	// read and act are the outdated read and what it decided; -1 for torn writes. late is the read
+	// that did not fit read, for reads between which another actor wrote.
+	read, late, act int
 }
 
 // judge looks for the mistake in an order whose outcome is not serialisable. Code that is free of
@@ -16,9 +17,11 @@ type verdict struct {
 // actor's write outdated decided what was done later, and no value is torn. false means that there
 // is none.
 func (w *watch) judge() (verdict, bool) {
-	for act := range w.events {
-		if v, ok := w.decided(act); ok {
-			return v, true
+	for _, torn := range []bool{false, true} { // an outdated read says more about the mistake
+		for act := range w.events {
+			if v, ok := w.decided(act, torn); ok {
+				return v, true
+			}
 		}
 	}
 	if v, ok := w.ignored(); ok {
@@ -86,9 +89,10 @@ func (w *watch) overwritten() (verdict, bool) {
 	return verdict{}, false
 }
 
-// decided reports whether an effect depends on reads between which, or after which, another actor
-// wrote: together they fit into no sequential order.
-func (w *watch) decided(act int) (verdict, bool) {
+// decided reports whether an effect depends on a read after which another actor wrote what it
+// changes, or, torn, on reads between which another actor wrote: together they fit into no
+// sequential order.
+func (w *watch) decided(act int, torn bool) (verdict, bool) {
 	e := &w.events[act]
 	if e.failed || e.locks() || e.ofWorld() || !e.writes() && !e.effect {
 		return verdict{}, false
@@ -117,11 +121,11 @@ func (w *watch) decided(act int) (verdict, bool) {
 			for i := len(parts) - 1; i >= 0; i-- {
 				d2 := parts[i]
 				w2 := w.before(d2, other)
-				if w2 < 0 || d2 == d1 || d2 == act && w1 > act || w.events[d2].ofWorld() {
+				if w2 < 0 || d2 == d1 || torn == (d2 == act) || d2 == act && w1 > act || w.events[d2].ofWorld() {
 					continue
 				}
-				v := verdict{torn: d2 != act, read: d1, act: act, events: ordered(d1, w1, w2, d2, act)}
-				v.count = d2 == act && w.counts(e, d1)
+				v := verdict{torn: torn, read: d1, late: d2, act: act, events: ordered(d1, w1, w2, d2, act)}
+				v.count = !torn && w.counts(e, d1)
 				return v, true
 			}
 		}
