@@ -381,12 +381,25 @@ func (r *Runner) plainActors(run *Run) ([]race.Actor, error) {
 			}
 			actor.Program, actor.Input = a.Run.Prog, r.input[a.Run].in
 			if other := a.Over == nil && actor.Input.CPU != 0 || a.Over != nil && a.Enters == race.ByTask; other && actor.Input.Current == nil {
-				actor.Input.Current = race.SecondTask(r.m)
+				actor.Input.Current = race.OtherTask(r.m, r.racing(run)...)
 			}
 		}
 		out = append(out, actor)
 	}
 	return out, nil
+}
+
+// racing lists the programs of a race.
+func (r *Runner) racing(run *Run) (out []*loader.LinkedProgram) {
+	for _, a := range run.Race.Actors {
+		if a.Run == nil {
+			continue
+		}
+		if lp, ok := r.m.Linked().Program(a.Run.Prog); ok {
+			out = append(out, lp)
+		}
+	}
+	return out
 }
 
 // RaceScene returns what the file says to a search of races: its runs as inputs of their programs,

@@ -1,7 +1,6 @@
 package race
 
 import (
-	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 )
 
@@ -58,20 +57,4 @@ func (s *Scene) roles(r role) []role {
 		out = []role{r}
 	}
 	return out
-}
-
-// besides returns the task in which an actor runs while another one runs in a task: not in the same
-// one.
-func besides(m *machine.Machine, own, other, second *object.Object) *object.Object {
-	switch {
-	case own == nil:
-		return second
-	case own != other:
-		return own
-	}
-	task, err := m.Kernel().Twin(own)
-	if err != nil || task.SetUint("pid", own.Num("pid")+1) != nil {
-		return second
-	}
-	return task
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
@@ -42,16 +41,16 @@ func MeetingsOf(m *machine.Machine, scene *Scene, only []string, k Kernel) []Mee
 	progs := slices.DeleteFunc(runnable(m), func(lp *loader.LinkedProgram) bool {
 		return len(only) > 0 && !slices.Contains(only, lp.Name)
 	})
-	second := SecondTask(m)
+	tasks := otherTasks{m: m}
 	one := func(a, b role) {
 		if m.Kernel().CPUs() > 1 {
 			first, other := a.actor(), b.actor()
-			other.Input.CPU, other.Input.Current = 1, besides(m, other.Input.Current, first.Input.Current, second)
+			other.Input.CPU, other.Input.Current = 1, besides(m, other.Input.Current, first.Input.Current, tasks.of(a.lp, b.lp))
 			out = append(out, Meeting{Name: a.name() + " and " + b.name() + " on two CPUs", Actors: []Actor{first, other}})
 		}
-		out = append(out, nested(m, a, b, k)...)
+		out = append(out, nested(&tasks, a, b, k)...)
 		if a != b {
-			out = append(out, nested(m, b, a, k)...)
+			out = append(out, nested(&tasks, b, a, k)...)
 		}
 	}
 	pair := func(a, b role) {
@@ -133,28 +132,6 @@ func changes(lp *loader.LinkedProgram, def *loader.Map) bool {
 	return slices.ContainsFunc(lp.Insns, func(in decode.Insn) bool {
 		return in.Info().Flags&decode.FlagStore != 0 && in.Dst != 10
 	})
-}
-
-// SecondTask is what runs on the second CPU: another thread of the process that runs on the first,
-// so that both have the same keys where programs use the process, and none in common where they use
-// the thread. It is nil if the kernel's types have no tasks.
-func SecondTask(m *machine.Machine) *object.Object {
-	first := m.Kernel().CurrentOn(0)
-	if first == nil {
-		return nil
-	}
-	task, err := m.Kernel().NewTask("thread on CPU 1")
-	if err != nil {
-		return nil
-	}
-	tgid := first.Num("tgid")
-	if task.SetUint("tgid", tgid) != nil || task.SetUint("pid", tgid+1) != nil {
-		return nil
-	}
-	if name, err := first.GetBytes("comm"); err == nil {
-		_ = task.SetBytes("comm", name) // a kernel without names of tasks
-	}
-	return task
 }
 
 // share reports whether two programs refer to the same map or variable, other than read-only ones.

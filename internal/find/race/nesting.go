@@ -127,8 +127,8 @@ func interrupted(over, by role, k Kernel) (Entry, bool) {
 func (r role) sleeps() bool { return r.callback == nil && r.lp.Sleepable }
 
 // nested lists how one program runs in the middle of another.
-func nested(m *machine.Machine, over, by role, k Kernel) []Meeting {
-	return nestedActors(m, over, by, over.actor(), by.actor(), SecondTask(m), k)
+func nested(tasks *otherTasks, over, by role, k Kernel) []Meeting {
+	return nestedActors(tasks.m, over, by, over.actor(), by.actor(), tasks.of(over.lp, by.lp), k)
 }
 
 // nestedActors is nested for actors that are roles with inputs of their own; second is another task.

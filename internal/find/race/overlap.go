@@ -76,7 +76,7 @@ func NewOverlaps(m *machine.Machine, kernel Kernel, only []string, share func() 
 // The error is [ErrEnough] or that of ctx.
 func (o *Overlaps) Called(ctx context.Context, op Operation) error {
 	if op.Step != 0 && o.second == nil {
-		o.second = SecondTask(o.m)
+		o.second = OtherTask(o.m)
 	}
 	now := o.note(op)
 	var before []*calledOperation // on its CPU, in order

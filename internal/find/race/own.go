@@ -3,11 +3,11 @@ package race
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 // eventTypes lists the types of which each object is in one place at a time: no two events that run
@@ -34,36 +34,41 @@ type twins struct {
 	m     *machine.Machine
 	nth   int             // of the actor
 	types map[string]bool // besides eventTypes
-	locks bool            // sockets too: their lock is held at the hooks of all actors
+	apart bool            // sockets too: see [socketsApart]
+	gets  bool            // and packets that these get
 	given bool            // also of the objects that the input has
 	of    map[uint64]*object.Object
 }
 
 // Apart gives every program but the first one objects of its own where its hook hands out an object
 // of one event: a request, a packet, a file that is opened. They have the same contents and point
-// to the same things, so that keys differ only if they are such an object's address. A socket whose
-// lock the kernel holds at the hooks of all of them is another connection for each, also if a user
-// gave programs of sockmaps the same one. Arguments that
-// the input has stay as they are, unless two actors have one input that a user wrote for one run.
+// to the same things, so that keys differ only if they are such an object's address. A socket that
+// no two of them can have at the same time is another connection for each, with packets of its own,
+// also if a user gave programs of sockmaps the same one. Arguments that the input has stay as they
+// are, unless two actors have one input that a user wrote for one run.
 func Apart(m *machine.Machine, actors []Actor) []Actor {
 	out := slices.Clone(actors)
-	types, locks := map[string]bool{}, true
+	types := map[string]bool{}
+	var progs []*loader.LinkedProgram
 	for i := range out {
 		lp, ok := m.Linked().Program(out[i].Program)
 		if !ok || out[i].User != nil {
 			continue
 		}
-		hook := lp.AttachTo[strings.LastIndexByte(lp.AttachTo, '/')+1:]
-		types[eventHooks()[strings.TrimPrefix(strings.TrimPrefix(hook, "bpf_lsm_"), "security_")]] = true
-		locks = locks && (locksSocket(hook) || ofSockmap(lp))
+		types[eventHooks()[hookOf(lp)]] = true
+		progs = append(progs, lp)
 	}
+	apart := socketsApart(progs)
 	first, taken := true, map[*object.Object]bool{}
 	for i := range out {
 		if out[i].User != nil {
 			continue
 		}
-		t := &twins{m, i, types, locks, out[i].given, map[uint64]*object.Object{}}
-		if o := t.socket(out[i].Program, out[i].Input); o != nil && locks {
+		t := &twins{m, i, types, apart, false, out[i].given, map[uint64]*object.Object{}}
+		if lp, ok := m.Linked().Program(out[i].Program); ok && apart {
+			t.gets = receives(hookOf(lp))
+		}
+		if o := t.socket(out[i].Program, out[i].Input); o != nil && apart {
 			if taken[o] {
 				out[i].Input.Net.Socket = t.twin(o)
 			}
@@ -135,7 +140,7 @@ func (t *twins) socket(program string, in machine.Input) *object.Object {
 // twin returns the actor's own object in the place of another one; nil if they share it.
 func (t *twins) twin(o *object.Object) *object.Object {
 	fields, single := eventTypes()[o.TypeName()]
-	socket := t.locks && slices.Contains(socketTypes, o.TypeName())
+	socket := t.apart && slices.Contains(socketTypes, o.TypeName())
 	if !single && !socket && !t.types[o.TypeName()] {
 		return nil
 	}
@@ -147,8 +152,11 @@ func (t *twins) twin(o *object.Object) *object.Object {
 		return nil // no memory: they share it
 	}
 	t.of[o.Addr()] = own
-	if socket {
+	switch {
+	case socket:
 		another(own, uint64(t.nth))
+	case t.gets && o.TypeName() == "sk_buff":
+		segment(own, uint64(t.nth))
 	}
 	for _, field := range fields {
 		if p, err := o.Pointee(field); err == nil && p != nil {

@@ -18,7 +18,7 @@ func TestThePageHasTheTables(t *testing.T) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	out := string(text)
-	for name, table := range map[string]string{"maps": MapTable(), "places": PlaceTable(), "hooks": HookTable(), "callbacks": CallbackTable(), "sockets": SocketTable()} {
+	for name, table := range map[string]string{"maps": MapTable(), "places": PlaceTable(), "hooks": HookTable(), "callbacks": CallbackTable(), "sockets": SocketTable(), "apart": ApartTable()} {
 		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
 		before, rest, ok := strings.Cut(out, begin)
 		require.True(t, ok, name)

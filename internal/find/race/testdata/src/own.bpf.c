@@ -178,4 +178,66 @@ SEC("tracepoint/sock/inet_sock_set_state") int by_record(struct changed *ctx)
 	return count(&recorded, ctx->skaddr);
 }
 
+// A packet that a socket gets is one of its connection: sent to its port.
+struct sk_buff {
+	unsigned char *head;
+	unsigned short transport_header;
+} __attribute__((preserve_access_index));
+
+static __always_inline __u64 port(unsigned long long *ctx, int at)
+{
+	struct sk_buff *skb = (void *)ctx[1];
+	__u16 port = 0;
+
+	bpf_probe_read_kernel(&port, sizeof(port), skb->head + skb->transport_header + at);
+	return port;
+}
+
+BPF_MAP(to, HASH, 16, __u64, __u64);
+SEC("fentry/tcp_rcv_established") int by_destination(unsigned long long *ctx)
+{
+	return count(&to, port(ctx, 2));
+}
+
+BPF_MAP(from, HASH, 16, __u64, __u64);
+SEC("fentry/tcp_rcv_established") int by_source(unsigned long long *ctx)
+{
+	return count(&from, port(ctx, 0));
+}
+
+// Nobody sends on a socket that is closed, but a timer may still send again.
+BPF_MAP(open, HASH, 16, __u64, __u64);
+SEC("fentry/tcp_close") int closes(unsigned long long *ctx)
+{
+	return count(&open, ctx[0]);
+}
+
+SEC("fentry/tcp_recvmsg") int receives(unsigned long long *ctx)
+{
+	return count(&open, ctx[0]);
+}
+
+SEC("fentry/tcp_retransmit_skb") int resends(unsigned long long *ctx)
+{
+	return count(&open, ctx[0]);
+}
+
+// A process that has executed a file has no other threads. Other processes may do so at the same time.
+BPF_MAP(processes, HASH, 16, __u64, __u64);
+SEC("tp_btf/sched_process_exec") int by_process(unsigned long long *ctx)
+{
+	return count(&processes, bpf_get_current_pid_tgid() >> 32);
+}
+
+SEC("fentry/vfs_write") int writes(unsigned long long *ctx)
+{
+	return count(&processes, bpf_get_current_pid_tgid() >> 32);
+}
+
+BPF_MAP(executed, HASH, 16, __u64, __u64);
+SEC("tp_btf/sched_process_exec") int by_nothing(unsigned long long *ctx)
+{
+	return count(&executed, 0);
+}
+
 char _license[] SEC("license") = "GPL";
