@@ -43,6 +43,12 @@ type access struct {
 	// cancels is the field of the timer whose callback it waits for; frees are the bytes of an
 	// element whose timers it frees, as many as freed.
 	cancels, frees, freed uint64
+	// deletes means that it takes that element out of the map.
+	deletes bool
+	// fresh is the number, from 1, of the touch that is the memory which an element of that name gets;
+	// 0 for none.
+	fresh int
+	name  []byte
 	// array is the element that bpf_map_update_elem copies to, and from where: kernels do not copy
 	// it at once.
 	array, value, size uint64
@@ -70,7 +76,7 @@ func cellOf(m maps.Map, key []byte) uint64 {
 func (s *system) next(img *vm.Image, pc int, a *access) bool {
 	in := img.Insns()[pc]
 	info := in.Info()
-	*a = access{touches: a.touches[:0]}
+	*a = access{touches: a.touches[:0], name: a.name[:0]}
 	regs := s.thread.Regs()
 	if info.Form == decode.FormCall || info.Form == decode.FormCallKfunc {
 		f := img.Func(pc)
@@ -232,7 +238,7 @@ func (s *system) operation(id uapi.FuncID, m maps.Map, args *[5]uint64, a *acces
 			at(cellOf(m, nil), 1, true, true)
 			if addr, errno := m.Lookup(s.thread.CPU, key()); errno == 0 && spec.Inner == nil {
 				at(addr, uint64(spec.ValueSize), true, true)
-				a.frees, a.freed = addr, uint64(spec.ValueSize)
+				a.frees, a.freed, a.deletes = addr, uint64(spec.ValueSize), true
 			}
 		}
 	case uapi.FuncMapPushElem, uapi.FuncMapPopElem:
@@ -286,6 +292,7 @@ func (s *system) update(m maps.Map, key []byte, args *[5]uint64, a *access) {
 		if p, ok := m.(maps.Placer); ok {
 			if fresh, ok := p.NextValue(s.thread.CPU, key); ok { // memory that may have been another key's
 				a.touches = append(a.touches, order.Touch{Addr: fresh, Size: size, Write: true, Atomic: true})
+				a.fresh, a.name = len(a.touches), append(a.name[:0], key...)
 			}
 		}
 		if errno != 0 {

@@ -83,6 +83,7 @@ func TestMistakesAreFound(t *testing.T) {
 		"deadlock_switch":   {finding.Deadlock, "wait for each other"},
 		"use_deleted":       {finding.UseAfterDelete, "uses moved[7] after move_element deleted it and its memory became moved[8]"},
 		"take_then_read":    {finding.UseAfterDelete, "uses taken[7] after it deleted it"},
+		"take_alike":        {finding.UseAfterDelete, "uses alike[7] after it deleted it"},
 		"soon_unlink":       {finding.NotSerialisable, "changes soon_map[0] while"},
 		"double_free":       {finding.NotSerialisable, "because of what it looked up"},
 	}

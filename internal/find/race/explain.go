@@ -336,6 +336,10 @@ func (h *hunt) reused(f *Finding, w *watch) bool {
 			f.Sides = append(f.Sides, s)
 		}
 	}
+	if e.own {
+		f.Advice = []string{"read what is needed of an element before bpf_map_delete_elem"}
+		return true
+	}
 	f.Advice = []string{
 		"hold a bpf_spin_lock in the value, and mark an element as deleted under it before it is deleted", "or let the map allocate (BPF_F_NO_PREALLOC): then memory is reused after all programs that may have it",
 	}

@@ -25,6 +25,9 @@ type state struct {
 	// oneTask means that the programs before run in the task of the first actor alone, for the
 	// objects of each: two requests of one thread end on two CPUs.
 	oneTask bool
+	// fresh means that an actor's own program does not run before for that actor: the element that
+	// it adds is the first one of its key.
+	fresh bool
 }
 
 // Explore explores the orders of a meeting several times: from the machine's state, from the one
@@ -185,6 +188,9 @@ func bring(ctx context.Context, m *machine.Machine, actors []Actor, cfg *Config,
 	for _, name := range st.before {
 		own := cfg.Prepared.furthest(name)
 		for i := range actors { // in the task of each actor
+			if st.fresh && actors[i].Program == name {
+				continue
+			}
 			var in machine.Input
 			if own != nil {
 				in = own.input
@@ -221,7 +227,11 @@ func (p *Prepared) states(meeting Meeting) []state {
 	if len(meeting.Actors) != 2 {
 		return out
 	}
-	for _, which := range combinations(meeting.Actors[0].Program == meeting.Actors[1].Program) {
+	first, second := meeting.Actors[0].Program, meeting.Actors[1].Program
+	if first != second && (slices.Contains(p.producers, first) || slices.Contains(p.producers, second)) {
+		out = append(out, state{before: p.producers, further: further, fresh: true})
+	}
+	for _, which := range combinations(first == second) {
 		if has(0, which[0]) && has(1, which[1]) || which[0] == 0 && has(1, which[1]) || which[1] == 0 && has(0, which[0]) {
 			out = append(out, state{before: p.producers, further: true, which: which})
 		}

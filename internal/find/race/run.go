@@ -70,6 +70,7 @@ type hunt struct {
 	report     *Report
 	known      map[string]bool // findings by what they are about
 	races      map[[2]spot]bool
+	misuses    map[spot]bool
 	check      Checker
 	faults     map[int]bool    // actors that fault in sequential orders too
 	single     map[string]bool // what does not hold at the end of sequential orders either
@@ -130,7 +131,7 @@ func Run(ctx context.Context, m *machine.Machine, actors []Actor, cfg Config) (*
 
 func newHunt(s *system, check Checker) *hunt {
 	return &hunt{
-		s: s, check: check, single: map[string]bool{}, faults: map[int]bool{}, report: &Report{Actors: s.actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{},
+		s: s, check: check, single: map[string]bool{}, faults: map[int]bool{}, report: &Report{Actors: s.actors}, wrong: map[string]bool{}, known: map[string]bool{}, races: map[[2]spot]bool{}, misuses: map[spot]bool{},
 		cells: cells{words: map[uint64]bool{}, accesses: map[uint64][]order.Touch{}},
 	}
 }
@@ -290,6 +291,7 @@ func (h *hunt) each(o order.Order) bool {
 	h.hold(o)
 	key := h.s.outcomeKey(&h.cells)
 	if h.sequential[string(key)] != nil || h.wrong[string(key)] {
+		h.misused(o)
 		return true
 	}
 	out := h.s.outcome(&h.cells)

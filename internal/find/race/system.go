@@ -40,6 +40,10 @@ type system struct {
 	deferring, freesLater, freesInWork bool
 	// refuses are the actors in which bpf_timer_cancel fails.
 	refuses []bool
+	// deleted are the elements that actors deleted in this order, misuse is where one used one of
+	// its own that another actor has by now.
+	deleted []deletion
+	misuse  spot
 	// watch follows every instruction; nil for full speed.
 	watch *watch
 }
@@ -147,13 +151,15 @@ func (s *system) Begin() {
 	s.x.Rewind()
 	s.rewind()
 	s.sent = false
+	s.deleted, s.misuse = s.deleted[:0], spot{}
 	for i := range s.stores {
 		s.stores[i] = s.stores[i][:0]
 	}
 	for i := range s.now {
-		touches := s.now[i].next.touches
+		touches, name := s.now[i].next.touches, s.now[i].next.name
 		s.now[i] = s.start[i]
 		s.now[i].next.touches = append(touches[:0], s.start[i].next.touches...)
+		s.now[i].next.name = append(name[:0], s.start[i].next.name...)
 	}
 }
 
@@ -175,6 +181,9 @@ func (s *system) Next(i int) (order.State, []order.Touch) {
 	}
 	if s.unfired(i) {
 		return s.callbackNext(i)
+	}
+	if p.next.fresh != 0 {
+		s.place(i)
 	}
 	if s.fenced(i) || s.stopped(i) || s.waits(i) && !s.interrupting(i) {
 		return order.Blocked, p.next.touches
@@ -278,6 +287,9 @@ func (s *system) Step(i int) {
 		return
 	}
 	s.turn(i)
+	if p.next.deletes || len(s.deleted) > 0 {
+		s.reuse(i)
+	}
 	if s.watch != nil {
 		s.watch.step(s, i)
 	}

@@ -380,6 +380,29 @@ SEC("kretprobe/do_unlinkat") int call_return(void *ctx)
 	return 0;
 }
 
+SEC("kprobe/do_rmdir") int rmdir_entry(void *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid(), paths = 1;
+
+	bpf_map_update_elem(&started, &id, &paths, BPF_ANY);
+	return 0;
+}
+
+// What it needs is read before the memory can become another thread's.
+SEC("kretprobe/do_rmdir") int rmdir_return(void *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid(), n, *paths = bpf_map_lookup_elem(&started, &id);
+	__u32 key = 0;
+	__u64 *sum = bpf_map_lookup_elem(&times, &key);
+
+	if (!paths || !sum)
+		return 0;
+	n = *(volatile __u64 *)paths;
+	bpf_map_delete_elem(&started, &id);
+	__sync_fetch_and_add(sum, n);
+	return 0;
+}
+
 // 24. Scratch memory of a CPU: each level of nesting has its own.
 struct scratch {
 	__u64 value[4];

@@ -312,6 +312,30 @@ SEC("xdp") int put_back(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+// The same where no outcome shows it: all elements have the same contents.
+BPF_MAP(alike, HASH, 16, __u32, struct pair);
+__u64 alike_bytes;
+SEC("xdp") int take_alike(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	struct pair *p = bpf_map_lookup_elem(&alike, &key);
+
+	if (!p)
+		return XDP_PASS;
+	bpf_map_delete_elem(&alike, &key);
+	__sync_fetch_and_add(&alike_bytes, p->bytes);
+	return XDP_DROP;
+}
+
+SEC("xdp") int put_alike(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	struct pair some = {1, 64};
+
+	bpf_map_update_elem(&alike, &key, &some, BPF_ANY);
+	return XDP_PASS;
+}
+
 // Other tasks are let in again before the buffer is sent.
 void bpf_preempt_disable(void) __ksym;
 void bpf_preempt_enable(void) __ksym;
