@@ -1,6 +1,7 @@
 package race
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
@@ -108,8 +109,8 @@ func urgency(m *machine.Machine, meeting *Meeting) int {
 	b, _ := m.Linked().Program(meeting.Actors[1].Program)
 	n, perCPU := 0, false
 	mine := shared(a)
-	for i, def := range shared(b) {
-		if slices.Contains(mine, def) && !slices.Contains(shared(b)[:i], def) && (changes(a, def) || changes(b, def)) {
+	for _, def := range shared(b) {
+		if slices.Contains(mine, def) && (changes(a, def) || changes(b, def)) {
 			n++
 			perCPU = perCPU || def.Type.PerCPU() || byCPU(a, def) && byCPU(b, def)
 		}
@@ -145,11 +146,12 @@ func share(a, b *loader.LinkedProgram) bool {
 	return false
 }
 
-// shared lists the maps that a program refers to and whose contents programs can change.
+// shared lists the maps that a program refers to and whose contents programs can change, each once.
 func shared(lp *loader.LinkedProgram) []*loader.Map {
 	var out []*loader.Map
-	for _, r := range lp.Refs {
-		if r.Map == nil || r.Kind != loader.RefMap && r.Kind != loader.RefMapValue || r.Map.DataKind == loader.DataRodata {
+	for _, pc := range slices.Sorted(maps.Keys(lp.Refs)) {
+		r := lp.Refs[pc]
+		if slices.Contains(out, r.Map) || r.Map == nil || r.Kind != loader.RefMap && r.Kind != loader.RefMapValue || r.Map.DataKind == loader.DataRodata {
 			continue
 		}
 		switch r.Map.Type {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -57,6 +58,20 @@ func TestPreparingIsTheSameEveryTime(t *testing.T) {
 	p, err := Prepare(context.Background(), m, nil, time.Now().Add(-time.Second))
 	require.NoError(t, err)
 	assert.Equal(t, len(m.Linked().Programs), p.Left, "the time was over, and it says so")
+}
+
+// TestMeetingsComeInTheSameOrder: a number of orders is that of the same ones.
+func TestMeetingsComeInTheSameOrder(t *testing.T) {
+	names := func() (out []string) {
+		for _, meeting := range Meetings(machineOf(t, "testdata/clang-19/right.o", uapi.ReleaseOf(newest.Version)), nil, newest) {
+			out = append(out, meeting.Name)
+		}
+		return out
+	}
+	first := names()
+	for range 20 {
+		require.Equal(t, first, names())
+	}
 }
 
 // TestANumberOfOrdersEndsASearch: at the same order each time, over all states.
