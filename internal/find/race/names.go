@@ -10,8 +10,24 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// field names bytes by variable or by map and member: "hits.count", "flows[0].packets".
+// field names bytes by variable or by map and member: "hits.count", "flows[0].packets". Those of
+// arrays, of which an outcome has many, have the same name in all orders.
 func (s *system) field(t order.Touch) string {
+	at := order.Touch{Addr: t.Addr, Size: t.Size}
+	if name, ok := s.fields[at]; ok {
+		return name
+	}
+	name := s.fieldNow(t)
+	if r := s.memory.Find(t.Addr); r != nil {
+		if m, ok := r.Owner.(maps.Map); ok && (m.Spec().Type == uapi.MapTypeArray || m.Spec().Type == uapi.MapTypePercpuArray) {
+			s.fields[at] = name
+		}
+	}
+	return name
+}
+
+// fieldNow names bytes by what is there now.
+func (s *system) fieldNow(t order.Touch) string {
 	r := s.memory.Find(t.Addr)
 	if r == nil {
 		return fmt.Sprintf("%#x", t.Addr)

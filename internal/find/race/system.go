@@ -24,6 +24,7 @@ type system struct {
 	now    []progress
 	start  []progress // at the first shared access of each
 	codes  map[*vm.Image]*code
+	fields map[order.Touch]string // names of bytes of arrays
 	lately [4]*mem.Region
 	nth    int
 	// buffers are whether the object has buffers for records.
@@ -82,7 +83,7 @@ const spinning = 64
 
 // newSystem begins the actors and runs each up to its first shared access.
 func newSystem(m *machine.Machine, actors []Actor, model Memory) (*system, error) {
-	s := &system{worlds: newWorlds(actors), model: model, m: m, memory: m.Memory(), thread: m.Thread(), actors: actors, codes: map[*vm.Image]*code{}}
+	s := &system{worlds: newWorlds(actors), model: model, m: m, memory: m.Memory(), thread: m.Thread(), actors: actors, codes: map[*vm.Image]*code{}, fields: map[order.Touch]string{}}
 	var runs []machine.Interleaved
 	if model != Sequential {
 		if s.Actors() > order.MaxActors {
