@@ -1,6 +1,8 @@
 package race
 
 import (
+	"slices"
+
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
@@ -14,6 +16,13 @@ func listed(advice []string) []string {
 		}
 	}
 	return advice
+}
+
+// validates reports whether an actor adds the element of a lookup with BPF_NOEXIST.
+func (w *watch) validates(actor int, at *event) bool {
+	return slices.ContainsFunc(w.events, func(e event) bool {
+		return e.actor == actor && e.kind == validated && e.touches[0].Addr == at.touches[0].Addr
+	})
 }
 
 // advise says what can be done about a verdict, by what the release has.
@@ -36,6 +45,8 @@ func advise(version uint32, w *watch, v verdict, nested, own bool) []string {
 		}
 	case w.events[v.act].kind == validated && w.events[v.act].failed:
 		out = append(out, "look at the result of bpf_map_update_elem: with -EEXIST another one was first")
+	case v.read >= 0 && w.events[v.read].kind == lookup && w.validates(w.events[v.act].actor, &w.events[v.read]):
+		out = append(out, "look the element up again when BPF_NOEXIST fails with -EEXIST, and go on with that one")
 	case v.read >= 0 && w.events[v.read].kind == lookup:
 		out = append(out, "add the element with BPF_NOEXIST, and look it up again when that fails with -EEXIST")
 	case v.read >= 0 && !v.torn && len(w.events[v.act].touches) > 0 && w.events[v.read].touches[0].Addr == w.events[v.act].touches[0].Addr:

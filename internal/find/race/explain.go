@@ -72,7 +72,7 @@ func (h *hunt) tell(f *Finding, w *watch, v verdict) {
 		f.Text = fmt.Sprintf("%s acts on %s, which %s changed after it was read", h.s.actors[act.actor].label(), h.place(&w.events[v.read]), h.other(act.actor))
 	}
 	nested := slices.ContainsFunc(f.Actors, func(a Actor) bool { return a.Over >= 0 })
-	if nested && v.torn && h.ownCPU(act) {
+	if nested && v.torn && h.ownCPU(act) && h.s.actors[act.actor].Over < 0 {
 		f.Text = fmt.Sprintf("%s changes %s while %s uses it", h.other(act.actor), h.element(act), h.s.actors[act.actor].label())
 	}
 	if v.count && nested { // of one CPU: on two it is found as a race of two CPUs
@@ -288,12 +288,35 @@ func (h *hunt) value(p part) string {
 	case len(b) == 1:
 		return number(uint64(b[0]))
 	default:
-		const most = 48
-		if len(b) > most {
-			return fmt.Sprintf("%x... (%d bytes)", b[:most], len(b))
-		}
+		return digits(b)
+	}
+}
+
+// digits formats bytes of no known type: many that are equal as one with their number, and the first
+// ones if there are too many.
+func digits(b []byte) string {
+	const most, repeated = 48, 8
+	if len(b) <= most {
 		return fmt.Sprintf("%x", b)
 	}
+	var out strings.Builder
+	for at := 0; at < len(b); {
+		if out.Len() >= 4*most {
+			fmt.Fprintf(&out, "... (%d bytes)", len(b))
+			break
+		}
+		n := 1
+		for at+n < len(b) && b[at+n] == b[at] {
+			n++
+		}
+		if n >= repeated {
+			fmt.Fprintf(&out, " %02x <x %d> ", b[at], n)
+		} else {
+			fmt.Fprintf(&out, "%x", b[at:at+n])
+		}
+		at += n
+	}
+	return strings.TrimSpace(out.String())
 }
 
 // faulted describes a fault that the order leads to; false if there is none.

@@ -336,6 +336,20 @@ SEC("xdp") int put_alike(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+// What BPF_NOEXIST says is looked at, but a number was taken for nothing.
+BPF_MAP(numbers, HASH, 16, __u32, __u64);
+__u64 next_number;
+SEC("xdp") int takes_two(struct xdp_md *ctx)
+{
+	__u32 key = 7;
+	__u64 n;
+
+	if (bpf_map_lookup_elem(&numbers, &key))
+		return XDP_PASS;
+	n = __sync_fetch_and_add(&next_number, 1);
+	return bpf_map_update_elem(&numbers, &key, &n, BPF_NOEXIST) ? XDP_DROP : XDP_PASS;
+}
+
 // Other tasks are let in again before the buffer is sent.
 void bpf_preempt_disable(void) __ksym;
 void bpf_preempt_enable(void) __ksym;
