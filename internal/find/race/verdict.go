@@ -174,7 +174,7 @@ func (w *watch) apart(a, b *event) bool {
 // next returns the first event of another actor after an event that conflicts with it, -1 for none.
 func (w *watch) next(at, other int) int {
 	for i := at + 1; i < len(w.events); i++ {
-		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) && !w.apart(e, &w.events[at]) {
+		if w.disturbs(&w.events[i], &w.events[at], other) {
 			return i
 		}
 	}
@@ -184,11 +184,17 @@ func (w *watch) next(at, other int) int {
 // before returns the last event of another actor before one that conflicts with it.
 func (w *watch) before(at, other int) int {
 	for i := at - 1; i >= 0; i-- {
-		if e := &w.events[i]; e.actor == other && !e.locks() && e.conflicts(&w.events[at]) && !w.apart(e, &w.events[at]) {
+		if w.disturbs(&w.events[i], &w.events[at], other) {
 			return i
 		}
 	}
 	return -1
+}
+
+// disturbs reports whether an event is another actor's and it matters for one whether it comes before
+// or after it.
+func (w *watch) disturbs(e, one *event, other int) bool {
+	return e.actor == other && !e.locks() && e.conflicts(one) && !w.apart(e, one) && !e.keeps(one)
 }
 
 // tornWrite looks for an element of which two actors wrote several parts without order, and each

@@ -46,6 +46,8 @@ type event struct {
 	failed bool
 	value  uint64 // that a load reads or a store writes, if known
 	known  bool
+	// kept are the bytes of its first touch that a write leaves as they were, one bit each.
+	kept uint8
 	// stale is the map whose element the event uses although it was deleted and its memory became
 	// the element of another key.
 	stale    maps.Map
@@ -353,9 +355,45 @@ func (w *watch) insn(s *system) vm.Stop {
 	}
 	at := w.at
 	w.at = -1
+	was, small := w.bytes(s, at)
 	stop := s.x.Run(1)
+	if now, _ := w.bytes(s, at); small {
+		for i := range was {
+			if was[i] == now[i] {
+				w.events[at].kept |= 1 << i
+			}
+		}
+	}
 	w.flow(s, f, in, info, from, before, at, fills)
 	return stop
+}
+
+// bytes returns what is where an event writes, if that is one place of at most eight bytes.
+func (w *watch) bytes(s *system, at int) (b [8]byte, ok bool) {
+	if at < 0 {
+		return b, false
+	}
+	e := &w.events[at]
+	if len(e.touches) != 1 || e.touches[0].Size > 8 || structural(e.touches[0].Addr) || !e.touches[0].Write || w.weak && e.kind == plainWrite {
+		return b, false
+	}
+	return b, s.memory.Read(e.touches[0].Addr, b[:e.touches[0].Size]) == nil
+}
+
+// keeps reports whether a write leaves the bytes as they were that another event is about.
+func (e *event) keeps(o *event) bool {
+	if e.kept == 0 {
+		return false
+	}
+	t := e.touches[0]
+	for _, u := range o.touches {
+		for a := max(t.Addr, u.Addr); a < min(t.Addr+t.Size, u.Addr+u.Size); a++ {
+			if e.kept>>(a-t.Addr)&1 == 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // flow says where the results of an instruction come from. at is the event that it is, -1 for none.
