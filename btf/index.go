@@ -22,15 +22,13 @@ func EssentialName(s string) string {
 	return s
 }
 
-// nameIndex finds types by essential name. heads[hash] is 1 + the index of the first entry in that
-// bucket; next chains entries in ascending order.
+// nameIndex finds types by essential name. Bucket b has entries[starts[b]:starts[b+1]], in
+// ascending order.
 type nameIndex struct {
 	once    sync.Once
 	made    atomic.Bool
-	entries []uint32 // positions in Spec.offs, ascending
-	heads   []uint32
-	next    []uint32
-	mask    uint32
+	entries []uint32 // positions in Spec.offs, bucket after bucket
+	starts  []uint32
 
 	mu       sync.Mutex
 	searches []*symbolSearch // the symbols looked up before it was made
@@ -49,24 +47,44 @@ func (s *Spec) names(k Kind) *nameIndex {
 		x = &s.symbolNames
 	}
 	x.once.Do(func() {
+		of := s.namedTypes
 		if k.isSymbol() {
-			x.entries = s.positions(Kind.isSymbol)
-		} else {
-			x.entries = s.namedTypes
+			of = s.positions(Kind.isSymbol)
 		}
-		size := uint32(16)
-		for int(size) < len(x.entries) {
-			size *= 2
-		}
-		x.heads, x.next, x.mask = make([]uint32, size), make([]uint32, len(x.entries)), size-1
-		for i := len(x.entries) - 1; i >= 0; i-- {
-			b := s.hashEssential(u32(s.types[s.offs[x.entries[i]]:])) & x.mask
-			x.next[i] = x.heads[b]
-			x.heads[b] = uint32(i) + 1
-		}
+		x.sort(of, func(position uint32) uint32 { return s.hashEssential(u32(s.types[s.offs[position]:])) })
 		x.made.Store(true)
 	})
 	return x
+}
+
+// sort puts ascending positions into their buckets.
+func (x *nameIndex) sort(positions []uint32, hash func(position uint32) uint32) {
+	size := uint32(16)
+	for 2*int(size) < len(positions) {
+		size *= 2
+	}
+	x.entries, x.starts = make([]uint32, len(positions)), make([]uint32, size+1)
+	bucket := make([]uint32, len(positions))
+	for i, p := range positions {
+		bucket[i] = hash(p) & (size - 1)
+		x.starts[bucket[i]]++
+	}
+	end := uint32(0)
+	for b := range x.starts {
+		end += x.starts[b]
+		x.starts[b] = end
+	}
+	for i := len(positions) - 1; i >= 0; i-- {
+		at := &x.starts[bucket[i]]
+		*at--
+		x.entries[*at] = positions[i]
+	}
+}
+
+// with returns the entries that may have a name.
+func (x *nameIndex) with(essential string) []uint32 {
+	b := hashName(essential) & uint32(len(x.starts)-2)
+	return x.entries[x.starts[b]:x.starts[b+1]]
 }
 
 // positions returns the positions of the own types whose kind is wanted.
@@ -92,9 +110,8 @@ func (s *Spec) eachNamed(k Kind, essential string, f func(id ID, k Kind, name st
 			return
 		}
 	}
-	x := s.names(k)
-	for n := x.heads[hashName(essential)&x.mask]; n != 0; n = x.next[n-1] {
-		if !s.named(x.entries[n-1], essential, f) {
+	for _, position := range s.names(k).with(essential) {
+		if !s.named(position, essential, f) {
 			return
 		}
 	}

@@ -51,6 +51,22 @@ var voidType = &Type{Kind: KindVoid}
 // type never fails. Semantic errors (sizes, cycles) are reported by the methods that depend on
 // them. The error is an *[Error].
 func Parse(raw []byte, base *Spec) (*Spec, error) {
+	s, err := open(raw, base)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.scan(); err != nil {
+		return nil, err
+	}
+	if s.ptrSize == 0 {
+		s.ptrSize = 8
+	}
+	s.makePages()
+	return s, nil
+}
+
+// open checks all but the types.
+func open(raw []byte, base *Spec) (*Spec, error) {
 	h, err := parseHeader(raw)
 	if err != nil {
 		return nil, err
@@ -72,17 +88,12 @@ func Parse(raw []byte, base *Spec) (*Spec, error) {
 		s.strBase = base.strBase + uint32(len(base.strs))
 		s.ptrSize = base.ptrSize
 	}
-	if err := s.checkStrings(); err != nil {
-		return nil, err
-	}
-	if err := s.scan(); err != nil {
-		return nil, err
-	}
-	if s.ptrSize == 0 {
-		s.ptrSize = 8
-	}
+	return s, s.checkStrings()
+}
+
+// makePages makes room for the types that are decoded.
+func (s *Spec) makePages() {
 	s.pages = make([]atomic.Pointer[typePage], (len(s.offs)+pageTypes-1)/pageTypes)
-	return s, nil
 }
 
 func orderName(big bool) string {

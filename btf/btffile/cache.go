@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/filecache"
@@ -17,6 +19,7 @@ import (
 // written again. A nil Cache stores nothing.
 type Cache struct {
 	files *filecache.Dir
+	index *filecache.Dir // with mapped: see Mapped
 	// mapped: files of raw BTF, and entries, are mapped; see Mapped.
 	mapped bool
 
@@ -31,6 +34,8 @@ const (
 	// minMapped is the size in bytes from which files are mapped: a mapping costs as much as
 	// reading some pages.
 	minMapped = 256 << 10
+	// indexLimit is DefaultLimit for indexes, which are a quarter of the types' size.
+	indexLimit = DefaultLimit / 4
 )
 
 // NewCache returns a cache in a directory, which is created when the first entry is stored. It
@@ -46,14 +51,17 @@ func NewCache(dir string, limit int64) *Cache {
 
 // Mapped returns a cache of the same entries, or of none if c is nil, that maps raw BTF into memory
 // where the system can, instead of reading it: a kernel's is then neither copied nor paged in piece
-// by piece. It is for processes that end soon, since mappings stay until then, and because a
-// process ends with a signal if another one truncates a file that it has mapped.
+// by piece. Beside the entries it keeps the indexes of what it mapped ([btf.Spec.Index]), so that
+// the next process does not make them again. It is for processes that end soon, since mappings stay
+// until then, and because a process ends with a signal if another one truncates a file that it has
+// mapped.
 func (c *Cache) Mapped() *Cache {
 	m := NewCache("", 0)
 	if c != nil {
 		m = NewCache(c.files.Path, c.files.Limit)
 	}
 	m.mapped = true
+	m.index = &filecache.Dir{Path: m.files.Path, Suffix: ".idx", Magic: "bpfrun-idx-1", Limit: indexLimit, Largest: btf.MaxRaw, Read: m.read}
 	return m
 }
 
@@ -80,8 +88,8 @@ func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
 	switch {
 	case data != nil:
 	case c != nil && c.mapped:
-		if raw, err := mapFile(path); err == nil && raw != nil && btfOnly(raw) {
-			return btf.LoadBytes(path, raw, base)
+		if raw, fi, err := mapFile(path); err == nil && raw != nil && btfOnly(raw) {
+			return c.parse(path, raw, fileKey(fi), base)
 		}
 		fallthrough
 	default:
@@ -112,7 +120,7 @@ func (c *Cache) loadBytes(name string, data []byte, key string, base *btf.Spec) 
 		}
 		defer c.enter(key)()
 		if raw := c.files.Get(key); raw != nil {
-			if spec, err := btf.LoadBytes(name, raw, base); err == nil {
+			if spec, err := c.parse(name, raw, key, base); err == nil {
 				return spec, nil
 			}
 			c.files.Drop(key)
@@ -126,8 +134,45 @@ func (c *Cache) loadBytes(name string, data []byte, key string, base *btf.Spec) 
 	if err == nil && c.stores() && in.elf == nil {
 		c.files.Put(key, in.raw)
 		c.files.Trim()
+		c.keepIndex(key, spec)
 	}
 	return spec, err
+}
+
+// parse is [btf.LoadBytes] with the index that is kept under a key, or kept for the next time. A key
+// is "" if nothing identifies the content.
+func (c *Cache) parse(name string, raw []byte, key string, base *btf.Spec) (*btf.Spec, error) {
+	if base == nil && key != "" && c.index.Usable() {
+		if index := c.index.Get(key); index != nil {
+			if spec, ok := btf.LoadIndexed(name, raw, index); ok {
+				return spec, nil
+			}
+			c.index.Drop(key)
+		}
+	}
+	spec, err := btf.LoadBytes(name, raw, base)
+	if err == nil && key != "" {
+		c.keepIndex(key, spec)
+	}
+	return spec, err
+}
+
+// keepIndex keeps the index of the types of a kernel.
+func (c *Cache) keepIndex(key string, spec *btf.Spec) {
+	if c.index.Usable() && spec.Base() == nil && len(spec.Raw()) >= minMapped {
+		c.index.Put(key, spec.Index())
+		c.index.Trim()
+	}
+}
+
+// fileKey is the key of the index of a file's types, "" if nothing but its content identifies it.
+func fileKey(fi fs.FileInfo) string {
+	id := filecache.Identity(fi, time.Now())
+	if id == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
 }
 
 // enter waits while another goroutine unpacks the same content, and returns what ends this one's
@@ -156,7 +201,7 @@ func (c *Cache) enter(key string) (leave func()) {
 // read returns the content of an entry.
 func (c *Cache) read(path string) ([]byte, error) {
 	if c.mapped {
-		if data, err := mapFile(path); data != nil || err != nil {
+		if data, _, err := mapFile(path); data != nil || err != nil {
 			return data, err
 		}
 	}

@@ -2,5 +2,7 @@
 
 package btffile
 
+import "io/fs"
+
 // mapFile returns nil: files are read.
-func mapFile(string) ([]byte, error) { return nil, nil }
+func mapFile(string) ([]byte, fs.FileInfo, error) { return nil, nil, nil }

@@ -69,7 +69,7 @@ func TestWhatTestsDependOn(t *testing.T) {
 	obj := m[1]
 	text := "runs:\n- {prog: " + obj + ", name: one, packet: eth/ip/tcp}\n- {prog: " + obj + ", name: two, packet: eth/ip/udp}\n"
 	write("a.yaml", text)
-	time.Sleep(settled + 100*time.Millisecond)
+	time.Sleep(filecache.Settled + 100*time.Millisecond)
 	usual := []string{"test", at("a.yaml"), "--btf", at("linux-6.12.107.btf"), "-v"}
 	out, errs, code := commandLine(t, usual...)
 	require.Zero(t, code, out+errs)

@@ -82,7 +82,7 @@ func TestWhatVerdictsDependOn(t *testing.T) {
 	settledFile(t, "../../testdata/btf/min/linux-6.12.107-amd64.min.btf", kernel)
 	settledFile(t, "../../testdata/btf/min/linux-6.1.176-amd64.min.btf", other)
 	require.NoError(t, os.WriteFile(config, []byte("CONFIG_HZ=100\n"), 0o600))
-	time.Sleep(settled + 100*time.Millisecond)
+	time.Sleep(filecache.Settled + 100*time.Millisecond)
 	usual := []string{"verify", object, "--btf", kernel}
 	_, _, _ = commandLine(t, usual...)
 	require.Equal(t, 1, otherwise(t, cache))

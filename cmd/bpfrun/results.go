@@ -160,3 +160,12 @@ func (k *kernelFlags) sourceKey(s btfSource, now time.Time) string {
 	}
 	return fmt.Sprintf("%q", parts)
 }
+
+// fileID is [filecache.Identity] of a file that is there.
+func fileID(path string, now time.Time) string {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return filecache.Identity(fi, now)
+}

@@ -39,6 +39,9 @@ type Dir struct {
 	stored atomic.Bool // since the last Trim
 }
 
+// Settled is how long ago a file must have changed so that its next change has another time.
+const Settled = 2 * time.Second
+
 const (
 	// stale is the age at which unfinished entries are removed.
 	stale = time.Hour
