@@ -179,3 +179,16 @@ func TestDumpRawAgainstBpftool(t *testing.T) {
 		})
 	}
 }
+
+// TestRefIsThatOfTheType: what a type refers to is the same before it is decoded.
+func TestRefIsThatOfTheType(t *testing.T) {
+	s := kernel(t)
+	for id := range btf.ID(s.NumTypes()) {
+		want := btf.ID(0)
+		if typ := s.MustType(id); typ.Kind != btf.KindArray {
+			want = typ.Ref
+		}
+		require.Equal(t, want, s.Ref(id), "%d", id)
+	}
+	assert.Zero(t, s.Ref(btf.ID(s.NumTypes())))
+}

@@ -201,6 +201,17 @@ func (s *Spec) kindAt(off uint32) Kind {
 	return Kind(s.types[off+7] & 0x7f)
 }
 
+// Ref returns what [Type].Ref is without decoding the type: the prototype of a function, the type
+// behind a pointer, typedef or variable. It is 0 for arrays, for kinds that refer to no type, and
+// for ids out of range.
+func (s *Spec) Ref(id ID) ID {
+	o, off, ok := s.owner(id)
+	if !ok || !o.kindAt(off).hasRef() {
+		return 0
+	}
+	return ID(u32(o.types[off+8:]))
+}
+
 // Name returns the name of a type without decoding it, or "" for anonymous types, void and ids out
 // of range.
 func (s *Spec) Name(id ID) string {

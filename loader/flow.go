@@ -179,6 +179,13 @@ func (f *flow) findLeaders() {
 			set(pc + 1)
 		}
 	}
+	n := 0
+	for _, leads := range mark[:len(insns)] {
+		if leads {
+			n++
+		}
+	}
+	f.blocks = make([]block, 0, n)
 	for pc := range insns {
 		f.leader[pc] = -1
 		if mark[pc] {

@@ -23,6 +23,7 @@ type finder struct {
 	caller    proto.Caller
 	release   uapi.Release
 	found     map[int]Access
+	states    *states
 }
 
 // maxVisits bounds the visits of an instruction: joins only ever lose values.
@@ -36,6 +37,7 @@ func (f *finder) walk() {
 		}
 	}
 	joins := f.joins()
+	defer f.states.reuse()
 	states := make([]*state, n) // those of first instructions and of joins
 	visits := make([]int, n)
 	start := &state{}
@@ -48,8 +50,7 @@ func (f *finder) walk() {
 			return
 		}
 		if states[pc] == nil {
-			c := *s
-			states[pc] = &c
+			states[pc] = f.states.copy(s)
 			work = append(work, pc)
 		} else if states[pc].join(s) {
 			work = append(work, pc)

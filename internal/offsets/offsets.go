@@ -60,13 +60,14 @@ func Find(l *loader.Linked) []Access {
 	if l.Target == nil || l.Target.BTF == nil {
 		return nil
 	}
-	dwarf := &variables{object: l.Object}
+	dwarf, made := &variables{object: l.Object}, kept.Get().(*states)
+	defer kept.Put(made)
 	for _, p := range l.Programs {
 		if len(p.Insns) == 0 {
 			continue
 		}
 		f := finder{
-			l: l, p: p, spec: specOf(l, p), dwarf: dwarf, caller: p.Caller(), release: uapi.ReleaseOf(l.Target.Version), relocs: map[int]bool{}, found: map[int]Access{},
+			l: l, p: p, spec: specOf(l, p), dwarf: dwarf, caller: p.Caller(), release: uapi.ReleaseOf(l.Target.Version), relocs: map[int]bool{}, found: map[int]Access{}, states: made,
 		}
 		for i := range p.Relocs {
 			f.relocs[p.Relocs[i].Insn] = true

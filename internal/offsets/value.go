@@ -1,6 +1,10 @@
 package offsets
 
-import "github.com/bpfrun/bpfrun/btf"
+import (
+	"sync"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
 
 // kind describes what a value is.
 type kind uint8
@@ -31,6 +35,29 @@ type state struct {
 	regs  [11]value
 	stack [slots]value
 }
+
+// states holds the states of one program at a time.
+type states struct {
+	made []*state
+	used int
+}
+
+// copy returns a copy that is valid until reuse.
+func (x *states) copy(s *state) *state {
+	if x.used == len(x.made) {
+		x.made = append(x.made, new(state))
+	}
+	c := x.made[x.used]
+	x.used++
+	*c = *s
+	return c
+}
+
+// reuse ends the use of all copies.
+func (x *states) reuse() { x.used = 0 }
+
+// kept has states for the next object.
+var kept = sync.Pool{New: func() any { return new(states) }}
 
 // join keeps the values on which two states agree and reports whether s changed.
 func (s *state) join(o *state) bool {

@@ -116,8 +116,18 @@ func (d *Hasher) list(v reflect.Value) {
 			return
 		}
 		d.Number(uint64(v.Len()))
-		if v.Type().Elem().Kind() == reflect.Uint8 {
+		switch v.Type().Elem().Kind() {
+		case reflect.Uint8:
 			d.Write(v.Bytes())
+			return
+		case reflect.Bool: // one for each instruction of a program
+			flags := make([]byte, v.Len())
+			for i := range flags {
+				if v.Index(i).Bool() {
+					flags[i] = 1
+				}
+			}
+			d.Write(flags)
 			return
 		}
 	}

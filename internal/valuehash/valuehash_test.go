@@ -23,6 +23,7 @@ type value struct {
 	any    any
 	f      func()
 	flag   bool
+	flags  []bool
 }
 
 func sum(t *testing.T, v any) [32]byte {
@@ -45,6 +46,9 @@ func TestHashesTellContentsApart(t *testing.T) {
 		"list cut":       func() any { return value{list: []string{"a", "bc"}} },
 		"empty list":     func() any { return value{list: []string{}} },
 		"bytes":          func() any { return value{bytes: []byte("a")} },
+		"flags":          func() any { return value{flags: []bool{true, false}} },
+		"other flags":    func() any { return value{flags: []bool{false, true}} },
+		"more flags":     func() any { return value{flags: []bool{true, false, false}} },
 		"array":          func() any { return value{array: [2]int{0, 1}} },
 		"table":          func() any { return value{table: map[string]int{"a": 1, "b": 2, "c": 3}} },
 		"table swapped":  func() any { return value{table: map[string]int{"a": 2, "b": 1, "c": 3}} },

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/internal/valuehash"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 )
 
@@ -64,12 +65,9 @@ func (d *distinct) cell(c *Cell) *Cell {
 }
 
 func verdictDigest(v *verifier.Verdict) digest {
-	plain, source := *v, verifier.Line{}
-	if v.Source != nil {
-		source = *v.Source
-	}
-	plain.Source = nil
-	return sha256.Sum256(fmt.Appendf(nil, "%t %#v %#v", v.Source != nil, source, plain))
+	h := valuehash.New(sha256.New())
+	h.Add(v)
+	return digest(h.Sum(nil))
 }
 
 // digest covers all that a comparison reads. Types are those of the object, which all kernels

@@ -30,20 +30,20 @@ func (ts *Types) Functions(spec *btf.Spec) []btf.ID {
 func (ts *Types) WithProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.protos == nil {
-		ts.protos = make(map[typeKey][]btf.ID)
-	}
-	done := typeKey{spec, 0}
-	if _, ok := ts.protos[done]; !ok {
-		ts.protos[done] = nil
+	key := typeKey{spec, proto}
+	fit, ok := ts.protos[key]
+	if !ok {
 		for _, id := range ids {
-			if t, err := spec.Type(id); err == nil {
-				key := typeKey{spec, t.Ref}
-				ts.protos[key] = append(ts.protos[key], id)
+			if spec.Ref(id) == proto {
+				fit = append(fit, id)
 			}
 		}
+		if ts.protos == nil {
+			ts.protos = make(map[typeKey][]btf.ID)
+		}
+		ts.protos[key] = fit
 	}
-	return ts.protos[typeKey{spec, proto}]
+	return fit
 }
 
 // Signature returns the parameters of an event's functions as a key. It includes names, because all

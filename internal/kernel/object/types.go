@@ -16,7 +16,7 @@ const MaxNesting = 48
 type Types struct {
 	mu      sync.Mutex
 	layouts map[typeKey]*Layout
-	protos  map[typeKey][]btf.ID // FUNCs by FUNC_PROTO, built on first use
+	protos  map[typeKey][]btf.ID // FUNCs by FUNC_PROTO, of those that were asked for
 	funcs   map[*btf.Spec][]btf.ID
 	events  map[*btf.Spec]map[string][]string // event classes by signature
 }
