@@ -53,7 +53,8 @@
 //
 // With CheckRange, o = value of Base + Lo - Target.Base (64 bits, wrapping) must be below
 // State.Limit, and the shadow of the bytes o to o+Hi-Lo-1, at Data + ShadowDelta + o>>3, must allow
-// the access: a class of 0; for ranges without FlagRangeStore also mem.ClassStoreTrap; and in the
+// the access: a class of 0; for ranges without FlagRangeStore also the bits of mem.LoadsIgnore; for
+// others mem.ClassHeadGuarded in the first granule if they begin in its last four bytes; and in the
 // last granule also n = 1 to 7 (plus ClassStoreTrap for loads) if no byte from n on is accessed.
 // First test quickly whether all classes are 0, then exactly in out-of-line code, and leave with
 // Interpret only if that fails. A range is at most 57 bytes, 8 granules at any alignment, and

@@ -20,8 +20,8 @@ func (t *Thread) run() exit {
 	return t.loop()
 }
 
-// storeTrap is the shadow bit that loads ignore.
-const storeTrap = uint8(mem.ClassStoreTrap)
+// storeTrap has the shadow bits that loads ignore.
+const storeTrap = uint8(mem.LoadsIgnore)
 
 // fast runs the program from t.pc until it ends, needs something that the loop cannot do, or has
 // executed about left instructions: it may stop earlier by less than the length of the program, but

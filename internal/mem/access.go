@@ -11,7 +11,7 @@ func (m *Memory) Load(addr uint64, size int) (uint64, *Fault) {
 	if off := addr - m.base; off < m.limit {
 		// Both granules are committed: see Memory.limit.
 		s := *(*uint8)(unsafe.Add(m.shadow, off>>3)) | *(*uint8)(unsafe.Add(m.shadow, (off+uint64(size)-1)>>3))
-		if s&^uint8(ClassStoreTrap) == 0 {
+		if s&^uint8(LoadsIgnore) == 0 {
 			return m.get(off, size), nil
 		}
 	}
@@ -265,7 +265,7 @@ func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 			t.watch, c = true, under
 		}
 		if c < ClassTrap {
-			if n := uint64(c &^ ClassStoreTrap); n != 0 && (stop-1)%granule >= n {
+			if n := uint64(c &^ LoadsIgnore); n != 0 && (stop-1)%granule >= n {
 				return t, m.outOfBounds(addr, size, write, max(at, at&^(granule-1)+n))
 			}
 			if c&ClassStoreTrap != 0 && write && m.sealed(at) {

@@ -2,9 +2,9 @@ package mem
 
 // Class is the shadow value of one granule (eight bytes) of the arena.
 //
-// A load may proceed without further checks if class&^ClassStoreTrap is 0, a store if the class is 0. Values 1 to 7,
-// with or without ClassStoreTrap, mean that only the first n bytes of the granule are valid. Classes from ClassTrap on
-// send every access to the precise path.
+// A load may proceed without further checks if class&^LoadsIgnore is 0, a store if the class is 0, or ClassHeadGuarded
+// and the store touches only the last four bytes. Values 1 to 7, with or without ClassStoreTrap, mean that only the
+// first n bytes of the granule are valid. Classes from ClassTrap on send every access to the precise path.
 type Class uint8
 
 const (
@@ -13,6 +13,11 @@ const (
 	// ClassStoreTrap is the bit that sends stores, but not loads, to the precise
 	// path: read-only memory and write watches.
 	ClassStoreTrap Class = 0x40
+	// ClassHeadGuarded is ClassStoreTrap for the first four bytes alone: a lock, with data of the
+	// program beside it.
+	ClassHeadGuarded Class = ClassStoreTrap | 0x20
+	// LoadsIgnore has the bits that mean nothing to loads.
+	LoadsIgnore = ClassHeadGuarded
 	// ClassTrap is the lowest class that traps loads and stores.
 	ClassTrap Class = 0x80
 	// ClassWatch marks a granule with a read watch; its real class is stored elsewhere.

@@ -15,12 +15,20 @@ func (m *Memory) paintGuards(r *Region, lo uint64) {
 	for i := range r.Guards {
 		g := &r.Guards[i]
 		for at := (lo + g.Off) / granule; at <= (lo+g.Off+g.Size-1)/granule; at++ {
-			if c := m.class(at); c < ClassTrap {
-				m.setClass(at, c|ClassStoreTrap)
+			c, head := m.class(at), lo+g.Off == at*granule && g.Size == granule/2
+			switch {
+			case c >= ClassTrap:
+			case head && (c == ClassPlain || c == ClassHeadGuarded):
+				m.setClass(at, ClassHeadGuarded)
+			default:
+				m.setClass(at, c.storeTrap())
 			}
 		}
 	}
 }
+
+// storeTrap returns the class with which every store is on the precise path.
+func (c Class) storeTrap() Class { return c&^(ClassHeadGuarded&^ClassStoreTrap) | ClassStoreTrap }
 
 // guarded checks a store of size bytes at addr to a granule with a store trap.
 func (m *Memory) guarded(addr, size uint64) *Fault {

@@ -9,8 +9,8 @@ const (
 	// maxPlain is the number of bytes that, at any alignment, lie in at most eight granules, whose
 	// shadow is one word.
 	maxPlain = 57
-	// storeTraps is ClassStoreTrap for each of them.
-	storeTraps = uint64(ClassStoreTrap) * 0x0101010101010101
+	// loadsIgnore is LoadsIgnore for each of them.
+	loadsIgnore = uint64(LoadsIgnore) * 0x0101010101010101
 )
 
 // Plain returns the bytes from addr up to addr+n if the guest may load them and they need no
@@ -25,7 +25,7 @@ func (m *Memory) Plain(addr, n uint64) []byte {
 	// is not plain: see Memory.limit.
 	shadow := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(m.shadow, off>>3))[:])
 	beyond := 7 - ((off+n-1)>>3 - off>>3)
-	if shadow<<(8*beyond)&^storeTraps != 0 {
+	if shadow<<(8*beyond)&^loadsIgnore != 0 {
 		return nil
 	}
 	return m.bytesAt(off, n)

@@ -81,7 +81,7 @@ func (m *Memory) rewatch() {
 			case w.Read || under >= ClassTrap:
 				m.setClass(g, ClassWatch)
 			case c != ClassWatch:
-				m.setClass(g, c|ClassStoreTrap)
+				m.setClass(g, c.storeTrap())
 			}
 		}
 	}

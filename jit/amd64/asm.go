@@ -304,7 +304,13 @@ func (a *asm) jmpNear() int32 {
 	return a.pos()
 }
 
-func (a *asm) land(from int32) { a.Code()[from-1] = byte(a.pos() - from) }
+func (a *asm) land(from int32) {
+	d := a.pos() - from
+	if d > 127 { // it would lead anywhere
+		panic("jit/amd64: a near jump does not reach")
+	}
+	a.Code()[from-1] = byte(d)
+}
 
 // jccBack and jmpBack jump to an earlier position.
 func (a *asm) jccBack(c cond, to int32) {

@@ -126,7 +126,8 @@ func (c *compiler) BackOff(in *plan.Insn) {
 
 // fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which
 // is accessible. The run has the class of its first byte, except that its last granule may be
-// partly accessible. Memory starts and ends with inaccessible granules, so the search ends.
+// partly accessible. Memory starts and ends with inaccessible granules, so the search ends. There
+// is no run around bytes beside a guard: a cell would let stores to the guard pass.
 func (c *compiler) fillCode() {
 	c.fill = c.pos()
 	for _, r := range []byte{rax8, rsi8, rdi8} {
@@ -136,6 +137,8 @@ func (c *compiler) fillCode() {
 	c.shift(1, 5, rsi, 3)
 	c.groupMem(1, opAdd, rsi, field(plan.OffShadow))
 	c.rm(0, 0x0fb6, rax, at(rsi, 0), 0)
+	c.groupImm(0, opCmp, rax, int32(mem.ClassHeadGuarded))
+	guarded := c.jccFar(condE)
 	c.groupImm(0, opAnd, rax, int32(mem.ClassStoreTrap))
 	c.constant(temp1, 0x0101010101010101)
 	c.rr(1, 0x0faf, rax, temp1) // the class of the run, eight times
@@ -173,6 +176,7 @@ func (c *compiler) fillCode() {
 	c.rm(1, 0x8d, temp1, loc{base: temp1, index: rdi, disp: 1, scale: 3}, 0)
 	c.groupMem(1, opSub, temp1, at(temp2, plan.CellN))
 	some := c.jccNear(condG)
+	c.patch(guarded, c.pos())
 	c.constant(temp1, 0)
 	c.land(some)
 	c.store(at(temp2, plan.CellCount), temp1)
@@ -206,7 +210,7 @@ const (
 func (c *compiler) exactCode(store int) {
 	c.exact[store] = c.pos()
 	c.groupMem(1, opCmp, temp1, field(plan.OffLimit))
-	beyond := c.jccNear(condAE)
+	beyond := c.jccFar(condAE)
 	c.byte(0x50) // push rax
 	// temp2 becomes the end of the bytes, counted from the start of the first granule, temp1 the
 	// address of its shadow.
@@ -215,10 +219,11 @@ func (c *compiler) exactCode(store int) {
 	c.group(0, opAdd, temp2, rax)
 	c.shift(1, 5, temp1, 3)
 	c.groupMem(1, opAdd, temp1, field(plan.OffShadow))
+	beside := c.besideGuard(store)
 	again := c.pos()
 	c.rm(0, 0x0fb6, rax, at(temp1, 0), 0)
 	if store == 0 {
-		c.groupImm(0, opAnd, rax, int32(^mem.ClassStoreTrap))
+		c.groupImm(0, opAnd, rax, int32(^mem.LoadsIgnore))
 	}
 	c.groupImm(0, opCmp, temp2, 8)
 	last := c.jccNear(condBE)
@@ -235,15 +240,39 @@ func (c *compiler) exactCode(store int) {
 	c.group(0, opCmp, temp2, rax)
 	bad3 := c.jccNear(condA)
 	c.land(good)
+	if beside != 0 {
+		c.land(beside)
+	}
 	c.group(0, opCmp, rax, rax)
 	c.byte(0x58, 0xc3) // pop rax, ret
 	c.land(bad1)
 	c.land(bad2)
 	c.land(bad3)
 	c.byte(0x58)
-	c.land(beyond)
+	c.patch(beyond, c.pos())
 	c.test(1, rsp) // not 0
 	c.byte(0xc3)
+}
+
+// besideGuard is the part of the exact test of stores that lets those pass that begin in the last
+// four bytes of a granule whose first four are guarded; rax is where they begin in it. It returns
+// the jump of those that end there, too, 0 for loads.
+func (c *compiler) besideGuard(store int) (done int32) {
+	if store == 0 {
+		return 0
+	}
+	c.groupImm(0, opCmp, rax, 4)
+	first := c.jccNear(condB)
+	c.rm(0, 0x0fb6, rax, at(temp1, 0), 0)
+	c.groupImm(0, opCmp, rax, int32(mem.ClassHeadGuarded))
+	other := c.jccNear(condNE)
+	c.groupImm(0, opCmp, temp2, 8)
+	done = c.jccNear(condBE)
+	c.groupImm(1, opAdd, temp1, 1)
+	c.groupImm(0, opSub, temp2, 8)
+	c.land(first)
+	c.land(other)
+	return done
 }
 
 // load zero-extends. 32-bit registers clear the upper half.

@@ -146,10 +146,11 @@ func (c *compiler) exactCode(store int) {
 	c.rrr(1, opAdd, temp2, temp2, temp3)
 	c.shift(1, opLsrv, temp1, temp1, 3)
 	c.rrr(1, opAdd, temp1, temp1, shad)
+	beside := c.besideGuard(store)
 	again := c.pos()
 	c.mem(loads[0], temp3, temp1, 0, temp4)
 	if store == 0 {
-		c.logicImm(0, opAndImm, opAnd, temp3, temp3, uint64(^uint32(mem.ClassStoreTrap)), temp4)
+		c.logicImm(0, opAndImm, opAnd, temp3, temp3, uint64(^uint32(mem.LoadsIgnore)), temp4)
 	}
 	c.cmpImm(1, temp2, 8, temp4)
 	last := c.near(condLS)
@@ -164,6 +165,9 @@ func (c *compiler) exactCode(store int) {
 	c.cmp(1, temp2, temp3)
 	bad3 := c.near(condHI)
 	c.land(good)
+	if beside != 0 {
+		c.land(beside)
+	}
 	c.constant(temp1, 0)
 	c.word(opBr | uint32(link)<<5)
 	for _, j := range []int32{beyond, bad1, bad2, bad3} {
@@ -175,13 +179,17 @@ func (c *compiler) exactCode(store int) {
 
 // fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which
 // is accessible. The run has the class of its first byte, except that its last granule may be
-// partly accessible. Memory starts and ends with inaccessible granules, so the search ends.
+// partly accessible. Memory starts and ends with inaccessible granules, so the search ends. There
+// is no run around bytes beside a guard: a cell would let stores to the guard pass.
 func (c *compiler) fillCode() {
 	c.fill = c.pos()
 	start, end, class := temp3, temp4, temp5
 	c.shift(1, opLsrv, start, temp1, 3)
 	c.rrr(1, opAdd, start, start, shad)
 	c.mem(loads[0], class, start, 0, temp6)
+	c.constant(temp1, 0)
+	c.cmpImm(0, class, int64(mem.ClassHeadGuarded), temp6)
+	guarded := c.near(condEQ)
 	c.logicImm(0, opAndImm, opAnd, class, class, uint64(mem.ClassStoreTrap), temp6)
 	c.constant(temp1, 0x0101010101010101)
 	c.multiply(1, opMadd, class, class, temp1, zr) // the class of the run, eight times
@@ -220,6 +228,7 @@ func (c *compiler) fillCode() {
 	c.mem(loads[3], temp6, temp2, plan.CellN, temp5)
 	c.rrr(1, opSubs, temp1, temp1, temp6)
 	c.word(opCsel | uint32(zr)<<16 | uint32(condGT)<<12 | uint32(temp1)<<5 | uint32(temp1))
+	c.land(guarded)
 	c.mem(stores[3], temp1, temp2, plan.CellCount, temp5)
 	// Key = base + start - Lo
 	c.rrr(1, opSub, start, start, shad)
@@ -235,6 +244,27 @@ func (c *compiler) fillCode() {
 	c.mem(stores[3], temp1, temp2, plan.CellBackoff, temp5)
 	c.mem(stores[3], temp1, temp2, plan.CellCredit, temp5)
 	c.word(opBr | uint32(link)<<5)
+}
+
+// besideGuard is the part of the exact test of stores that lets those pass that begin in the last
+// four bytes of a granule whose first four are guarded; temp3 is where they begin in it. It returns
+// the branch of those that end there, too, 0 for loads.
+func (c *compiler) besideGuard(store int) (done int32) {
+	if store == 0 {
+		return 0
+	}
+	c.cmpImm(0, temp3, 4, temp4)
+	first := c.near(condLO)
+	c.mem(loads[0], temp3, temp1, 0, temp4)
+	c.cmpImm(0, temp3, int64(mem.ClassHeadGuarded), temp4)
+	other := c.near(condNE)
+	c.cmpImm(1, temp2, 8, temp4)
+	done = c.near(condLS)
+	c.addImm(1, temp1, temp1, 1, temp4)
+	c.addImm(1, temp2, temp2, -8, temp4)
+	c.land(first)
+	c.land(other)
+	return done
 }
 
 // sizeLog returns log2 of a size in bytes, the index in the tables of accesses.

@@ -125,6 +125,7 @@ struct bpf_spin_lock {
 
 struct locked {
 	struct bpf_spin_lock lock;
+	__u32 beside;
 	__u64 n;
 };
 
@@ -196,6 +197,22 @@ int lock_turns(void *ctx)
 	for (int n = 0; n < TURNS; n++) {
 		bpf_spin_lock(&value->lock);
 		value->n++;
+		bpf_spin_unlock(&value->lock);
+	}
+	return 0;
+}
+
+SEC("tc")
+int lock_beside_turns(void *ctx)
+{
+	__u32 key = 0;
+	struct locked *value = bpf_map_lookup_elem(&guarded, &key);
+
+	if (!value)
+		return 1;
+	for (int n = 0; n < TURNS; n++) {
+		bpf_spin_lock(&value->lock);
+		value->beside++;
 		bpf_spin_unlock(&value->lock);
 	}
 	return 0;
