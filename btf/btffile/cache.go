@@ -3,7 +3,9 @@ package btffile
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -19,7 +21,7 @@ import (
 // written again. A nil Cache stores nothing.
 type Cache struct {
 	files *filecache.Dir
-	index *filecache.Dir // with mapped: see Mapped
+	index *filecache.Dir // nil for none: see Indexed
 	// mapped: files of raw BTF, and entries, are mapped; see Mapped.
 	mapped bool
 
@@ -49,18 +51,30 @@ func NewCache(dir string, limit int64) *Cache {
 	return c
 }
 
+// Indexed returns a cache of the same entries that keeps the indexes of kernels' types beside them
+// ([btf.Spec.Index]), those of files with raw BTF, too, so that the next process does not make them
+// again. It is for processes that read few kernels: to write an index takes as long as to make it.
+func (c *Cache) Indexed() *Cache {
+	if c == nil {
+		return nil
+	}
+	return c.with(false)
+}
+
 // Mapped returns a cache of the same entries, or of none if c is nil, that maps raw BTF into memory
 // where the system can, instead of reading it: a kernel's is then neither copied nor paged in piece
-// by piece. Beside the entries it keeps the indexes of what it mapped ([btf.Spec.Index]), so that
-// the next process does not make them again. It is for processes that end soon, since mappings stay
-// until then, and because a process ends with a signal if another one truncates a file that it has
-// mapped.
+// by piece. It keeps indexes, too. It is for processes that end soon, since mappings stay until
+// then, and because a process ends with a signal if another one truncates a file that it has mapped.
 func (c *Cache) Mapped() *Cache {
-	m := NewCache("", 0)
-	if c != nil {
-		m = NewCache(c.files.Path, c.files.Limit)
+	if c == nil {
+		c = NewCache("", 0)
 	}
-	m.mapped = true
+	return c.with(true)
+}
+
+func (c *Cache) with(mapped bool) *Cache {
+	m := NewCache(c.files.Path, c.files.Limit)
+	m.mapped = mapped
 	m.index = &filecache.Dir{Path: m.files.Path, Suffix: ".idx", Magic: "bpfrun-idx-1", Limit: indexLimit, Largest: btf.MaxRaw, Read: m.read}
 	return m
 }
@@ -87,8 +101,8 @@ func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
 	}
 	switch {
 	case data != nil:
-	case c != nil && c.mapped:
-		if raw, fi, err := mapFile(path); err == nil && raw != nil && btfOnly(raw) {
+	case c != nil && c.index != nil:
+		if raw, fi, err := c.readFile(path); err == nil && raw != nil && btfOnly(raw) {
 			return c.parse(path, raw, fileKey(fi), base)
 		}
 		fallthrough
@@ -201,11 +215,30 @@ func (c *Cache) enter(key string) (leave func()) {
 // read returns the content of an entry.
 func (c *Cache) read(path string) ([]byte, error) {
 	if c.mapped {
-		if data, _, err := mapFile(path); data != nil || err != nil {
+		if data, _, err := c.readFile(path); data != nil || err != nil {
 			return data, err
 		}
 	}
 	return os.ReadFile(path)
+}
+
+// readFile maps or reads a regular file of minMapped to btf.MaxRaw bytes. It returns nil for other
+// files, and if the system cannot map it.
+func (c *Cache) readFile(path string) (data []byte, fi fs.FileInfo, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if fi, err = f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() < minMapped || fi.Size() > btf.MaxRaw {
+		return nil, nil, err
+	}
+	if c.mapped {
+		return mapFile(f, int(fi.Size())), fi, nil
+	}
+	data = make([]byte, fi.Size())
+	_, err = io.ReadFull(f, data)
+	return data, fi, err
 }
 
 // btfOnly reports whether a file's content is raw BTF.

@@ -18,6 +18,12 @@ import (
 // TestIndexesAreKept: files and entries have one index each, which the next process uses; a damaged
 // one is made again, and a changed file has another one.
 func TestIndexesAreKept(t *testing.T) {
+	t.Run("mapped", func(t *testing.T) { testIndexesAreKept(t, (*Cache).Mapped) })
+	t.Run("read", func(t *testing.T) { testIndexesAreKept(t, (*Cache).Indexed) })
+}
+
+func testIndexesAreKept(t *testing.T, indexed func(*Cache) *Cache) {
+	t.Parallel() // it waits for the time to pass
 	dir := t.TempDir()
 	raw := large(t)
 	file, packed := filepath.Join(dir, "large.btf"), filepath.Join(dir, "large.btf.gz")
@@ -26,7 +32,7 @@ func TestIndexesAreKept(t *testing.T) {
 	stored := NewCache(filepath.Join(dir, "cache"), 0)
 	load := func(path string) *btf.Spec {
 		t.Helper()
-		s, err := stored.Mapped().Load(path, nil)
+		s, err := indexed(stored).Load(path, nil)
 		require.NoError(t, err)
 		id, ok := s.FindID(btf.KindStruct, "struct_77")
 		assert.True(t, ok)
@@ -51,7 +57,7 @@ func TestIndexesAreKept(t *testing.T) {
 	other := append([]byte(nil), whole.Index()...)
 	other[36]-- // the number of types
 	other[40]++ // and that of names, which starts with the last type now
-	c := stored.Mapped()
+	c := indexed(stored)
 	key := filepath.Base(indexes()[0])
 	c.index.Put(key[:len(key)-len(".idx")], other)
 	used, err := c.Load(file, nil)
@@ -75,7 +81,7 @@ func TestIndexesAreKept(t *testing.T) {
 	load(file)
 	assert.Len(t, indexes(), 3)
 
-	_, err = (*Cache)(nil).Mapped().Load(file, nil)
+	_, err = indexed(nil).Load(file, nil)
 	require.NoError(t, err)
 	_, err = stored.Load(file, nil)
 	require.NoError(t, err)

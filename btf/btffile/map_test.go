@@ -45,7 +45,7 @@ func TestMappedFilesAreReadAlike(t *testing.T) {
 		write("damaged.btf", damaged), write("cut.btf", raw[:len(raw)-1]), write("elf.btf", elf), write("empty.btf", nil), filepath.Join(dir, "missing.btf"), dir,
 	}
 	read := NewCache(filepath.Join(dir, "cache"), 0)
-	for name, mapped := range map[string]*Cache{"cache": read.Mapped(), "no cache": (*Cache)(nil).Mapped()} {
+	for name, mapped := range map[string]*Cache{"cache": read.Mapped(), "no cache": (*Cache)(nil).Mapped(), "indexes": read.Indexed()} {
 		for _, path := range paths {
 			want, wantErr := read.Load(path, nil)
 			for range 2 { // the second time from the entry

@@ -5,8 +5,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernels"
 )
 
-// fewKernels is the number of kernels up to which short commands map files of types. The mappings
-// stay until the command ends, and count as its memory.
+// fewKernels is the number of kernels up to which commands keep indexes of their types, and short
+// commands map their files. The mappings stay until the command ends, and count as its memory.
 const fewKernels = 4
 
 // types returns the cache for the BTF of compressed kernels, or nil with --no-cache. It is safe for
@@ -19,8 +19,11 @@ func (k *kernelFlags) types() *btffile.Cache {
 				k.console.note("%v", err)
 			}
 		}
-		if k.short && k.few {
+		switch {
+		case k.short && k.few:
 			k.unpacked = k.unpacked.Mapped()
+		case k.few:
+			k.unpacked = k.unpacked.Indexed()
 		}
 	})
 	return k.unpacked
