@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"runtime"
@@ -54,7 +55,9 @@ func newDisasmCommand(a *app) *cobra.Command {
 			if c.json {
 				return c.document(obj)
 			}
-			d := report.Disassembly{W: c.stdout, Raw: c.raw, Native: c.native, Loops: c.loops, Bpftool: c.bpftool, Programs: c.progs}
+			w := bufio.NewWriterSize(c.stdout, 64<<10) // there are thousands of lines
+			defer func() { _ = w.Flush() }()           // stdout keeps the error
+			d := report.Disassembly{W: w, Raw: c.raw, Native: c.native, Loops: c.loops, Bpftool: c.bpftool, Programs: c.progs}
 			if len(c.kernels.btf) == 0 && c.native == "" && !c.bpftool {
 				return d.Object(obj)
 			}
