@@ -17,6 +17,7 @@ type Order struct {
 	// Changed is set by whoever changes anything.
 	Changed bool
 	at      *Order // the clone that it was equal to when it last counted as unchanged
+	slots   uint32 // how many there may be
 }
 
 // List is a list of slots.
@@ -33,7 +34,7 @@ type Node struct {
 
 // New returns an order of so many slots, which have equal shares of the lists.
 func New(lists int, slots uint32) *Order {
-	o := &Order{Lists: make([]List, lists)}
+	o := &Order{Lists: make([]List, lists), slots: slots}
 	for i := range o.Lists {
 		o.Lists[i] = List{Head: None, Tail: None, room: max(slots/uint32(lists), 1)}
 	}
@@ -60,8 +61,12 @@ func (o *Order) Room(list int) uint32 { return o.Lists[o.list(list)].room }
 // Add inserts a slot at the front of a list.
 func (o *Order) Add(slot uint32, list int) {
 	o.Changed = true
-	for uint32(len(o.Nodes)) <= slot {
-		o.Nodes = append(o.Nodes, Node{})
+	if n := int(slot) + 1; n > cap(o.Nodes) { // no more than there may be: there may be millions
+		more := make([]Node, n, max(n, min(2*n, int(o.slots))))
+		copy(more, o.Nodes)
+		o.Nodes = more
+	} else if n > len(o.Nodes) {
+		o.Nodes = o.Nodes[:n]
 	}
 	o.Nodes[slot].List = o.list(list)
 	o.push(slot)
