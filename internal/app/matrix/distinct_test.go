@@ -4,11 +4,13 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/filecache"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/loader"
@@ -114,6 +116,37 @@ func TestEqualKernelsShareResults(t *testing.T) {
 			want := alone(k)
 			for i, row := range m.Rows {
 				assert.Equal(t, want.Rows[i].Cells[1], row.Cells[k], "%s %s on %s", row.Object, row.Program, m.Targets[k].Name)
+			}
+		}
+	}
+}
+
+// A kernel is opened once under all its names, with and without a cache; one that is not what its
+// key says is opened for each.
+func TestKernelsWithOneKeyAreOpenedOnce(t *testing.T) {
+	objects := open(t, "examples/exec/exec.bpf.o", "examples/tp_btf/tp_btf.bpf.o")
+	for name, tt := range map[string]struct {
+		keys   []string
+		opened int32
+	}{
+		"one key": {[]string{"k", "k", "k", "k"}, 1}, "two keys": {[]string{"k", "l", "k", "l"}, 2}, "none": {[]string{"", "", "", ""}, 4},
+	} {
+		for _, cache := range []*Cache{nil, {Store: &filecache.Dir{Path: filepath.Join(t.TempDir(), "results"), Suffix: ".res", Magic: "test", Limit: 64 << 20, Largest: 16 << 20}, Build: "test"}} {
+			var opened atomic.Int32
+			columns := columnsOf(t, k510, map[string][]loader.TargetOption{"a": nil, "b": nil, "c": nil, "d": nil})
+			for i, key := range tt.keys {
+				load := columns[i].Open
+				columns[i].Key = func() string { return key }
+				columns[i].Open = func() (*loader.Target, error) { opened.Add(1); return load() }
+			}
+			m, err := Run(t.Context(), objects, columns, Config{Parallel: 1, Cache: cache})
+			require.NoError(t, err)
+			assert.Equal(t, tt.opened, opened.Load(), "%s, cache: %t", name, cache != nil)
+			want, err := Run(t.Context(), objects, columnsOf(t, k510, map[string][]loader.TargetOption{"a": nil, "b": nil, "c": nil, "d": nil}), Config{})
+			require.NoError(t, err)
+			assert.Equal(t, want.Rows, m.Rows, name)
+			for i := range want.Targets {
+				assert.Equal(t, want.Targets[i].Facts, m.Targets[i].Facts, name)
 			}
 		}
 	}

@@ -21,9 +21,9 @@ type Kernel struct {
 	Source string
 	// Open opens the target. It is called from any goroutine, at most twice.
 	Open func() (*loader.Target, error)
-	// Key says all that Open's result depends on, but for the target's name; "" is unknown. With a
-	// cache, a kernel whose key is known from an earlier run is opened only for objects that did
-	// not run on it. It may be nil.
+	// Key says all that Open's result depends on, but for the target's name; "" is unknown. A kernel
+	// whose key is another one's is not opened, and with a cache, one whose key is known from an
+	// earlier run only for objects that did not run on it. It may be nil.
 	Key func() string
 }
 
@@ -100,7 +100,7 @@ func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, 
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = runtime.GOMAXPROCS(0)
 	}
-	r := &runner{session: newSession(cfg.Cache, objects, &cfg), ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct(), seed: maphash.MakeSeed(), distinctKernels: map[identity]*target{}, made: map[experiment]*result{}}
+	r := &runner{session: newSession(cfg.Cache, objects, &cfg), ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), kept: newDistinct(), seed: maphash.MakeSeed(), distinctKernels: map[identity]*target{}, byKey: map[string]*target{}, made: map[experiment]*result{}}
 	r.results = make([][]*result, len(objects))
 	for i := range objects {
 		r.results[i] = make([]*result, len(kernels))
@@ -125,6 +125,7 @@ type runner struct {
 
 	mu              sync.Mutex
 	distinctKernels map[identity]*target
+	byKey           map[string]*target // those of which facts and identity are known
 	made            map[experiment]*result
 	waiting         []int // kernels on which all objects ran, before they did on the base
 	done            int

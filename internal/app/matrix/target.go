@@ -38,15 +38,16 @@ const unnamed = "this kernel"
 // identify finds out which kernel it is.
 func (r *runner) identify(t *target) {
 	t.identified.Do(func() {
-		if r.session != nil && t.kernel.Key != nil {
+		if t.kernel.Key != nil {
 			t.key = t.kernel.Key()
 		}
-		known := false
-		if t.facts, t.id, known = r.session.knownKernel(t.key); !known {
+		known := r.knownByKey(t)
+		if !known {
 			if t.open(); t.err != nil {
 				return
 			}
 			if t.id = r.identity(t.t); t.steady() {
+				known = true
 				r.session.addKernel(t.key, t.facts, t.id)
 			}
 		}
@@ -55,12 +56,29 @@ func (r *runner) identify(t *target) {
 		if t.id == (identity{}) {
 			return
 		}
+		if known && t.key != "" {
+			r.byKey[t.key] = t
+		}
 		if t.twin = r.distinctKernels[t.id]; t.twin != nil {
 			t.close()
 			return
 		}
 		r.distinctKernels[t.id] = t
 	})
+}
+
+// knownByKey sets facts and identity of a kernel if its key is that of a kernel of this run, or of
+// one of an earlier run.
+func (r *runner) knownByKey(t *target) (known bool) {
+	r.mu.Lock()
+	same := r.byKey[t.key]
+	r.mu.Unlock()
+	if same != nil {
+		t.facts, t.id = same.facts, same.id
+		return true
+	}
+	t.facts, t.id, known = r.session.knownKernel(t.key)
+	return known
 }
 
 // steady reports whether the kernel is still what it was before it was opened, if it has a key.
