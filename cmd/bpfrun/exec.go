@@ -115,7 +115,7 @@ func (c *execCommand) exec(args []string) error {
 	}
 	cfg.Release, cfg.Version = kernels.Uname(target, source.Path)
 	if source.ModulesFile() != "" {
-		cfg.ModuleOf = source.ModuleWith
+		cfg.ModulesOf = source.ModulesWith
 	}
 	switch c.events {
 	case "":

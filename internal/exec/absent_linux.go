@@ -4,6 +4,7 @@ package exec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -12,21 +13,16 @@ import (
 
 // sayAbsent notes the functions in modules, and the headers, that the tool looked for.
 func (s *supervisor) sayAbsent() {
-	var modules []string
 	in := map[string][]string{}
-	for _, fn := range s.sys.Lacking() {
-		if s.cfg.ModuleOf == nil {
-			break
-		}
-		if m := s.cfg.ModuleOf(fn); m != "" {
-			if in[m] == nil {
-				modules = append(modules, m)
+	if lacking := s.sys.Lacking(); len(lacking) > 0 && s.cfg.ModulesOf != nil {
+		of := s.cfg.ModulesOf(lacking)
+		for _, fn := range lacking {
+			if m := of[fn]; m != "" {
+				in[m] = append(in[m], fn)
 			}
-			in[m] = append(in[m], fn)
 		}
 	}
-	slices.Sort(modules)
-	for _, m := range modules {
+	for _, m := range slices.Sorted(maps.Keys(in)) {
 		s.note(fmt.Sprintf("%s in module %s: --module-btf %s", areIn(in[m]), m, m))
 	}
 	if s.headers {

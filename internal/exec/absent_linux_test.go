@@ -35,7 +35,7 @@ func lacksTool() error {
 // TestAToolThatFailsHearsWhatItLacks: where what it looked for would be.
 func TestAToolThatFailsHearsWhatItLacks(t *testing.T) {
 	modules := func(c *Config) {
-		c.ModuleOf = func(fn string) string { return map[string]string{"ext4_file_open": "ext4"}[fn] }
+		c.ModulesOf = func([]string) map[string]string { return map[string]string{"ext4_file_open": "ext4"} }
 	}
 	r := start(t, "lacks", "", modules)
 	assert.Equal(t, 1, r.code)

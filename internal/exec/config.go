@@ -43,9 +43,9 @@ type Config struct {
 	// Run is a command of the shell that is started beside the tool when the tool first waits,
 	// under the same supervisor; empty means none.
 	Run string
-	// ModuleOf returns the module of the simulated kernel that has a function, "" if none is known
-	// to; nil means none.
-	ModuleOf func(function string) string
+	// ModulesOf returns the modules of the simulated kernel that have functions, by function, as far
+	// as they are known; nil means none.
+	ModulesOf func(functions []string) map[string]string
 	// Log gets a line for each served call; nil means none.
 	Log io.Writer
 	// Notes gets messages for the user: what is not simulated, events whose hook has no program.

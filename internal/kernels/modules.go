@@ -231,17 +231,25 @@ func (s Source) Module(name string, spec *btf.Spec) (mod *btf.Spec, file string,
 	return nil, "", fmt.Errorf("%s: %w among the %d of %s%s", name, ErrNoModule, len(names), s.Name, hint)
 }
 
-// ModuleWith returns the module of a kernel that has a function, "" if none of those that
-// [Path.Add] kept does. It reads them all.
-func (s Source) ModuleWith(function string) string {
-	word, found := []byte("\x00"+function+"\x00"), ""
+// ModulesWith returns the modules of a kernel that have functions, by function: of those that
+// [Path.Add] kept, the first of each. It reads them once.
+func (s Source) ModulesWith(functions []string) map[string]string {
+	words, found := map[string][]byte{}, map[string]string{}
+	for _, fn := range functions {
+		words[fn] = []byte("\x00" + fn + "\x00")
+	}
 	_ = eachKept(modulesFile(s.File()), func(name string, load func() ([]byte, error)) error { // what cannot be read has no function
 		raw, err := load()
-		if err != nil || !bytes.Contains(raw, word) {
-			return err
+		for fn, word := range words {
+			if err == nil && bytes.Contains(raw, word) {
+				found[fn] = name
+				delete(words, fn)
+			}
 		}
-		found = name
-		return errFound
+		if len(words) == 0 {
+			return errFound
+		}
+		return err
 	})
 	return found
 }

@@ -93,6 +93,7 @@ func TestModulesComeWithTheirKernel(t *testing.T) {
 		assert.ErrorIs(t, err, ErrNoModules, s.Name)
 	}
 	assert.NotEmpty(t, kept.ModulesFile())
+	assert.Equal(t, map[string]string{"ext4_file_open": "ext4", "nfs_file_open": "nfs"}, kept.ModulesWith([]string{"nfs_file_open", "ext4_file_open", "ext4_file"}))
 
 	_, n, err = p.Add(write("6.1.100-amd64-debian.btf", kernel), "")
 	require.NoError(t, err)
