@@ -173,6 +173,8 @@ func (s *System) plainFile(path string) []byte {
 	switch path {
 	case "/proc/kallsyms":
 		return s.kallsyms()
+	case "/proc/modules":
+		return s.modules()
 	case "/proc/config.gz":
 		return s.kconfig()
 	case "/proc/version":

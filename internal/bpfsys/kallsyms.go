@@ -39,8 +39,8 @@ func (s *System) kallsyms() []byte {
 	return out
 }
 
-// symbols returns the kernel's symbols by address: those that the user gave, or functions,
-// variables and tracepoints of BTF.
+// symbols returns the kernel's symbols by address, those of modules behind its own: symbols that
+// the user gave, or functions, variables and tracepoints of BTF.
 func (s *System) symbols() (list []symbol) {
 	k := s.machine.Kernel()
 	if s.target.Kallsyms != nil {
@@ -88,7 +88,9 @@ func (s *System) symbols() (list []symbol) {
 			list = append(list, symbol{addr: addr, typ: 'T', name: name})
 		}
 	}
-	slices.SortFunc(list, func(a, b symbol) int { return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(list, func(a, b symbol) int {
+		return cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(a.addr, b.addr), cmp.Compare(a.name, b.name))
+	})
 	return list
 }
 
@@ -101,6 +103,21 @@ func (s *System) eachModuleFunction(do func(name, module string)) {
 			}
 		}
 	}
+}
+
+// modules returns /proc/modules, with sizes that are invented.
+func (s *System) modules() []byte {
+	first := map[string]uint64{}
+	for _, x := range s.symbols() {
+		if first[x.module] == 0 {
+			first[x.module] = x.addr
+		}
+	}
+	out := []byte{}
+	for _, m := range s.target.Modules {
+		out = fmt.Appendf(out, "%s 65536 0 - Live 0x%016x\n", m.Name, first[m.Name]&^0xfff)
+	}
+	return out
 }
 
 // inModule writes the module of a symbol as lists do.

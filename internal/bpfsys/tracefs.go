@@ -251,7 +251,8 @@ const (
 // ftrace does not trace.
 var hiddenFunctions = []string{"__bpf_trace_", "perf_trace_", "trace_event_raw_event_", "trace_raw_output_"}
 
-// functions lists the functions that can be traced.
+// functions lists the functions that can be traced: those of modules behind the kernel's, as the
+// pages of ftrace have them.
 func (s *System) functions() []string {
 	var out []string
 	if s.target.BTF == nil {
@@ -271,8 +272,14 @@ func (s *System) functions() []string {
 			add(name, "")
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(strings.Compare(moduleOf(a), moduleOf(b)), strings.Compare(a, b)) })
 	return slices.Compact(out)
+}
+
+// moduleOf returns the module of a function in a list, in brackets, or nothing.
+func moduleOf(function string) string {
+	_, module, _ := strings.Cut(function, " ")
+	return module
 }
 
 // isClone reports whether a symbol is a copy of a function that the compiler made for some callers.
@@ -301,7 +308,9 @@ func (s *System) functionAddresses() []byte {
 		}
 	}
 	names := slices.DeleteFunc(s.functions(), func(n string) bool { return at[n] == 0 })
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(at[a], at[b]) })
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Or(strings.Compare(moduleOf(a), moduleOf(b)), cmp.Compare(at[a], at[b]))
+	})
 	var b bytes.Buffer
 	for _, n := range names {
 		fmt.Fprintf(&b, "%x %s\n", at[n], n)

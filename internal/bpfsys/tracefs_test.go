@@ -388,6 +388,16 @@ func TestListsHaveTheFunctionsOfModules(t *testing.T) {
 	functions, _ := s.ReadFile(tracing + "available_filter_functions")
 	assert.Contains(t, string(functions), "\nbbr_main [tcp_bbr]\n")
 	assert.Contains(t, string(functions), "\nvfs_read\n")
+	withAddresses, _ := s.ReadFile(tracing + "available_filter_functions_addrs")
+	for list, b := range map[string][]byte{"symbols": symbols, "functions": functions, "addresses": withAddresses} {
+		_, behind, _ := strings.Cut(string(b), "[tcp_bbr]\n")
+		assert.Equal(t, strings.Count(behind, "\n"), strings.Count(behind, "[tcp_bbr]\n"), "the kernel's come first: %s", list)
+	}
+	modules, _ := s.ReadFile("/proc/modules")
+	assert.Regexp(t, `^tcp_bbr 65536 0 - Live 0xffffffff[0-9a-f]{5}000\n$`, string(modules))
+	modules, found := embeddedSystem(t).ReadFile("/proc/modules")
+	assert.Equal(t, bpfsys.IsFile, found)
+	assert.Empty(t, modules)
 }
 
 // TestHeadersAreTheHosts: all else about the simulated release is not.
