@@ -105,7 +105,7 @@ type begun struct {
 	args map[string]any
 	task map[string]any
 	// want is the descriptor that the call returns if it succeeds, -1 if it returns none; exists is
-	// whether descriptors that it is about were open.
+	// whether descriptors that it is about were open, or the socket that connects was connected.
 	want   int
 	target string // path of the file that is opened, as this process reaches it
 	exists bool
@@ -230,6 +230,11 @@ func (c *call) expect(b *begun) {
 	case "close":
 		_, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", tgid, c.fd(0)))
 		b.exists = err == nil
+	case "connect":
+		if own, err := c.s.grab(c.n, c.fd(0)); err == nil {
+			b.exists = peerOf(own) != nil
+			unix.Close(own)
+		}
 	}
 }
 
@@ -324,7 +329,13 @@ func (c *call) result(b *begun) (int64, bool) {
 		}
 		defer unix.Close(own)
 		if _, err := unix.Getpeername(own); err == nil {
+			if b.exists && isUnixStream(own) {
+				return -int64(unix.EISCONN), true
+			}
 			return 0, true
+		}
+		if e, known := c.unixRefused(b); known {
+			return -int64(e), true
 		}
 		if info, err := unix.GetsockoptTCPInfo(own, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.State == tcpSynSent {
 			return -int64(unix.EINPROGRESS), true

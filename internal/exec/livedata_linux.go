@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +28,7 @@ type transfer struct {
 	read, written uint64 // of the thread, or of the connection
 	counted       bool
 	fd            int32
+	whole         int64     // what a call over a Unix stream sends if nothing happens to the connection, -1 if not known
 	datagram      *datagram // what a receiving call will return, if that was there before it
 }
 
@@ -98,8 +100,11 @@ func (c *call) count(b *begun) {
 	if !ok {
 		return
 	}
-	b.moves = &transfer{kind: k, fd: c.fd(0)}
+	b.moves = &transfer{kind: k, fd: c.fd(0), whole: -1}
 	c.counters(b.moves)
+	if k.out && k.socket && !b.moves.counted {
+		b.moves.whole = c.sendsWhole(b.name)
+	}
 	if !k.out {
 		c.peek(b)
 		return
@@ -130,6 +135,14 @@ func (c *call) counters(t *transfer) {
 func (c *call) moved(b *begun, args [6]uint64) (int64, bool) {
 	before, now := b.moves, &transfer{kind: b.moves.kind, fd: b.moves.fd}
 	var n, stored uint64
+	if before.whole >= 0 {
+		g, err := c.s.grab(c.n, before.fd)
+		if err != nil {
+			return 0, false
+		}
+		defer unix.Close(g)
+		return before.whole, isUnixStream(g) && !ready(g, unix.POLLERR|unix.POLLHUP)
+	}
 	if d := before.datagram; d != nil {
 		if !c.received(d) {
 			return 0, false
@@ -284,20 +297,20 @@ func (c *call) showAccepted(fd int32, addr, length uint64) {
 		return
 	}
 	defer unix.Close(g)
-	peer, err := unix.Getpeername(g)
-	var b []byte
-	switch p := peer.(type) {
-	case *unix.SockaddrInet4:
-		b = append(append(le.AppendUint16(nil, unix.AF_INET), byte(p.Port>>8), byte(p.Port)), p.Addr[:]...)
-		b = append(b, make([]byte, 8)...)
-	case *unix.SockaddrInet6:
-		b = append(append(le.AppendUint16(nil, unix.AF_INET6), byte(p.Port>>8), byte(p.Port), 0, 0, 0, 0), p.Addr[:]...)
-		b = le.AppendUint32(b, p.ZoneId)
-	}
-	if err == nil && b != nil {
+	if b := peerOf(g); b != nil {
 		c.s.showBytes(addr, b)
 		c.s.showBytes(length, le.AppendUint32(nil, uint32(len(b))))
 	}
+}
+
+// peerOf returns the address of a socket's peer as the kernel writes it, nil if it has none.
+func peerOf(fd int) []byte {
+	b, size := make([]byte, maxSockaddr), uint32(maxSockaddr)
+	_, _, e := unix.Syscall(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&size)))
+	if e != 0 {
+		return nil
+	}
+	return b[:min(size, maxSockaddr)]
 }
 
 // signals fires signal_generate for a signal that a process sends to a process that is there, and

@@ -120,6 +120,9 @@ func (c *call) peek(b *begun) {
 		return
 	}
 	p := make([]byte, maxShownData)
+	if at, err := unix.GetsockoptInt(g, unix.SOL_SOCKET, unix.SO_PEEK_OFF); err == nil && at >= 0 {
+		return // to look would move it
+	}
 	size, _, err := unix.Recvfrom(g, p, unix.MSG_PEEK|unix.MSG_TRUNC|unix.MSG_DONTWAIT)
 	if err != nil {
 		return
@@ -153,9 +156,10 @@ func (c *call) received(d *datagram) bool {
 // sendFlags are the flags of datagrams that are sent in the tool's name.
 const sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL | unix.MSG_CONFIRM | unix.MSG_DONTROUTE
 
-// datagrams serves a call that sends datagrams over UDP without control data, and one that would
-// receive where nothing waits and may not wait: its result is then known. It reports whether it did.
-func (c *call) datagrams() bool {
+// sockets serves a call that sends datagrams over UDP without control data, one that receives over
+// a Unix stream or several datagrams, and one that would receive where nothing waits and may not
+// wait: its result is then known. It reports whether it did, or keeps the call until it can tell.
+func (c *call) sockets() bool {
 	b := c.s.begun[int(c.n.PID)]
 	if b == nil {
 		return false
@@ -173,10 +177,12 @@ func (c *call) datagrams() bool {
 		}
 	case "sendmmsg":
 		return c.sendDatagrams(int(c.fd(3)), c.arg(1), min(c.arg(2)&0xffffffff, maxMessages))
-	case "recvfrom":
-		return c.nothing(int(c.fd(3)))
+	case "recvfrom", "recvmmsg":
+		return c.nothing(int(c.fd(3))) || c.receive(b.name, int(c.fd(3))) || c.hold(b, int(c.fd(3)))
 	case "recvmsg":
-		return c.nothing(int(c.fd(2)))
+		return c.nothing(int(c.fd(2))) || c.receive(b.name, int(c.fd(2))) || c.hold(b, int(c.fd(2)))
+	case "accept", "accept4":
+		return c.hold(b, 0)
 	}
 	return false
 }
@@ -299,7 +305,8 @@ func (c *call) sendDatagrams(flags int, addr, count uint64) bool {
 	return true
 }
 
-// nothing answers a call that receives datagrams, of which none waits, and that may not wait.
+// nothing answers a call that receives datagrams or over a Unix stream, where nothing waits, and
+// that may not wait.
 func (c *call) nothing(flags int) bool {
 	g, err := c.s.grab(c.n, c.fd(0))
 	if err != nil {
@@ -307,10 +314,10 @@ func (c *call) nothing(flags int) bool {
 	}
 	defer unix.Close(g)
 	const others = unix.MSG_ERRQUEUE | unix.MSG_OOB
-	if flags&others != 0 || !isDatagram(g, unix.AF_INET, unix.AF_INET6, unix.AF_UNIX) || ready(g, unix.POLLIN|unix.POLLERR|unix.POLLHUP) {
+	if flags&others != 0 || !isDatagram(g, unix.AF_INET, unix.AF_INET6, unix.AF_UNIX) && !isUnixStream(g) || ready(g, unix.POLLIN|unix.POLLERR|unix.POLLHUP) {
 		return false
 	}
-	if status, err := unix.FcntlInt(uintptr(g), unix.F_GETFL, 0); err != nil || flags&unix.MSG_DONTWAIT == 0 && status&unix.O_NONBLOCK == 0 {
+	if !waitless(g, flags) || !lowMark(g) {
 		return false
 	}
 	c.s.reply(c.n, 0, unix.EAGAIN)

@@ -297,7 +297,7 @@ func rests(nr int, timeout time.Duration) bool {
 // waitsFor reports whether a call waits for another thread or process.
 func waitsFor(nr int) bool {
 	switch nr {
-	case unix.SYS_FUTEX, unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_READ, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_RECVMSG, unix.SYS_RECVFROM, unix.SYS_RESTART_SYSCALL:
+	case unix.SYS_FUTEX, unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_READ, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_RECVFROM, unix.SYS_RESTART_SYSCALL:
 		return true
 	}
 	return false

@@ -92,6 +92,7 @@ type supervisor struct {
 	timedOut   bool // Config.Timeout has passed
 	busyStep   int  // the step that the tool keeps waiting, and since when
 	busy       time.Time
+	held       int  // calls that wait in sockets, see hold
 	killable   bool // no signal interrupts a call that was received, unless it ends the process
 	headers    bool // the tool looked for headers of the simulated kernel that are not installed
 	notes      int
@@ -537,7 +538,7 @@ func (s *supervisor) handle(n *notif) {
 	c := &call{s: s, n: n}
 	c.lives()
 	c.live()
-	if s.cfg.Live && c.datagrams() {
+	if s.cfg.Live && c.sockets() {
 		return
 	}
 	if h := handlers()[int(n.NR)]; h != nil && (!s.cfg.Live || ruled(n, s.cfg.Root)) {
