@@ -1,7 +1,7 @@
 #!/bin/bash
 # exec-suite.sh [KERNEL [VMLINUZ [MODULE.ko[.xz]...]]]
 #
-# Runs the test suite of cilium/ebpf, at the version of go.mod, on a simulated kernel. When started as root, the tests run as nobody.
+# Runs the test suite of cilium/ebpf, at VERSION (v0.17.3; that of go.mod if unset), on a simulated kernel. When started as root, the tests run as nobody.
 # Prints the counts of each package and the tests that fail. Sources, test binaries and outputs are kept in DIR.
 #
 # With VMLINUZ, a kernel of the same release, the suite first runs natively as root, in qemu without KVM, after the modules are loaded. The simulated kernel gets
@@ -29,11 +29,18 @@ name() { [ "$1" = . ] && echo root || echo "$1"; }
 build() {
 	local module p
 	GOFLAGS=-buildvcs=false go build -o "$DIR/bpfrun" ./cmd/bpfrun
-	module=$(go list -m -f '{{.Dir}}' github.com/cilium/ebpf)
+	if [ -n "${VERSION:-}" ]; then
+		module=$(go mod download -json "github.com/cilium/ebpf@$VERSION" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+	else
+		module=$(go list -m -f '{{.Dir}}' github.com/cilium/ebpf)
+	fi
 	if [ ! -d "$DIR/ebpf" ]; then
 		cp -r "$module" "$DIR/ebpf"
 		chmod -R u+w "$DIR/ebpf"
-		for e in el eb; do cp "$DIR/ebpf/testdata/loader-clang-22-$e.elf" "$DIR/ebpf/testdata/loader-$e.elf"; done
+		for e in el eb; do
+			newest=$(cd "$DIR/ebpf/testdata" && printf "%s\n" loader-clang-*-"$e".elf | sort -V | tail -1)
+			cp "$DIR/ebpf/testdata/$newest" "$DIR/ebpf/testdata/loader-$e.elf"
+		done
 	fi
 	for p in $packages; do
 		(cd "$DIR/ebpf" && GOFLAGS=-buildvcs=false go test -c -o "$DIR/$(name "$p").test" "./$p")
