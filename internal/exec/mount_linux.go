@@ -14,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
-// mountPoint is a bpffs that the tool mounted.
+// mountPoint is a bpffs, or the hierarchy of cgroups, that the tool mounted.
 type mountPoint struct {
 	ns   uint64 // the mount namespace, which is the only one to see it; 0 means the tool's first, which its children see too
 	path string
@@ -104,7 +104,7 @@ func (c *call) addMount(root, at string, moved bool) unix.Errno {
 	return 0
 }
 
-// mount serves mount(2) of a bpffs, reports success for tracing file systems, which are already
+// mount serves mount(2) of a bpffs and of cgroups, reports success for tracing file systems, which are already
 // there, and lets the host serve the rest.
 func (c *call) mount(list []place) {
 	typ, _ := c.text(c.arg(2), 256)
@@ -156,7 +156,9 @@ func (c *call) mount(list []place) {
 	case typ == "tracefs" || typ == "debugfs":
 		c.s.note("mounting a " + typ + " at " + target.String() + " is not served: the simulated one is at /sys/kernel")
 		c.s.reply(c.n, 0, unix.EPERM)
-	case typ == "cgroup2" || typ == "cgroup":
+	case typ == "cgroup2":
+		c.s.reply(c.n, 0, c.mountCgroups(target))
+	case typ == "cgroup":
 		c.s.note("mounting a " + typ + " at " + target.String() + " is not served: simulated cgroups are below " + cgroupRoot)
 		c.unlessOurs("mount", target)
 	default:
@@ -393,10 +395,17 @@ func (c *call) mountList(p string) ([]byte, bool) {
 	}
 	add("tracefs", "/sys/kernel/tracing")
 	add("bpf", bpfsys.BPFFS)
+	if c.s.cgroups[cgroupRoot] != 0 && !hostCgroups() {
+		add("cgroup2", cgroupRoot)
+	}
 	ns := c.namespace("mnt")
 	for _, m := range c.s.mounts {
 		if m.ns == 0 || m.ns == ns {
-			add("bpf", m.path)
+			typ := "bpf"
+			if m.root == cgroupRoot {
+				typ = "cgroup2"
+			}
+			add(typ, m.path)
 		}
 	}
 	return out, true

@@ -50,14 +50,14 @@ func unservedTool() error {
 		return err
 	}
 	defer os.Remove(at)
-	fmt.Println("cgroup2", unix.Mount("none", at, "cgroup2", 0, "") != nil)
+	fmt.Println("cgroup", unix.Mount("none", at, "cgroup", 0, "") != nil)
 	return nil
 }
 
 func TestWhatIsNotServedIsNamedOnce(t *testing.T) {
 	r := start(t, "unserved", "")
-	assert.Equal(t, "counted 0\nmapped 8192 ok\ncgroup2 true\n", r.out)
-	for _, text := range []string{"enable_on_exec stay disabled", "perf event sched/sched_switch has a buffer, but its samples are not simulated", "mounting a cgroup2 at "} {
+	assert.Equal(t, "counted 0\nmapped 8192 ok\ncgroup true\n", r.out)
+	for _, text := range []string{"enable_on_exec stay disabled", "perf event sched/sched_switch has a buffer, but its samples are not simulated", "mounting a cgroup at "} {
 		assert.Equal(t, 1, strings.Count(r.notes, text), "%s: %s", text, r.notes)
 	}
 }

@@ -121,6 +121,9 @@ func (c *call) names(p string) []string {
 	if rest, ok := c.s.taskPath(p); ok {
 		return c.s.sys.TaskDir(rest)
 	}
+	if c.s.cgroups[p] != 0 {
+		return c.s.cgroupNames(p)
+	}
 	rest, ok := strings.CutPrefix(p, classNet)
 	if !ok {
 		return c.s.sys.ReadDir(p)

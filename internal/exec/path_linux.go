@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,8 +33,8 @@ func (c *call) look(at place) (pathKind, []byte, bpfsys.Object) {
 	if !at.ours() {
 		return hostPath, nil, nil
 	}
-	if s.cgroups[p] != 0 {
-		return directory, nil, nil
+	if kind, b := s.lookCgroup(p); kind != hostPath {
+		return kind, b, nil
 	}
 	if bpfsys.InBPFFS(p) {
 		e, ok := s.sys.Stat(p)
@@ -67,7 +68,7 @@ func (c *call) look(at place) (pathKind, []byte, bpfsys.Object) {
 // covers reports whether the host has nothing at a place and below it: the tree is simulated as a
 // whole.
 func (s *supervisor) covers(p string) bool {
-	if s.cgroups[p] != 0 || bpfsys.InBPFFS(p) || s.sys.Covers(p) {
+	if s.cgroups[p] != 0 && p != cgroupRoot || bpfsys.InBPFFS(p) || s.sys.Covers(p) {
 		return true
 	}
 	_, task := s.taskPath(p)
@@ -121,6 +122,10 @@ func (c *call) open(at place, flags uint64) {
 		}
 		if name := path.Base(p); flags&unix.O_ACCMODE != unix.O_RDONLY && (name == "kprobe_events" || name == "uprobe_events") {
 			c.openProbes(name, flags)
+			return
+		}
+		if flags&unix.O_ACCMODE != unix.O_RDONLY && s.cgroups[path.Dir(p)] != 0 && slices.Contains(joins, path.Base(p)) {
+			c.openJoin(p, flags)
 			return
 		}
 		if flags&unix.O_ACCMODE != unix.O_RDONLY {
@@ -487,8 +492,7 @@ func (c *call) unlink(at place, isDir bool) {
 	case c.s.cgroups[p] != 0 && !isDir:
 		c.s.reply(c.n, 0, unix.EISDIR)
 	case c.s.cgroups[p] != 0:
-		delete(c.s.cgroups, p)
-		c.s.reply(c.n, 0, 0)
+		c.s.reply(c.n, 0, c.s.removeCgroup(p))
 	case bpfsys.InBPFFS(p):
 		c.s.reply(c.n, 0, errnoOf(c.s.sys.Unlink(p, isDir)))
 	default:

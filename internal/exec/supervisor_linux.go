@@ -47,8 +47,9 @@ type supervisor struct {
 	probes     map[string]*probeFile
 	cgroups    map[string]uint64 // created by the tool, with their ids
 	lastCgroup uint64
-	polled     bool // a simulated file was polled or put into an epoll instance
-	counted    bool // a perf event was opened
+	joined     map[string]*file // files of cgroups that ids of tasks were written to
+	polled     bool             // a simulated file was polled or put into an epoll instance
+	counted    bool             // a perf event was opened
 	sleeps     []sleeper
 	served     uint64 // calls received from the listener
 	polls      map[*polling]bool
@@ -114,7 +115,7 @@ func Run(cfg Config) (int, error) {
 	}
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
-		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
+		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, joined: map[string]*file{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
 		mountTables: map[mountKey]*mountTable{}, tables: map[uint32]threadTable{}, workDirIDs: map[workDir]int{},
 		listener: -1, inotify: -1, quit: -1,
 	}
@@ -260,6 +261,9 @@ func (s *supervisor) run(path string) (int, error) {
 	}
 	s.wakeHere()
 	s.killable = hostSince(5, 19)
+	if !hostCgroups() {
+		s.ownsCgroups()
+	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	var threads sync.WaitGroup
