@@ -103,6 +103,11 @@ func (s *System) DropBPFFS(root string) {
 			delete(s.fs.dirs, p)
 		}
 	}
+	for _, p := range s.fs.linked() {
+		if rootOf(p) == root {
+			s.fs.links.Delete(p)
+		}
+	}
 	for p, o := range s.fs.pins {
 		if rootOf(p) == root {
 			delete(s.fs.pins, p)

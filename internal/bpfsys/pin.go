@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
@@ -13,16 +14,19 @@ import (
 // BPFFS is the mount point of the simulated bpffs.
 const BPFFS = "/sys/fs/bpf"
 
-// bpffs is the simulated BPF file system: directories and pinned objects by path.
+// bpffs is the simulated BPF file system: directories, pinned objects and the texts of symbolic
+// links by path. Links have a lock of their own, since a path of a call is followed while the
+// system is locked.
 type bpffs struct {
 	dirs   map[string]bool
 	pins   map[string]Object
+	links  *sync.Map
 	supers map[string]*superBlock // instances by the path of their root
 	made   int
 }
 
 func (f *bpffs) init() {
-	f.dirs, f.pins, f.supers = map[string]bool{BPFFS: true}, map[string]Object{}, map[string]*superBlock{BPFFS: {}}
+	f.dirs, f.pins, f.links, f.supers = map[string]bool{BPFFS: true}, map[string]Object{}, &sync.Map{}, map[string]*superBlock{BPFFS: {}}
 }
 
 // InBPFFS reports whether a clean absolute path is in the bpffs at [BPFFS], or in an instance of
@@ -32,19 +36,20 @@ func InBPFFS(p string) bool {
 	return ok && (rest == "" || rest[0] == '/' || rest[:1] == rootMark)
 }
 
-// maxPins limits the number of entries in the file system; maxPath limits the length of their
-// paths.
+// maxPins and maxLinks limit the number of entries in the file system; maxPath limits the length of
+// their paths.
 const (
-	maxPins = 1 << 16
-	maxPath = 4096
+	maxPins  = 1 << 16
+	maxLinks = 1 << 10
+	maxPath  = 4096
 )
 
 // lookupParent checks that a path can be created: its directory must exist, and the path must not.
 func (f *bpffs) lookupParent(p string) uapi.Errno {
 	switch {
-	case f.dirs[p] || f.pins[p] != nil:
+	case f.dirs[p] || f.isFile(p):
 		return uapi.EEXIST
-	case f.pins[path.Dir(p)] != nil:
+	case f.isFile(path.Dir(p)):
 		return uapi.ENOTDIR
 	case !f.dirs[path.Dir(p)]:
 		return uapi.ENOENT
@@ -54,6 +59,25 @@ func (f *bpffs) lookupParent(p string) uapi.Errno {
 		return uapi.EPERM // bpf_lookup: names with a dot are reserved for the kernel
 	}
 	return 0
+}
+
+// isFile reports whether an object or a symbolic link is at a path.
+func (f *bpffs) isFile(p string) bool { return f.pins[p] != nil || f.link(p) != "" }
+
+// link returns the text of a symbolic link, "" if there is none.
+func (f *bpffs) link(p string) string {
+	text, _ := f.links.Load(p)
+	s, _ := text.(string)
+	return s
+}
+
+// linked returns the paths of all symbolic links.
+func (f *bpffs) linked() (out []string) {
+	f.links.Range(func(p, _ any) bool {
+		out = append(out, p.(string))
+		return true
+	})
+	return out
 }
 
 // pathOf reads the path argument of BPF_OBJ_PIN and BPF_OBJ_GET.
@@ -141,18 +165,37 @@ func (s *System) objGet(c Caller, a bpfattr.Obj) Result {
 // The file system operations. Paths are clean and inside the simulated bpffs; errors are those of
 // the system calls.
 
-// Entry describes what exists at a path of the bpffs.
+// Entry describes what exists at a path of the bpffs: one of its fields is set.
 type Entry struct {
 	Dir    bool
 	Object Object
+	Link   string // text of a symbolic link
 }
 
 // Stat looks up a path; false means that it does not exist.
 func (s *System) Stat(p string) (Entry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Entry{s.fs.dirs[p], s.fs.pins[p]}, s.fs.dirs[p] || s.fs.pins[p] != nil
+	return Entry{s.fs.dirs[p], s.fs.pins[p], s.fs.link(p)}, s.fs.dirs[p] || s.fs.isFile(p)
 }
+
+// Symlink creates a symbolic link (bpf_symlink).
+func (s *System) Symlink(p, text string) uapi.Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.fs.lookupParent(p); e != 0 {
+		return e
+	}
+	if len(s.fs.linked()) >= maxLinks {
+		return uapi.ENOSPC
+	}
+	s.fs.links.Store(p, text)
+	return 0
+}
+
+// Link returns the text of a symbolic link in a bpffs, "" if there is none. It may be called while
+// the system serves a call.
+func (s *System) Link(p string) string { return s.fs.link(p) }
 
 // Mkdir creates a directory.
 func (s *System) Mkdir(p string) uapi.Errno {
@@ -165,17 +208,17 @@ func (s *System) Mkdir(p string) uapi.Errno {
 	return 0
 }
 
-// Unlink removes a pin or, with dir, an empty directory.
+// Unlink removes a pin or a symbolic link or, with dir, an empty directory.
 func (s *System) Unlink(p string, dir bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.fs.pins[p]
 	switch {
-	case o == nil && !s.fs.dirs[p]:
+	case !s.fs.isFile(p) && !s.fs.dirs[p]:
 		return uapi.ENOENT
-	case dir && o != nil:
+	case dir && s.fs.isFile(p):
 		return uapi.ENOTDIR
-	case !dir && o == nil:
+	case !dir && !s.fs.isFile(p):
 		return uapi.EISDIR
 	case dir && isRoot(p):
 		return uapi.EBUSY
@@ -183,6 +226,7 @@ func (s *System) Unlink(p string, dir bool) uapi.Errno {
 		return uapi.ENOTEMPTY
 	}
 	delete(s.fs.dirs, p)
+	s.fs.links.Delete(p)
 	if o != nil {
 		delete(s.fs.pins, p)
 		s.put(o)
@@ -190,13 +234,13 @@ func (s *System) Unlink(p string, dir bool) uapi.Errno {
 	return 0
 }
 
-// Rename moves a pin or a directory; with noReplace the destination must not exist.
+// Rename moves a pin, a symbolic link or a directory; with noReplace the destination must not exist.
 func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.fs.pins[from]
+	file := s.fs.isFile(from)
 	switch {
-	case o == nil && !s.fs.dirs[from]:
+	case !file && !s.fs.dirs[from]:
 		return uapi.ENOENT
 	case !InBPFFS(to), rootOf(from) != rootOf(to):
 		return uapi.EXDEV
@@ -206,29 +250,37 @@ func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
 	if from == to {
 		return 0
 	}
-	if old := s.fs.pins[to]; old != nil {
+	if s.fs.isFile(to) {
 		if noReplace {
 			return uapi.EEXIST
 		}
-		if o == nil {
+		if !file {
 			return uapi.ENOTDIR
 		}
-		delete(s.fs.pins, to)
-		s.put(old)
+		if old := s.fs.pins[to]; old != nil {
+			delete(s.fs.pins, to)
+			s.put(old)
+		}
+		s.fs.links.Delete(to)
 	}
 	if e := s.fs.lookupParent(to); e != 0 {
 		return e
 	}
-	if o != nil {
+	if o := s.fs.pins[from]; o != nil {
 		delete(s.fs.pins, from)
 		s.fs.pins[to] = o
+		return 0
+	}
+	if file {
+		s.fs.links.Store(to, s.fs.link(from))
+		s.fs.links.Delete(from)
 		return 0
 	}
 	if strings.HasPrefix(to, from+"/") {
 		return uapi.EINVAL
 	}
 	// A directory moves with everything below it.
-	moved := bpffs{map[string]bool{}, map[string]Object{}, s.fs.supers, s.fs.made}
+	moved := bpffs{map[string]bool{}, map[string]Object{}, s.fs.links, s.fs.supers, s.fs.made}
 	rename := func(p string) string {
 		if p == from || strings.HasPrefix(p, from+"/") {
 			return to + p[len(from):]
@@ -241,7 +293,13 @@ func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
 	for p, o := range s.fs.pins {
 		moved.pins[rename(p)] = o
 	}
-	s.fs = moved
+	for _, p := range s.fs.linked() {
+		if now := rename(p); now != p {
+			moved.links.Store(now, moved.link(p))
+			moved.links.Delete(p)
+		}
+	}
+	s.fs.dirs, s.fs.pins = moved.dirs, moved.pins
 	return 0
 }
 
@@ -268,6 +326,11 @@ func (f *bpffs) list(p string) []string {
 	for o := range f.pins {
 		if path.Dir(o) == p {
 			out = append(out, path.Base(o))
+		}
+	}
+	for _, l := range f.linked() {
+		if path.Dir(l) == p {
+			out = append(out, path.Base(l))
 		}
 	}
 	slices.Sort(out)

@@ -68,6 +68,8 @@ func (c *call) entries(f *file, names []string, at int64) (out []byte, n int) {
 		typ := byte(unix.DT_REG)
 		if slices.Contains([]string{".", ".."}, name) || c.isDir(f.path+"/"+name) {
 			typ = unix.DT_DIR
+		} else if c.s.bpffsLink(f.path+"/"+name) != "" {
+			typ = unix.DT_LNK
 		}
 		b := make([]byte, size)
 		h := fnv.New64a()

@@ -60,7 +60,7 @@ func sleepLong() error {
 
 var tools = map[string]func() error{
 	"ring": ringTool, "fds": fdTool, "version": versionTool, "exit7": func() error { os.Exit(7); return nil },
-	"asleep": func() error { return sleepLong() }, "foreign": foreignTool, "seal": sealTool, "pins": pinTool, "lskel": lskelTool,
+	"asleep": func() error { return sleepLong() }, "foreign": foreignTool, "seal": sealTool, "pins": pinTool, "bpffslinks": bpffsLinkTool, "lskel": lskelTool,
 }
 
 type run struct {
@@ -360,6 +360,75 @@ func pinTool() error {
 		return err
 	}
 	return os.RemoveAll("/sys/fs/bpf/a")
+}
+
+// bpffsLinkTool makes symbolic links in the bpffs, as tc does for its subdirectories.
+func bpffsLinkTool() error {
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	if err != nil {
+		return err
+	}
+	try := func(what string, err error) { fmt.Println(what, outcomeOf(err)) }
+	try("mkdir", os.Mkdir("/sys/fs/bpf/tc", 0o755))
+	for _, l := range [][2]string{{"tc/", "/sys/fs/bpf/xdp"}, {"/sys/fs/bpf/xdp", "/sys/fs/bpf/tc/up"}, {"round", "/sys/fs/bpf/round"}, {"x", "/sys/fs/bpf/xdp"}, {"x", "/sys/fs/bpf/a.b"}, {"", "/sys/fs/bpf/none"}} {
+		try("symlink "+l[1], os.Symlink(l[0], l[1]))
+	}
+	try("pin", m.Pin("/sys/fs/bpf/xdp/m"))
+	_, err = ebpf.LoadPinnedMap("/sys/fs/bpf/tc/up/up/m", nil)
+	try("get", err)
+	text, err := os.Readlink("/sys/fs/bpf/xdp")
+	try("text "+text, err)
+	_, err = os.Readlink("/sys/fs/bpf/tc")
+	try("text of a directory", err)
+	_, err = os.ReadFile("/sys/fs/bpf/round")
+	try("round", err)
+	_, err = os.OpenFile("/sys/fs/bpf/xdp", unix.O_NOFOLLOW, 0)
+	try("open", err)
+	st, err := os.Lstat("/sys/fs/bpf/xdp")
+	if err != nil {
+		return err
+	}
+	list, err := os.ReadDir("/sys/fs/bpf")
+	fmt.Println(st.Mode(), st.Size(), list, outcomeOf(err))
+	try("rmdir", unix.Rmdir("/sys/fs/bpf/xdp"))
+	try("rename", os.Rename("/sys/fs/bpf/xdp", "/sys/fs/bpf/ip"))
+	_, err = os.Stat("/sys/fs/bpf/ip/m")
+	try("renamed", err)
+	try("dangling", errors.Join(os.Remove("/sys/fs/bpf/tc/m"), os.Remove("/sys/fs/bpf/tc/up"), os.Remove("/sys/fs/bpf/tc")))
+	_, err = os.Stat("/sys/fs/bpf/ip")
+	try("stat", err)
+	try("remove", os.Remove("/sys/fs/bpf/ip"))
+	try("host", os.Symlink("/etc", "/sys/fs/bpf/etc"))
+	_, err = os.ReadFile("/sys/fs/bpf/etc/hostname")
+	try("a file of the host", err)
+	return nil
+}
+
+func TestBPFFSHasSymbolicLinks(t *testing.T) {
+	r := start(t, "bpffslinks", "")
+	assert.Equal(t, `mkdir ok
+symlink /sys/fs/bpf/xdp ok
+symlink /sys/fs/bpf/tc/up ok
+symlink /sys/fs/bpf/round ok
+symlink /sys/fs/bpf/xdp EEXIST
+symlink /sys/fs/bpf/a.b EPERM
+symlink /sys/fs/bpf/none ENOENT
+pin ok
+get ok
+text tc/ ok
+text of a directory EINVAL
+round ELOOP
+open ELOOP
+Lrwxrwxrwx 3 [L round d tc/ L xdp] ok
+rmdir ENOTDIR
+rename ok
+renamed ok
+dangling ok
+stat ENOENT
+remove ok
+host ok
+a file of the host ENOENT
+`, r.out, r.notes)
 }
 
 func TestPinsAreFilesOfASimulatedFileSystem(t *testing.T) {

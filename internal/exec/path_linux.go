@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -25,6 +26,7 @@ const (
 	plain
 	directory
 	pinned
+	symlink // a symbolic link, which the path does not follow
 )
 
 // look returns what the simulated kernel has at a place. File contents are generated on each call.
@@ -43,6 +45,8 @@ func (c *call) look(at place) (pathKind, []byte, bpfsys.Object) {
 			return absent, nil, nil
 		case e.Dir:
 			return directory, nil, nil
+		case e.Link != "":
+			return symlink, []byte(e.Link), nil
 		}
 		return pinned, nil, e.Object
 	}
@@ -152,6 +156,8 @@ func (c *call) open(at place, flags uint64) {
 			}
 		}
 		s.reply(c.n, 0, unix.EIO) // as in the kernel: only iterators can be read
+	case symlink:
+		s.reply(c.n, 0, unix.ELOOP)
 	}
 }
 
@@ -257,6 +263,8 @@ func (c *call) attributes(at place) (unix.Stat_t, pathKind) {
 	switch kind {
 	case pinned:
 		st.Mode = unix.S_IFREG | 0o600
+	case symlink:
+		st.Mode, st.Size = unix.S_IFLNK|0o777, int64(len(b))
 	}
 	return st, kind
 }
@@ -411,7 +419,7 @@ func (c *call) linkText(p string) string {
 		dir, _ := c.s.workDir(int(c.n.PID))
 		return dir
 	}
-	if text := c.s.taskLink(p); text != "" {
+	if text := cmp.Or(c.s.taskLink(p), c.s.bpffsLink(p)); text != "" {
 		return text
 	}
 	fd, ok := c.ownFD(p, "fd")
@@ -448,6 +456,35 @@ func (c *call) readlink(at place, to, size uint64) {
 		return
 	}
 	c.s.reply(c.n, int64(len(b)), 0)
+}
+
+// bpffsLink returns the text of a symbolic link in a bpffs, "" for other paths.
+func (s *supervisor) bpffsLink(p string) string {
+	if !bpfsys.InBPFFS(p) {
+		return ""
+	}
+	return s.sys.Link(p)
+}
+
+// symlink makes a symbolic link with the text of the first argument.
+func (c *call) symlink(at []place) {
+	s, p := c.s, at[0].path
+	switch {
+	case !at[0].ours():
+		s.host(c.n)
+	case bpfsys.InBPFFS(p):
+		text, ok := c.text(c.arg(0), maxPath)
+		switch {
+		case !ok:
+			s.reply(c.n, 0, unix.EFAULT)
+		case text == "":
+			s.reply(c.n, 0, unix.ENOENT)
+		default:
+			s.reply(c.n, 0, errnoOf(s.sys.Symlink(p, text)))
+		}
+	default:
+		c.change(at[0], "symlink", true)
+	}
 }
 
 func (c *call) mkdir(at []place) {

@@ -134,8 +134,8 @@ var pathCalls = []pathCall{
 	{name: "link", paths: paths(plainPath(0).last(), plainPath(1).last()), errno: unix.EPERM},
 	{name: "linkat", paths: paths(dirPath(0, 1).when(4, unix.AT_SYMLINK_FOLLOW).orEmpty(4, unix.AT_EMPTY_PATH),
 		dirPath(2, 3).last()), errno: unix.EPERM},
-	{name: "symlink", paths: paths(plainPath(1).last()), errno: unix.EPERM}, // the target is text
-	{name: "symlinkat", paths: paths(dirPath(1, 2).last()), errno: unix.EPERM},
+	{name: "symlink", paths: paths(plainPath(1).last()), serve: (*call).symlink}, // the target is text
+	{name: "symlinkat", paths: paths(dirPath(1, 2).last()), serve: (*call).symlink},
 	{name: "mknod", paths: paths(plainPath(0).last()), errno: unix.EPERM},
 	{name: "mknodat", paths: paths(dirPath(0, 1).last()), errno: unix.EPERM},
 	{name: "truncate", paths: paths(plainPath(0)), errno: unix.EPERM},

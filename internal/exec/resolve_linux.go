@@ -334,11 +334,14 @@ func (w *walker) walk(from, p string, follow bool) string {
 			at = to
 			continue
 		}
-		if w.c.s.covers(known) || w.c.coversDevice(known) || !more && !follow {
+		text, jump := w.c.s.bpffsLink(known), false
+		if text == "" && (w.c.s.covers(known) || w.c.coversDevice(known)) || !more && !follow {
 			at = next
 			continue
 		}
-		text, jump := w.link(next, known)
+		if text == "" {
+			text, jump = w.link(next, known)
+		}
 		switch {
 		case text == "":
 			at = next
