@@ -15,6 +15,9 @@ type Caller interface {
 	Write(addr uint64, p []byte) bool
 	// File describes a descriptor of the caller.
 	File(fd int32) File
+	// FileOf describes a descriptor of another process; ok is false if it is none of those that the
+	// simulated kernel knows.
+	FileOf(pid uint32, fd int32) (f File, ok bool)
 	// Path returns a path argument as an absolute and clean path, as the caller sees it.
 	Path(dirfd int32, path string) string
 	// Interrupted reports whether a signal is pending for the caller.

@@ -53,14 +53,15 @@ func (t *task) Write(addr uint64, p []byte) bool {
 	return b != nil || len(p) == 0
 }
 
-func (t *task) Interrupted() bool                { return t.interrupted }
-func (t *task) IsFile(p string) (bool, bool)     { return p == "/bin/sh", p == "/bin/sh" }
-func (t *task) HasProcess(pid uint32) bool       { return pid == 1 }
-func (t *task) File(fd int32) bpfsys.File        { return t.files[fd] }
-func (t *task) Path(_ int32, p string) string    { return p }
-func (t *task) UserNS() (uint64, uint64)         { return t.userNS, t.caps }
-func (t *task) Netns() uint32                    { return t.netns }
-func (t *task) Thread() (uint32, uint32, string) { return 1, 1, "test" }
+func (t *task) Interrupted() bool                        { return t.interrupted }
+func (t *task) IsFile(p string) (bool, bool)             { return p == "/bin/sh", p == "/bin/sh" }
+func (t *task) HasProcess(pid uint32) bool               { return pid == 1 }
+func (t *task) File(fd int32) bpfsys.File                { return t.files[fd] }
+func (t *task) Path(_ int32, p string) string            { return p }
+func (t *task) FileOf(uint32, int32) (bpfsys.File, bool) { return bpfsys.File{}, false }
+func (t *task) UserNS() (uint64, uint64)                 { return t.userNS, t.caps }
+func (t *task) Netns() uint32                            { return t.netns }
+func (t *task) Thread() (uint32, uint32, string)         { return 1, 1, "test" }
 
 // put copies bytes into the task's memory and returns their address.
 func (t *task) put(b []byte) uint64 {

@@ -84,5 +84,8 @@ func (g *Guest) Netns() uint32 { return 0 }
 // Thread returns the only thread.
 func (g *Guest) Thread() (tgid, tid uint32, comm string) { return 1, 1, "loader" }
 
+// FileOf finds no other process.
+func (g *Guest) FileOf(uint32, int32) (File, bool) { return File{}, false }
+
 // UserNS returns the initial namespace and all capabilities.
 func (g *Guest) UserNS() (ns, capabilities uint64) { return 0, ^uint64(0) }

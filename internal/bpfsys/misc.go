@@ -65,16 +65,21 @@ const (
 	fdRawTracepoint, fdTracepoint, fdKprobe, fdKretprobe, fdUprobe, fdUretprobe = 0, 1, 2, 3, 4, 5
 )
 
-// taskFDQuery implements BPF_TASK_FD_QUERY for the caller's own descriptors.
+// taskFDQuery implements BPF_TASK_FD_QUERY.
 func (s *System) taskFDQuery(c Caller, a bpfattr.TaskFdQuery) Result {
 	if a.Flags() != 0 {
 		return fail(uapi.EINVAL)
 	}
 	tgid, tid, _ := c.Thread()
-	if pid := a.Pid(); pid != tgid && pid != tid && pid != 0 {
-		return Result{Errno: uapi.ENOENT, Note: "BPF_TASK_FD_QUERY works only on the caller's own descriptors"}
+	f := File{}
+	if pid := a.Pid(); pid == tgid || pid == tid || pid == 0 {
+		f = c.File(a.Fd())
+	} else {
+		var ok bool
+		if f, ok = c.FileOf(pid, a.Fd()); !ok {
+			return fail(uapi.ENOENT)
+		}
 	}
-	f := c.File(a.Fd())
 	var prog *Prog
 	kind, name, off, addr := uint32(0), "", uint64(0), uint64(0)
 	switch o := f.Object.(type) {

@@ -297,6 +297,16 @@ const (
 	magicProc    = 0x9fa0
 )
 
+// FileOf implements [bpfsys.Caller]: the simulated kernel knows the session's processes, but those
+// in PID namespaces of their own only by their ids there.
+func (c *call) FileOf(pid uint32, fd int32) (bpfsys.File, bool) {
+	if pid > 1<<30 || int(pid) == c.s.guard || !c.ours(int(pid)) || !samePIDs(c.n.PID) {
+		return bpfsys.File{}, false
+	}
+	other := call{s: c.s, n: &notif{PID: pid}}
+	return other.File(fd), true
+}
+
 func (c *call) File(fd int32) bpfsys.File {
 	if fd < 0 {
 		return bpfsys.File{}
