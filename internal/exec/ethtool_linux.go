@@ -65,6 +65,7 @@ func (c *call) generic(read func() ([]byte, bool)) {
 	if e != 0 || le.Uint16(msg[6:])&(unix.NLM_F_ACK|unix.NLM_F_DUMP) == unix.NLM_F_ACK {
 		c.s.answerNetlink(g, ino, msg, e)
 	}
+	c.s.pokeAnswered(g, ino)
 	c.s.reply(c.n, int64(len(msg)), 0)
 }
 

@@ -99,6 +99,7 @@ func (c *call) sendto() {
 		return
 	}
 	n, e := c.netlink(g, ino, msg)
+	c.s.pokeAnswered(g, ino)
 	c.s.reply(c.n, n, e)
 }
 
@@ -116,6 +117,7 @@ func (c *call) sendmsg() {
 	n := int64(0)
 	if e == 0 {
 		n, e = c.netlink(g, ino, msg)
+		c.s.pokeAnswered(g, ino)
 	}
 	c.s.reply(c.n, n, e)
 }
@@ -180,6 +182,7 @@ func (c *call) sendmmsg() {
 		}
 		sent++
 	}
+	c.s.pokeAnswered(g, ino)
 	c.s.reply(c.n, sent, 0)
 }
 
@@ -395,6 +398,7 @@ func (c *call) recvmsg() {
 	if c.watching(c.arg(2), (*call).recvmsg) {
 		return
 	}
+	c.unpokeAnswered()
 	ino, r, ok := c.waiting()
 	if !ok {
 		c.s.host(c.n)
@@ -433,6 +437,7 @@ func (c *call) recvmsg() {
 	c.Write(c.arg(1)+48, le.AppendUint32(nil, flags))
 	if c.arg(2)&unix.MSG_PEEK == 0 {
 		c.s.taken(ino)
+		c.unpokeAnswered()
 	}
 	c.s.reply(c.n, int64(size), 0)
 }
@@ -441,6 +446,7 @@ func (c *call) recvfrom() {
 	if c.watching(c.arg(3), (*call).recvfrom) {
 		return
 	}
+	c.unpokeAnswered()
 	ino, r, ok := c.waiting()
 	if !ok {
 		c.s.host(c.n)
@@ -457,6 +463,10 @@ func (c *call) recvfrom() {
 	}
 	if c.arg(3)&unix.MSG_PEEK == 0 {
 		c.s.taken(ino)
+		c.unpokeAnswered()
+	}
+	if c.arg(3)&unix.MSG_TRUNC != 0 { // the length of the message, not of what was stored (netlink_recvmsg)
+		k = uint64(len(r))
 	}
 	c.s.reply(c.n, int64(k), 0)
 }

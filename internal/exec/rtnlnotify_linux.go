@@ -254,24 +254,55 @@ func (s *supervisor) tellWatchers(netns, group uint32, msg []byte) {
 			s.replies[ino] = append(s.replies[ino], msg)
 		}
 		if !w.poke {
-			b := le.AppendUint32(nil, nlmsgHdrSize)
-			b = le.AppendUint16(le.AppendUint16(b, unix.NLMSG_NOOP), unix.NLM_F_REQUEST|unix.NLM_F_ACK)
-			b = le.AppendUint32(le.AppendUint32(b, pokeSeq), 0)
-			w.poke = unix.Sendto(w.fd, b, unix.MSG_DONTWAIT, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) == nil
+			w.poke = poke(w.fd)
 		}
 	}
 }
 
-// unpoke takes the acknowledgement out of a socket if it is the next message there.
-func (w *watcher) unpoke() {
-	if !w.poke {
+// poke makes a socket ready to be read: the host's kernel acknowledges a message that means
+// nothing.
+func poke(fd int) bool {
+	b := le.AppendUint32(nil, nlmsgHdrSize)
+	b = le.AppendUint16(le.AppendUint16(b, unix.NLMSG_NOOP), unix.NLM_F_REQUEST|unix.NLM_F_ACK)
+	b = le.AppendUint32(le.AppendUint32(b, pokeSeq), 0)
+	return unix.Sendto(fd, b, unix.MSG_DONTWAIT, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) == nil
+}
+
+// unpoke takes the acknowledgement out of a socket if it is the next message there. It reports
+// whether none is left.
+func unpoke(fd int) bool {
+	b := make([]byte, nlmsgHdrSize)
+	n, _, err := unix.Recvfrom(fd, b, unix.MSG_DONTWAIT|unix.MSG_PEEK)
+	if err == nil && n == nlmsgHdrSize && le.Uint32(b[8:]) == pokeSeq && le.Uint16(b[4:]) == unix.NLMSG_ERROR {
+		_, _, err = unix.Recvfrom(fd, b, unix.MSG_DONTWAIT)
+		return err == nil
+	}
+	return err == unix.EAGAIN
+}
+
+func (w *watcher) unpoke() { w.poke = w.poke && !unpoke(w.fd) }
+
+// pokeAnswered makes a socket ready for which an answer waits here, so that a tool that polls it
+// reads it.
+func (s *supervisor) pokeAnswered(g int, ino uint64) {
+	if len(s.replies[ino]) > 0 && s.watchers[ino] == nil && !s.poked[ino] && poke(g) {
+		s.poked[ino] = true
+	}
+}
+
+// unpokeAnswered undoes that when the caller's socket has no more answers here.
+func (c *call) unpokeAnswered() {
+	s := c.s
+	if len(s.poked) == 0 {
 		return
 	}
-	b := make([]byte, nlmsgHdrSize)
-	n, _, err := unix.Recvfrom(w.fd, b, unix.MSG_DONTWAIT|unix.MSG_PEEK)
-	if err == nil && n == nlmsgHdrSize && le.Uint32(b[8:]) == pokeSeq && le.Uint16(b[4:]) == unix.NLMSG_ERROR {
-		_, _, _ = unix.Recvfrom(w.fd, b, unix.MSG_DONTWAIT)
-		w.poke = false
+	g, ino, _, ok := c.netlinkSocket(c.fd(0))
+	if !ok {
+		return
+	}
+	defer unix.Close(g)
+	if s.poked[ino] && len(s.replies[ino]) == 0 && unpoke(g) {
+		delete(s.poked, ino)
 	}
 }
 

@@ -44,6 +44,7 @@ type supervisor struct {
 	manyProcs  int                 // number of processes at which those that have ended are looked for
 	sharing    *file               // object whose first mapping is being made
 	replies    map[uint64][][]byte // pending netlink answers by inode of the socket
+	poked      map[uint64]bool     // sockets that were made ready for them
 	probes     map[string]*probeFile
 	cgroups    map[string]uint64 // created by the tool, with their ids
 	lastCgroup uint64
@@ -115,7 +116,7 @@ func Run(cfg Config) (int, error) {
 	}
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
-		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, joined: map[string]*file{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
+		replies: map[uint64][][]byte{}, poked: map[uint64]bool{}, cgroups: map[string]uint64{}, joined: map[string]*file{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
 		mountTables: map[mountKey]*mountTable{}, tables: map[uint32]threadTable{}, workDirIDs: map[workDir]int{},
 		listener: -1, inotify: -1, quit: -1,
 	}
