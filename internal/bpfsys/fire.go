@@ -87,7 +87,7 @@ func (s *System) fireSyscall(call string, e Event) ([]Fired, error) {
 	fits := exactly
 	if e.Side == CallExit {
 		fits = func(a *attachment, name string) bool {
-			return exactly(a, name) && (atReturn(a) || name != s.syscallFunction(call))
+			return exactly(a, name) && (atReturn(a) || name != s.syscallFunction(call) && name != "__do_sys_"+call)
 		}
 	} else if e.Side == CallEntry || !Returns(call) {
 		fits = func(a *attachment, name string) bool { return exactly(a, name) && !atReturn(a) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -76,6 +77,9 @@ type CallHook struct {
 // implements it.
 func CallHooks(call, symbol string) []CallHook {
 	list := []CallHook{{Name: "sys_enter", All: true}, {Name: "raw_syscalls/sys_enter", All: true}, {Name: "syscalls/sys_enter_" + call}, {Name: symbol, Function: true}}
+	if len(hook.SyscallKinds(call)) == 0 { // of which symbol is another name (SYSCALL_DEFINE0 of x86)
+		list = append(list, CallHook{Name: "__do_sys_" + call, Function: true})
+	}
 	if !Returns(call) {
 		return list
 	}

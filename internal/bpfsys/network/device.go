@@ -37,8 +37,11 @@ const (
 type Device struct {
 	Netns uint32 // its namespace
 	Index uint32
-	Name  string
-	Kind  string // "loopback", "dummy", "veth" or "netkit"
+	// chosen is whether nobody asked for the index.
+	chosen bool
+
+	Name string
+	Kind string // "loopback", "dummy", "veth" or "netkit"
 	// Alias is the name that users gave in addition (IFLA_IFALIAS).
 	Alias   string
 	MTU     uint32

@@ -47,7 +47,7 @@ type Network struct {
 // space is a namespace: devices by index, and the highest index used.
 type space struct {
 	devices map[uint32]*Device
-	last    uint32
+	last    uint32   // the last index that was not asked for (dev_index_reserve)
 	routes  []*Route // that were added
 }
 
@@ -62,16 +62,13 @@ func (n *Network) NewNamespace() (uint32, uapi.Errno) {
 		return 0, uapi.ENOSPC
 	}
 	netns := firstInode + uint32(len(n.spaces)-1)
-	s := &space{devices: map[uint32]*Device{}}
+	s := &space{devices: map[uint32]*Device{}, last: 1}
 	n.spaces[netns] = s
 	s.add(&Device{Netns: netns, Index: 1, Name: "lo", Kind: kindLoopback, MTU: 65536, Queue: 1000, flags: FlagLoopback})
 	return netns, 0
 }
 
-func (s *space) add(d *Device) {
-	s.devices[d.Index] = d
-	s.last = max(s.last, d.Index)
-}
+func (s *space) add(d *Device) { s.devices[d.Index] = d }
 
 // Exists reports whether a namespace exists.
 func (n *Network) Exists(netns uint32) bool { return n.spaces[netns] != nil }
@@ -156,7 +153,9 @@ func (n *Network) Add(netns uint32, spec *Spec) (*Device, uapi.Errno) {
 	}
 	for _, x := range []*Device{peer, d} {
 		if x != nil {
-			n.spaces[netns].add(x)
+			if n.spaces[netns].add(x); x.chosen {
+				n.spaces[netns].last = x.Index
+			}
 			n.devices++
 		}
 	}
@@ -186,6 +185,7 @@ func (n *Network) plan(netns uint32, spec *Spec, other *Device) (*Device, uapi.E
 		return nil, uapi.EBUSY
 	}
 	if d.Index == 0 {
+		d.chosen = true
 		for d.Index = s.last + 1; taken(d.Index); d.Index++ {
 		}
 	}
