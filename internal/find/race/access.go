@@ -253,8 +253,11 @@ func (s *system) operation(id uapi.FuncID, m maps.Map, args *[5]uint64, a *acces
 	case uapi.FuncSkStorageGet, uapi.FuncTaskStorageGet, uapi.FuncInodeStorageGet, uapi.FuncCgrpStorageGet:
 		var k [8]byte
 		binary.LittleEndian.PutUint64(k[:], args[1])
-		a.kind, a.key = validated, cellOf(m, k[:]) // created if it is not there
-		at(a.key, 1, args[3]&1 != 0, true)
+		creates := args[3]&uapi.LocalStorageGetCreate != 0
+		if a.kind, a.key = lookup, cellOf(m, k[:]); creates {
+			a.kind = validated
+		}
+		at(a.key, 1, creates, true)
 	case uapi.FuncSkStorageDelete, uapi.FuncTaskStorageDelete, uapi.FuncInodeStorageDelete, uapi.FuncCgrpStorageDelete:
 		var k [8]byte
 		binary.LittleEndian.PutUint64(k[:], args[1])
