@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/keyhash"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/recent"
+	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -227,7 +228,7 @@ func sameHashes(t *testing.T, native, plain *world, where string) {
 func TestHashLookups(t *testing.T) { eachTier(t, testHashLookups) }
 
 func testHashLookups(t *testing.T) {
-	for size := 1; size <= 33; size++ {
+	for size := 1; size <= plan.MaxKey+1; size++ {
 		w := newWorld(t)
 		h := &testHash{w: w}
 		h.Hash = vm.Hash{KeySize: size, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32, CPUs: 1, Open: 12}
@@ -249,7 +250,7 @@ func testHashLookups(t *testing.T) {
 				require.Equal(t, want, w.thread.Ret(), "key %x", key)
 			}
 		}
-		if size <= 32 {
+		if size <= plan.MaxKey {
 			require.Zero(t, w.called, size)
 		} else {
 			require.NotZero(t, w.called)
@@ -262,7 +263,7 @@ func testHashLookups(t *testing.T) {
 func TestEveryByteOfAKeyIsCompared(t *testing.T) { eachTier(t, testEveryByteOfAKey) }
 
 func testEveryByteOfAKey(t *testing.T) {
-	for size := 1; size <= 32; size++ {
+	for size := 1; size <= plan.MaxKey; size++ {
 		w := newWorld(t)
 		h := &testHash{w: w}
 		h.Hash = vm.Hash{KeySize: size, Tab: &h.tab, Keys: &h.keys, Bases: &h.bases, Shift: hashShift, Stride: 32, CPUs: 1, Open: 12}
@@ -336,7 +337,7 @@ func testLRULookups(t *testing.T) {
 func TestTrieLookups(t *testing.T) { eachTier(t, testTrieLookups) }
 
 func testTrieLookups(t *testing.T) {
-	for _, size := range []int{5, 6, 7, 8, 9, 11, 12, 16, 19, 20, 24, 31, 32} {
+	for _, size := range []int{5, 6, 7, 8, 9, 11, 12, 16, 19, 20, 24, 31, 32, 40, 45, 53, 55, plan.MaxKey} {
 		searchTrie(t, size)
 	}
 }

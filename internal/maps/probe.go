@@ -60,7 +60,7 @@ func (h *hash) Probe() (Probe, bool) {
 }
 
 // maxMasked is the key size of the largest tries that have masks.
-const maxMasked = 32
+const maxMasked = 56
 
 // Probe implements [Probed], for tries whose keys are not very long.
 func (t *trie) Probe() (Probe, bool) {

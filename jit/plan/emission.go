@@ -12,7 +12,7 @@ var ErrTooLong = errors.New("more native code than a jump can cross")
 
 // MaxPiece is the maximum size in bytes of the code of one instruction without its out-of-line
 // parts, of each of those parts, and of all code that belongs to no instruction.
-const MaxPiece = 1 << 10
+const MaxPiece = 2 << 10
 
 // Emission is the processor-independent part of a compilation. Compilers of backends embed it.
 type Emission struct {

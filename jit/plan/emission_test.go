@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/recent"
 	"github.com/bpfrun/bpfrun/jit/amd64"
 	"github.com/bpfrun/bpfrun/jit/arm64"
 	"github.com/bpfrun/bpfrun/jit/plan"
@@ -27,9 +28,10 @@ func TestPiecesFit(t *testing.T) {
 				assert.LessOrEqual(t, length, plan.MaxPiece/2, "%v", what)
 				longest = max(longest, length)
 			}
-			for _, in := range demanding() {
+			all := append(inlines[:len(inlines):len(inlines)], hashes()...)
+			for _, in := range demanding(all) {
 				p := &plan.Program{
-					Used: 1<<11 - 1, MayGoto: true, Calls: true, Timed: true, Insns: make([]plan.Insn, 4), Cells: plan.MaxCells, Inlines: inlines,
+					Used: 1<<11 - 1, MayGoto: true, Calls: true, Timed: true, Insns: make([]plan.Insn, 4), Cells: plan.MaxCells, Inlines: all,
 				}
 				for i := range p.Insns {
 					p.Insns[i].Kind, p.Insns[i].Mark = plan.KindSecond, -1
@@ -51,9 +53,25 @@ var inlines = []plan.Inline{{Kind: vm.InlineLookup, Map: 1 << 63, Array: vm.Arra
 	Elements: 1 << 31, Stride: 1 << 30, CPUStride: 1 << 30, CPUs: 64, Base: 1 << 63, Table: make([]uint64, 1), Shift: 9,
 }}, {Kind: vm.InlineBoot}}
 
+// hashes are the largest searches: keys of most words and most parts of words.
+func hashes() (out []plan.Inline) {
+	for _, size := range []int{plan.MaxKey, plan.MaxKey - 1} {
+		for _, trie := range []bool{false, true} {
+			h := &vm.Hash{KeySize: size, Tab: new([]uint64), Keys: new([]byte), Bases: new([]uint64), Shift: 9, Stride: 1 << 30, CPUStride: 1 << 30, CPUs: 64, Open: 1 << 29}
+			if trie {
+				h.Lengths, h.Masks = new([]uint32), new([]uint64)
+			} else {
+				h.Order = recent.New(64, 1<<20)
+			}
+			out = append(out, plan.Inline{Kind: vm.InlineLookup, Map: 1 << 63, Hash: h})
+		}
+	}
+	return out
+}
+
 // demanding returns instructions of all ops and kinds with what takes most code. They are at 1 of
 // 4.
-func demanding() []plan.Insn {
+func demanding(inlines []plan.Inline) []plan.Insn {
 	var all []plan.Insn
 	for op := range decode.NumOps {
 		for _, in := range []plan.Insn{
@@ -87,9 +105,13 @@ func demanding() []plan.Insn {
 		}
 	}
 	for i := range inlines {
+		size := uint8(4)
+		if h := inlines[i].Hash; h != nil {
+			size = uint8(h.KeySize)
+		}
 		for _, cell := range []int16{-1, 0} {
 			all = append(all, plan.Insn{
-				Kind: plan.KindCallInline, Imm: uint64(i), Base: 2, Size: 4, Check: plan.CheckRange, Cell: cell, Hi: 4, Next: 1 << 30, Mark: 1 << 20,
+				Kind: plan.KindCallInline, Imm: uint64(i), Base: 2, Size: size, Check: plan.CheckRange, Cell: cell, Hi: int32(size), Next: 1 << 30, Mark: 1 << 20,
 			})
 		}
 	}

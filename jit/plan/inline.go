@@ -38,7 +38,7 @@ const arguments = 0x3e
 const maxStride = 1<<31 - 1
 
 // MaxKey is the size in bytes of the longest key that generated code hashes.
-const MaxKey = 32
+const MaxKey = 56
 
 // inlines finds the calls that generated code executes itself.
 //
