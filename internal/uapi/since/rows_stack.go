@@ -47,7 +47,7 @@ var stackRows = [...]Row{
 		"dynptrs of a packet end when the packet is released"},
 	{"FastCalls", v6_12, nil, Memory, "mark_fastcall_patterns",
 		"spills around calls that preserve registers do not count as stack"},
-	{"PrivateStack", v6_13, []Update{{v6_12, 58}}, Recorded, "check_max_stack_depth_subprog",
+	{"PrivateStack", v6_13, nil, Recorded, "check_max_stack_depth_subprog",
 		"functions of tracing programs have stacks of their own"},
 	{"PrivateStackARM64", v6_17, nil, Memory, "bpf_jit_supports_private_stack",
 		"so have those on arm64"},
