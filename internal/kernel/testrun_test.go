@@ -35,7 +35,7 @@ func TestTestRunsRefuse(t *testing.T) {
 		want   uapi.Errno
 	}{
 		{name: "a frame shorter than its header", typ: cls, packet: make([]byte, 13), want: uapi.EINVAL},
-		{name: "a frame that announces more", typ: cls, packet: append(make([]byte, 12), 8, 0, 0x45), before: uapi.R(6, 11), since: uapi.R(6, 12), want: uapi.EINVAL},
+		{name: "a frame that announces more", typ: cls, packet: append(make([]byte, 12), 8, 0, 0x45), before: uapi.R(7, 0), since: uapi.R(7, 1), want: uapi.EINVAL},
 		{name: "a frame longer than a page", typ: cls, packet: frame(3713), before: uapi.R(6, 18), was: uapi.EINVAL, since: uapi.R(6, 19)},
 		{name: "a frame that fills its page", typ: cls, packet: frame(3712)},
 		{name: "more fragments than a packet has", typ: cls, packet: frame(3713 + 17*4096), before: uapi.R(6, 18), was: uapi.EINVAL, since: uapi.R(6, 19), want: uapi.ENOMEM},
@@ -50,8 +50,8 @@ func TestTestRunsRefuse(t *testing.T) {
 		{name: "more than a page of context", typ: cls, ctx: make([]byte, 4097), want: uapi.E2BIG},
 		{name: "a devmap program", typ: xdp, attach: uapi.AttachXDPDevmap, want: uapi.EINVAL},
 		{name: "a long XDP frame", typ: xdp, packet: frame(3521), before: uapi.R(5, 17), was: uapi.EINVAL, since: uapi.R(5, 18)},
-		{name: "a short XDP frame", typ: xdp, packet: make([]byte, 13), before: uapi.R(5, 10), since: uapi.R(5, 11), want: uapi.EINVAL},
-		{name: "metadata", typ: xdp, packet: frame(200), ctx: append(put(4, 0, 36), put(20, 0, 200)...), before: uapi.R(6, 5), was: uapi.EINVAL, since: uapi.R(6, 6)},
+		{name: "a short XDP frame", typ: xdp, packet: make([]byte, 13), before: uapi.R(6, 13), since: uapi.R(6, 14), want: uapi.EINVAL},
+		{name: "metadata", typ: xdp, packet: frame(200), ctx: append(put(4, 0, 36), put(20, 0, 200)...), before: uapi.R(6, 7), was: uapi.EINVAL, since: uapi.R(6, 8)},
 		{name: "another queue", typ: xdp, ctx: append(put(12, 4, 64), append(put(4, 0, 1), put(8, 0, 1)...)...), want: uapi.EINVAL},
 		{name: "a lookup without context", typ: uapi.ProgTypeSkLookup, attach: uapi.AttachSkLookup, want: uapi.EINVAL},
 		{name: "keys that only the kernel sets", typ: dissector, ctx: put(56, 8, 1), want: uapi.EINVAL},

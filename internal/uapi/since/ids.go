@@ -370,12 +370,12 @@ const (
 	TagSHA256             // Linux 6.18, bpf_prog_calc_tag: a program's tag is the start of a SHA-256, not of a SHA-1
 	BTFByIDFlags          // Linux 6.17, bpf_btf_get_fd_by_id: BPF_BTF_GET_FD_BY_ID has flags and a token
 	CommonAttrs           // Linux 7.0, __sys_bpf: attributes that all commands share
-	OpsTestRun            // Linux 5.17, bpf_struct_ops_test_run: test runs of struct_ops programs
+	OpsTestRun            // Linux 5.16, bpf_struct_ops_test_run: test runs of struct_ops programs
 	OpsTestNull           // Linux 6.10, check_test_run_args: test runs of struct_ops programs refuse 0 for pointers that are not nullable
 	XDPLive               // Linux 5.18, bpf_prog_test_run_xdp: BPF_F_TEST_XDP_LIVE_FRAMES
 	TestChecksum          // Linux 6.11, bpf_prog_test_run_skb: BPF_F_TEST_SKB_CHECKSUM_COMPLETE
-	TestNetworkHeader     // Linux 6.12, bpf_prog_test_run_skb: a test run's packet must hold the network header that its protocol names
-	TestEthernetHeader    // Linux 5.11, bpf_prog_test_run_xdp: an XDP test run's packet must hold an Ethernet header
+	TestNetworkHeader     // Linux 7.1, bpf_prog_test_run_skb: a test run's packet must hold the network header that its protocol names
+	TestEthernetHeader    // Linux 6.14, bpf_prog_test_run_xdp: an XDP test run's packet must hold an Ethernet header
 	TestFrags             // Linux 6.19, bpf_prog_test_run_skb: test runs with an sk_buff take packets in several buffers; data_end sets the first one's length
 	Netkit                // Linux 6.7, netkit_new_link: netkit devices
 	PerfCookies           // Linux 5.15, bpf_perf_link_attach: links of perf events have cookies
@@ -411,7 +411,7 @@ const (
 	TimerAbs          // Linux 6.4, bpf_timer_start: BPF_F_TIMER_ABS
 	TimerCPUPin       // Linux 6.7, bpf_timer_start: BPF_F_TIMER_CPU_PIN
 	PrintfUTF8        // Linux 6.18, bpf_trace_printk: format strings that are printed at run time may contain bytes from 0x80 on
-	MapRetLong        // Linux 6.4, map_update_elem: map helpers that the verifier calls directly return 64 bits
+	MapRetLong        // Linux 6.3, map_update_elem: map helpers that the verifier calls directly return 64 bits
 	RedirectBroadcast // Linux 5.14, __bpf_xdp_redirect_map: BPF_F_BROADCAST and BPF_F_EXCLUDE_INGRESS
 	BBRRateSample     // Linux 6.10, bbr_main: congestion control's cong_control gets the ACK and its flags before the rate sample
 	EncapNoResize     // Linux 5.12, __bpf_skb_change_tail: encapsulated packets are not resized
@@ -440,7 +440,7 @@ const (
 	RingOverwrite     // Linux 6.19, ringbuf_map_alloc: BPF_F_RB_OVERWRITE: ring buffers that overwrite their oldest records
 	StackTraceDelete  // Linux 6.18, stack_map_lookup_and_delete_elem: BPF_MAP_LOOKUP_AND_DELETE_ELEM of stack traces
 	StorageFreedLate  // Linux 5.17, bpf_selem_unlink_storage_nolock: a deleted value of local storage is freed after programs that may still read it
-	MetaWide          // Linux 6.6, xdp_metalen_invalid: metadata of XDP packets has up to 252 bytes instead of 32
+	MetaWide          // Linux 6.8, xdp_metalen_invalid: metadata of XDP packets has up to 252 bytes instead of 32
 	SplitProbes       // Linux 5.7, bpf_tracing_func_proto: s390 has no bpf_probe_read for kernel and user memory alike
 
 	// Programs that interrupt each other
