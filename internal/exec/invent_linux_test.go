@@ -83,6 +83,7 @@ func TestTheTablesOfInventedEventsAreRight(t *testing.T) {
 	require.NoError(t, err)
 	for file, says := range map[string]string{
 		"auto.txt": "`--events auto` makes %d of the %d print", "auto-bcc.txt": "`--events auto` makes %d of %d tools of bcc print", "auto-bpftrace.txt": "`--events auto` makes %d of %d scripts of bpftrace print",
+		"auto-sid-libbpf.txt": "`--events auto` makes %d of the %d tools of libbpf-tools 0.37 print", "auto-sid-bcc.txt": "%d of %d tools of bcc 0.37 print", "auto-sid-bpftrace.txt": "%d of %d scripts of bpftrace 0.27 print",
 	} {
 		printing, why := 0, map[string]int{}
 		all := autoTools(t, file)

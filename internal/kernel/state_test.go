@@ -83,6 +83,20 @@ func TestContextsAreForgotten(t *testing.T) {
 	assert.Empty(t, k.Contexts())
 }
 
+// TestTheRunQueueOfATaskHasFewTasks: tools draw how many.
+func TestTheRunQueueOfATaskHasFewTasks(t *testing.T) {
+	onTargets(t, func(t *testing.T, b targetBTF) {
+		o := newKernel(t, b).Current()
+		for _, name := range []string{"nr_running", "nr_queued", "h_nr_running", "h_nr_queued"} {
+			if n, err := o.Uint("se.cfs_rq." + name); err == nil {
+				assert.True(t, n >= 1 && n <= 4, "%s: %d", name, n)
+				return
+			}
+		}
+		t.Skip("run queues of these types do not say")
+	})
+}
+
 func TestPercpu(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b, func(c *Config) { c.CPUs = 4 })

@@ -48,6 +48,7 @@ var fillers = map[string]func(*Model, object.Builder){
 	"tty_struct":          (*Model).fillTTY,
 	"oom_control":         (*Model).fillOOM,
 	"rq":                  (*Model).fillRunqueue,
+	"cfs_rq":              (*Model).fillFairRunqueue,
 }
 
 // Fill gives an object the default content of a type; it returns false if the model has none.

@@ -380,6 +380,13 @@ func (m *Model) fillRunqueue(b object.Builder) {
 	b.Ptr("curr|donor", m.Current())
 }
 
+// fillFairRunqueue gives the run queue of fair tasks as many of them as a run queue has.
+func (m *Model) fillFairRunqueue(b object.Builder) {
+	for _, f := range [...]string{"nr_running|nr_queued", "h_nr_running|h_nr_queued", "h_nr_runnable"} {
+		b.Num(f, b.Within("nr_running", 1, 4))
+	}
+}
+
 // fillTTY gives a terminal its name.
 func (m *Model) fillTTY(b object.Builder) {
 	b.Text("name", "pts"+strconv.FormatUint(b.Within("pts", 0, 10), 10))
