@@ -47,7 +47,9 @@ func (s *supervisor) lookCgroup(p string) (kind pathKind, b []byte) {
 		return hostPath, nil
 	}
 	if f := s.joined[p]; f != nil {
-		return plain, readAll(f.fd)
+		b := make([]byte, maxProbes)
+		n, _ := unix.Pread(f.fd, b, 0)
+		return plain, b[:max(n, 0)]
 	}
 	return plain, []byte(text)
 }

@@ -168,7 +168,7 @@ type probeFile struct {
 	seen string
 }
 
-// maxProbes limits the bytes read of a probe file.
+// maxProbes limits the bytes read of a probe file, and of the ids of tasks that joined a cgroup.
 const maxProbes = 1 << 20
 
 func (c *call) openProbes(name string, flags uint64) {
