@@ -99,8 +99,8 @@ func TestOldestRelease(t *testing.T) {
 		"iterates":    "6.4 by rules; kfunc bpf_iter_num_new (6.4); without 5.10",
 		"filter":      "6.4 by rules; program type netfilter (6.4)",
 		"exchanges":   "5.12 by rules; instruction: atomics other than add (5.12); without 5.10",
-		"unwritten": "6.1 by rules update 192, all from 6.3; verifier rule: privileged programs may read stack below the deepest written byte; " +
-			"privileged programs may read stack that was never written (6.3); without 5.10",
+		"unwritten": "6.1 by rules update 191, all from 6.6; verifier rule: privileged programs may read stack below the deepest written byte; " +
+			"privileged programs may read stack that was never written (6.8); without 5.10",
 	} {
 		assert.Equal(t, want, program(res, name), name)
 	}
