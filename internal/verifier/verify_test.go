@@ -149,7 +149,7 @@ var beginnings = []struct {
 	{since.SubregSpill, "5.16 5.10.168 5.15.215", "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
 	{since.TwoRegisterRanges, "6.8", "call 7\nr6 = r0\nr6 &= 7\ncall 7\nif r0 > r6 goto +4" + below, ""},
 	{since.LinkedOffsets, "6.11", "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
-	{since.LinkedNegative, "7.0 6.18.44", "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
+	{since.LinkedNegative, "7.0 6.18.33", "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
 	{since.MulSigned, "6.14", "call 7\nr0 &= 7\nr0 *= -1\nr0 += 7" + below, ""},
 	{since.NegRange, "6.17", "call 7\nr0 &= 7\nr0 = -r0\nr0 += 7" + below, ""},
 	{since.BswapRange, "6.18", "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},

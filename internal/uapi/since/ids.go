@@ -112,7 +112,7 @@ const (
 	StoreFieldsLate        // Linux 6.6, resolve_pseudo_ldimm64: the fields of stores are checked when exploration reaches them
 	CompareDstFirst        // Linux 6.8, check_cond_jmp_op: a comparison checks its destination register before its other fields
 	ComparesInHistory      // Linux 6.16, check_cond_jmp_op: the history notes comparisons of stack pointers
-	AttachAfterCFG         // Linux 6.3, bpf_check: the attach target is checked after the control flow
+	AttachAfterCFG         // Linux 6.13, bpf_check: the attach target is checked after the control flow
 	LazyGlobals            // Linux 6.8, do_check_subprogs: global functions are verified after the program, and only if they are called
 
 	// Instructions
@@ -302,9 +302,9 @@ const (
 	NoreturnTargets      // Linux 6.15, check_attach_btf_id: programs do not attach to the return of functions that never return
 	StructArgs           // Linux 6.1, btf_distill_func_proto: functions that take structs by value can be traced
 	WideReturns          // Linux 7.2, check_attach_btf_id: programs do not attach to the return of functions that return more than 8 bytes
-	SyscallInjection     // Linux 7.0, check_attach_modify_return: entries of system calls allow fmod_ret without error injection
+	SyscallInjection     // Linux 7.1, check_attach_modify_return: entries of system calls allow fmod_ret without error injection
 	ModifyReturnTests    // Linux 6.2, check_attach_modify_return: bpf_modify_return_test allows fmod_ret without error injection
-	FentryTestInjectable // Linux 6.1, check_attach_modify_return: bpf_fentry_test1 allows fmod_ret
+	FentryTestInjectable // Linux 5.18, check_attach_modify_return: bpf_fentry_test1 allows fmod_ret
 	NestedTracing        // Linux 6.8, bpf_check_attach_target: tracing programs can trace tracing programs, one level deep
 
 	// BTF
@@ -338,7 +338,7 @@ const (
 	// Messages of the verifier
 
 	ScalarWords       // Linux 5.18, reg_type_str: messages call a number scalar instead of inv
-	StateLines        // Linux 5.18, print_verifier_state: the log has a line for each instruction's state
+	StateLines        // Linux 5.17, print_verifier_state: the log has a line for each instruction's state
 	ReturnRangeWords  // Linux 6.8, verbose_invalid_scalar: a return value that is not allowed is described by its range
 	BitsWords         // Linux 6.8, tnum_strn: known bits are printed in hexadecimal
 	FuncNameWords     // Linux 6.8, do_check_subprogs: messages about functions contain their names
@@ -402,7 +402,7 @@ const (
 	UprobeSyscall         // Linux 6.18, uprobe_syscall: uprobes on x86 can be system calls (uprobe)
 	PerCPUAddresses       // Linux 6.15, arch/x86/kernel/vmlinux.lds.S: per-CPU variables of x86-64 have addresses of the kernel's image, no offsets from 0
 	Tracers38             // Linux 5.12, bpf_trampoline_link_prog: 38 programs may trace a function, instead of 40
-	TailCallHierarchy     // Linux 6.12, emit_bpf_tail_call_indirect: the limit of tail calls counts those of called functions
+	TailCallHierarchy     // Linux 6.11, emit_bpf_tail_call_indirect: the limit of tail calls counts those of called functions
 	TailCallHierarchyS390 // Linux 6.17, bpf_tail_call: so it does on s390
 	ResetOnce             // Linux 7.2, dev_deactivate: a queueing discipline is reset once when it is deleted
 

@@ -31,7 +31,7 @@ var callsRows = [...]Row{
 		"each kind of callback that runs later has its own range of return values"},
 	{"OpsReturnKptr", v6_16, nil, Memory, "check_return_code",
 		"struct_ops programs can return a referenced kernel object"},
-	{"LSMReturnRanges", v6_12, nil, Memory, "bpf_lsm_get_retval_range",
+	{"LSMReturnRanges", v6_12, []Update{{v6_11, 11}}, Source, "bpf_lsm_get_retval_range",
 		"the values that an LSM program returns are those of its hook"},
 	{"FirstFuncUntyped", v6_8, nil, Source, "do_check_common",
 		"programs that trace a program do not rely on the type of its first function unless its parameter is the context"},

@@ -83,7 +83,7 @@ var commandsRows = [...]Row{
 		"per-CPU variables of x86-64 have addresses of the kernel's image, no offsets from 0"},
 	{"Tracers38", v5_12, nil, Source, "bpf_trampoline_link_prog",
 		"38 programs may trace a function, instead of 40"},
-	{"TailCallHierarchy", v6_12, nil, Memory, "emit_bpf_tail_call_indirect",
+	{"TailCallHierarchy", v6_11, nil, Source, "emit_bpf_tail_call_indirect",
 		"the limit of tail calls counts those of called functions"},
 	{"TailCallHierarchyS390", v6_17, nil, Memory, "bpf_tail_call",
 		"so it does on s390"},

@@ -1,9 +1,9 @@
 package since
 
 var wordsRows = [...]Row{
-	{"ScalarWords", v5_18, nil, Memory, "reg_type_str",
+	{"ScalarWords", v5_18, nil, Source, "reg_type_str",
 		"messages call a number scalar instead of inv"},
-	{"StateLines", v5_18, nil, Memory, "print_verifier_state",
+	{"StateLines", v5_17, nil, Source, "print_verifier_state",
 		"the log has a line for each instruction's state"},
 	{"ReturnRangeWords", v6_8, nil, Recorded, "verbose_invalid_scalar",
 		"a return value that is not allowed is described by its range"},
@@ -27,7 +27,7 @@ var wordsRows = [...]Row{
 		"a helper that the program type does not have has its own message"},
 	{"ReferenceWords", v6_17, nil, Memory, "check_func_arg",
 		"a call that takes two references is a mistake of the program, not of the verifier"},
-	{"FieldNames", v6_13, nil, Memory, "btf_field_type_name",
+	{"FieldNames", v6_13, nil, Source, "btf_field_type_name",
 		"messages about special fields use the names of their types"},
 	{"HelperStackWords", v6_15, nil, Recorded, "check_stack_access_within_bounds",
 		"messages about a helper's stack buffer are those of loads and stores"},
@@ -41,6 +41,6 @@ var wordsRows = [...]Row{
 		"messages name arguments by register, R1 instead of arg#0"},
 	{"AlignmentWords", v7_2, nil, Recorded, "check_generic_ptr_alignment",
 		"messages about alignment give the sum of a pointer's offsets"},
-	{"SessionWords", v7_0, nil, Memory, "bpf_check_attach_target",
+	{"SessionWords", v7_0, nil, Source, "bpf_check_attach_target",
 		"messages about returns mention fsession"},
 }
