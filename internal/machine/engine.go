@@ -62,7 +62,7 @@ func (m *Machine) setEngine() error {
 }
 
 // countsDown reports whether the architecture's JIT hands the number of tail calls down to
-// functions but not back: until 6.11 (x86 and arm64 "Fix tailcall hierarchy"), on s390 until 6.16.
+// functions but not back: until 6.10 (x86 and arm64 "Fix tailcall hierarchy"), on s390 until 6.16.
 func countsDown(arch string, v since.Version) bool {
 	if arch == "s390" {
 		return !v.Has(since.TailCallHierarchyS390)
