@@ -64,7 +64,7 @@ var ruleFaults = []mutate.Fault{
 	{Name: "kernel: fields take numbers below their range", File: "internal/kernel/object/assign.go", Old: "s < -(1<<(width-1))", New: "s < -(1<<width)"},
 	{Name: "kernel: routes of any table are found", File: "internal/kernel/net/routes.go", Old: "if t != table || !r.Dest.Contains(to) {", New: "if !r.Dest.Contains(to) {"},
 	{Name: "kernel: the shorter prefix wins", File: "internal/kernel/net/routes.go", Old: "r.Dest.Bits() > best.Dest.Bits() ||", New: "r.Dest.Bits() < best.Dest.Bits() ||"},
-	{Name: "helpers: map calls return long one release late", File: "internal/uapi/since/rows_runtime.go", Old: "{\"MapRetLong\", v6_4,", New: "{\"MapRetLong\", v6_5,"},
+	{Name: "helpers: map calls return long one release late", File: "internal/uapi/since/rows_runtime.go", Old: "{\"MapRetLong\", v6_3,", New: "{\"MapRetLong\", v6_4,"},
 	{Name: "helpers: flags of bpf_fib_lookup come one release late", File: "internal/uapi/since/rows_runtime.go", Old: "{\"FibMark\", v6_10,", New: "{\"FibMark\", v6_11,"},
 	{Name: "helpers: bpf_loop takes one iteration less", File: "helpers/control.go", Old: "if n > maxLoops {", New: "if n >= maxLoops {"},
 	{Name: "helpers: a CPU too many has per-CPU values", File: "helpers/percpu.go", Old: "uint64(cpu) >= uint64(c.Kernel.CPUs())", New: "uint64(cpu) > uint64(c.Kernel.CPUs())"},

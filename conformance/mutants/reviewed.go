@@ -35,7 +35,7 @@ var reviewed = []mutate.Fault{
 	{Name: "bpfsys: pins without a path (review)", File: "internal/bpfsys/pin.go", Old: "case e != 0:", New: "case false && e != 0:"},
 	{Name: "bpfsys: lookups with flags of updates (review)", File: "internal/bpfsys/mapelem.go", Anchor: "func (s *System) mapLookup(", Old: "a.Flags()&^uint64(uapi.Lock) != 0", New: "a.Flags() > uint64(uapi.Lock)"},
 	{Name: "bpfsys: a descriptor behind an array's end (review)", File: "internal/bpfsys/mapelem.go", Old: "case index >= m.def.MaxEntries:", New: "case index > m.def.MaxEntries:"},
-	{Name: "bpfsys: LSM and tracing programs of any kind in one array (review)", File: "internal/bpfsys/mapelem.go", Old: "m.owner.typ != p.typ || m.owner.hook.lsmOrTracing() != p.hook.lsmOrTracing()", New: "m.owner.typ != p.typ"},
+	{Name: "bpfsys: LSM and tracing programs of any kind in one array (review)", File: "internal/bpfsys/progowner.go", Old: "!s.has(since.ProgArrayPrototypes) || o.proto == is.proto", New: "true"},
 	{Name: "bpfsys: extensions are in no program array of any release (review)", File: "internal/bpfsys/mapelem.go", Old: "if s.has(since.ExtendInProgArray) {", New: "if true {"},
 	{Name: "bpfsys: batches of per-CPU arrays a release late (review)", File: "internal/bpfsys/batch.go", Old: "uapi.MapTypePercpuArray:   {lookup: uapi.R(5, 13),", New: "uapi.MapTypePercpuArray:   {lookup: uapi.R(5, 14),"},
 	{Name: "bpfsys: batches that delete skip elements (review)", File: "internal/bpfsys/batch.go", Old: "if del {\n\t\t\tat = skip", New: "if false {\n\t\t\tat = skip"},
