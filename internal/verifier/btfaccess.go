@@ -278,7 +278,8 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	case off < 0:
 		k.refuse(refusal.PtrInvalidNegativeAccessOff, n, name, off)
 	case !r.Var.Equals(0):
-		k.refuse(refusal.PtrInvalidVariableOffsetOffVar, n, name, off, k.values.bits(r))
+		rest, bits := k.values.apart(r, off)
+		k.refuse(refusal.PtrInvalidVariableOffsetOffVar, n, name, rest, bits)
 	case r.typ&memUser != 0:
 		k.refuse(refusal.PtrAccessUserMemoryOff, n, name, off)
 	case r.typ&memPercpu != 0:

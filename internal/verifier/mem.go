@@ -23,7 +23,7 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 			t := r.Var.Add(constOf(int64(2 + int(r.off) + off)))
 			if !t.Aligned(uint64(size)) {
 				if a.has(since.AlignmentWords) {
-					a.refuse(refusal.MisalignedPacketAccess, 2, a.sumBits(r), off, size)
+					a.refuse(refusal.MisalignedPacketAccess, 2, a.values.sumBits(r), off, size)
 				}
 				a.refuse(refusal.MisalignedPacketAccessOffSize, 2, a.values.bits(r), r.off, off, size)
 			}
@@ -59,17 +59,26 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 	}
 	if t := r.Var.Add(constOf(int64(int(r.off) + off))); !t.Aligned(uint64(size)) {
 		if a.has(since.AlignmentWords) {
-			a.refuse(refusal.MisalignedAccess, desc, a.sumBits(r), off, size)
+			a.refuse(refusal.MisalignedAccess, desc, a.values.sumBits(r), off, size)
 		}
 		a.refuse(refusal.MisalignedAccessOffSize, desc, a.values.bits(r), r.off, off, size)
 	}
 }
 
 // sumBits is the text of what is known of a pointer's offset, constants that were added included.
-func (a *memory) sumBits(r *reg) string {
+func (a *values) sumBits(r *reg) string {
 	x := *r
 	x.Var = r.Var.Add(constOf(int64(r.off)))
-	return a.values.bits(&x)
+	return a.bits(&x)
+}
+
+// apart are an offset, which includes the constant part of a pointer's, and the text of the variable
+// part, as messages have them: where the parts are one range, the constant is in the text.
+func (a *values) apart(r *reg, off int) (rest int, bits string) {
+	if a.has(since.OffsetInBounds) {
+		return off - int(r.off), a.sumBits(r)
+	}
+	return off, a.bits(r)
 }
 
 // regionError logs why an access is outside an object.
@@ -135,7 +144,8 @@ func (a *memory) checkOffset(r *reg, n int, fixedOK bool) {
 	case !fixedOK && r.off != 0:
 		a.refuse(refusal.DereferenceModifiedPtrROffDisallowed, a.typeName(r.typ), n, r.off)
 	case !r.Var.Equals(0):
-		a.refuse(refusal.VariableAccessVarOffDisallowed, a.typeName(r.typ), a.values.bits(r))
+		_, bits := a.values.apart(r, 0)
+		a.refuse(refusal.VariableAccessVarOffDisallowed, a.typeName(r.typ), bits)
 	}
 }
 
@@ -349,7 +359,8 @@ func (a *memory) checkBuffer(what string, r *reg, n, off, size int) {
 		a.refuse(refusal.InvalidBufferAccessOffSize, n, what, off, size)
 	}
 	if !r.Var.Equals(0) {
-		a.refuse(refusal.InvalidVariableBufferOffsetOffVar, n, off, a.values.bits(r))
+		rest, bits := a.values.apart(r, off)
+		a.refuse(refusal.InvalidVariableBufferOffsetOffVar, n, rest, bits)
 	}
 }
 

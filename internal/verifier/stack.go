@@ -407,7 +407,8 @@ func (k *stack) accessStack(ptr, off, size int, t accessType, value, insn int) {
 	}
 	// The memory of a helper is checked where it is passed.
 	if value < 0 {
-		k.refuse(refusal.VariableOffsetStackPointerCannotPassed, k.values.bits(r), off, size)
+		rest, bits := k.values.apart(r, off)
+		k.refuse(refusal.VariableOffsetStackPointerCannotPassed, bits, rest, size)
 	}
 	// Each of the places must be readable, as any of them may be read.
 	k.stackInit(ptr, off, size, false, accessDirect, read, nil)
@@ -472,7 +473,8 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 		if r.Var.IsConst() {
 			k.refuseAs(errno, refusal.InvalidStackROffSize, what, ptr, off+k.constOffIn(r), size)
 		}
-		k.refuseAs(errno, refusal.InvalidVariableOffsetStackRVar, what, ptr, k.values.bits(r), off, size)
+		rest, bits := k.values.apart(r, off)
+		k.refuseAs(errno, refusal.InvalidVariableOffsetStackRVar, what, ptr, bits, rest, size)
 	}
 	if k.r.uninitGrows || t == write && src != accessHelper {
 		k.pool.growStack(f, int(-lo))

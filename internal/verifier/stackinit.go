@@ -108,5 +108,6 @@ func (k *stack) unreadable(ptr, lo, i, size int, what string) {
 	if r.Var.IsConst() {
 		k.refuse(refusal.InvalidReadStackROffSize, what, ptr, lo, i-lo, size)
 	}
-	k.refuse(refusal.InvalidReadStackRVarOff, what, ptr, k.values.bits(r), i-lo, size)
+	_, bits := k.values.apart(r, 0)
+	k.refuse(refusal.InvalidReadStackRVarOff, what, ptr, bits, i-lo, size)
 }
