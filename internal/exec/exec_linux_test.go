@@ -427,7 +427,7 @@ dangling ok
 stat ENOENT
 remove ok
 host ok
-a file of the host ENOENT
+a file of the host EACCES
 `, r.out, r.notes)
 }
 

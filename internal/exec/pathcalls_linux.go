@@ -253,7 +253,7 @@ func (c *call) servePaths(row *pathCall) {
 			c.s.reply(c.n, 0, errno)
 			return
 		case p.adrift:
-			c.s.note(fmt.Sprintf("%s(2) of %s relative to a simulated directory is refused: it is a file of the host; use an absolute path", row.name, strconv.Quote(p.at)))
+			c.s.note(fmt.Sprintf("%s(2) of %s relative to a simulated directory, or by a simulated link, is refused: it is a file of the host; use an absolute path", row.name, strconv.Quote(p.at)))
 			c.s.reply(c.n, 0, unix.EACCES)
 			return
 		}

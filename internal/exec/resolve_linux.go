@@ -29,8 +29,8 @@ type place struct {
 	path string
 	// file is set when an empty path means a descriptor of something simulated.
 	file *file
-	// drifts means that the path begins in a simulated directory, adrift that it leads to a place
-	// of the host, which the host's kernel would not find.
+	// drifts means that the path begins in a simulated directory or follows a simulated link, adrift
+	// that it leads to a place of the host, which the host's kernel would not find.
 	drifts, adrift bool
 	// hosts means a place of the host for which nothing more needs to be known: at is not set.
 	hosts bool
@@ -203,7 +203,7 @@ func (c *call) resolve(dir int32, p string, follow, inRoot bool) place {
 		w.root = from
 	}
 	out := w.place(w.walk(from, p, follow))
-	out.drifts = drifts
+	out.drifts = drifts || w.drifts
 	return out
 }
 
@@ -297,6 +297,7 @@ type walker struct {
 	root   string // of the caller, as the host has it
 	mounts *mountTable
 	links  int
+	drifts bool // it followed a link that the host does not have
 }
 
 func (c *call) walker() *walker {
@@ -331,7 +332,7 @@ func (w *walker) walk(from, p string, follow bool) string {
 		}
 		known := w.known(next)
 		if to := w.c.s.taskLink(known); path.IsAbs(to) && (more || follow) {
-			at = to
+			at, w.drifts = to, true
 			continue
 		}
 		text, jump := w.c.s.bpffsLink(known), false
@@ -339,7 +340,7 @@ func (w *walker) walk(from, p string, follow bool) string {
 			at = next
 			continue
 		}
-		if text == "" {
+		if w.drifts = w.drifts || text != ""; text == "" {
 			text, jump = w.link(next, known)
 		}
 		switch {
