@@ -111,10 +111,19 @@ func (c *call) mountCgroups(at place) unix.Errno {
 	return e
 }
 
+// behindCgroups reports whether a place is one of the host that the tool's own mount of cgroups
+// covers.
+func (c *call) behindCgroups(at, known string) bool {
+	return at != known && strings.HasPrefix(known, cgroupRoot+"/") && c.mounted(at) == known
+}
+
 func (c *call) makeCgroup(at place) unix.Errno {
 	s, p := c.s, at.path
-	_, exists := c.IsFile(at.at)
-	_, parent := c.IsFile(path.Dir(at.at))
+	exists, parent := false, false
+	if !c.behindCgroups(at.at, p) {
+		_, exists = c.IsFile(at.at)
+		_, parent = c.IsFile(path.Dir(at.at))
+	}
 	switch {
 	case exists || s.cgroups[p] != 0:
 		return unix.EEXIST

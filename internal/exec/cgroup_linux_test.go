@@ -94,3 +94,33 @@ left 0 ok
 `, r.out)
 	assert.Contains(t, r.notes, "tasks that join a simulated cgroup are listed in its cgroup.procs and stay in their own")
 }
+
+func init() { tools["cgroups cover"] = cgroupsCoverTool }
+
+// cgroupsCoverTool mounts the hierarchy of cgroups where the host has files.
+func cgroupsCoverTool() error {
+	at, err := os.MkdirTemp("", "")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(at)
+	below := func(name string) string { return filepath.Join(at, name) }
+	err = errors.Join(os.WriteFile(below("f"), nil, 0o644), os.Mkdir(below("d"), 0o755), os.Symlink("/etc", below("l")), unix.Mount("none", at, "cgroup2", 0, ""))
+	if err != nil {
+		return err
+	}
+	_, err = os.ReadFile(below("f"))
+	_, err2 := os.ReadDir(below("l"))
+	fmt.Println("read", outcomeOf(err), outcomeOf(err2), "create", outcomeOf(os.WriteFile(below("new"), nil, 0o644)), "unlink", outcomeOf(unix.Unlinkat(unix.AT_FDCWD, below("f"), 0)))
+	fmt.Println("mkdir in none", outcomeOf(os.Mkdir(below("d/x"), 0o755)), "mkdir", outcomeOf(os.Mkdir(below("d"), 0o755)), outcomeOf(os.Mkdir(below("d/x"), 0o755)))
+	fmt.Println("umount", outcomeOf(unix.Unmount(at, 0)))
+	list, err := os.ReadDir(at)
+	fmt.Println("left", list, outcomeOf(err))
+	return nil
+}
+
+// TestMountedCgroupsCoverTheHost: what the host has below the place cannot be reached.
+func TestMountedCgroupsCoverTheHost(t *testing.T) {
+	r := start(t, "cgroups cover", "")
+	assert.Equal(t, "read ENOENT ENOENT create ENOENT unlink ENOENT\nmkdir in none ENOENT mkdir ok ok\numount ok\nleft [d d/ - f L l] ok\n", r.out, r.notes)
+}

@@ -38,6 +38,9 @@ func (c *call) look(at place) (pathKind, []byte, bpfsys.Object) {
 	if kind, b := s.lookCgroup(p); kind != hostPath {
 		return kind, b, nil
 	}
+	if c.behindCgroups(at.at, p) {
+		return absent, nil, nil
+	}
 	if bpfsys.InBPFFS(p) {
 		e, ok := s.sys.Stat(p)
 		switch {

@@ -336,7 +336,7 @@ func (w *walker) walk(from, p string, follow bool) string {
 			continue
 		}
 		text, jump := w.c.s.bpffsLink(known), false
-		if text == "" && (w.c.s.covers(known) || w.c.coversDevice(known)) || !more && !follow {
+		if text == "" && (w.c.s.covers(known) || w.c.coversDevice(known) || w.c.behindCgroups(next, known)) || !more && !follow {
 			at = next
 			continue
 		}
