@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -54,4 +55,20 @@ func netlinkPollTool() error {
 func TestAnswersMakeSocketsReady(t *testing.T) {
 	r := start(t, "netlinkpoll", "")
 	assert.Equal(t, "false true true true\n52 ok 20 ok 0 true\n52 ok 20 ok 1 true\n20 ok 2 -22\nfalse EAGAIN\n", r.out, r.notes)
+}
+
+// TestSocketsThatWereMadeReadyAreLimited: a tool may close each before it reads its answer.
+func TestSocketsThatWereMadeReadyAreLimited(t *testing.T) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	s := &supervisor{poked: map[uint64]bool{}, replies: map[uint64][][]byte{}}
+	for ino := range uint64(maxPoked + 2) {
+		s.replies[ino] = [][]byte{{}}
+		s.pokeAnswered(fd, ino)
+		for !unpoke(fd) { // leaves room for the next
+		}
+		require.True(t, s.poked[ino])
+		require.LessOrEqual(t, len(s.poked), maxPoked)
+	}
 }

@@ -282,10 +282,17 @@ func unpoke(fd int) bool {
 
 func (w *watcher) unpoke() { w.poke = w.poke && !unpoke(w.fd) }
 
+// maxPoked limits the sockets that were made ready: those that were closed before their answers were
+// read are among them.
+const maxPoked = 1024
+
 // pokeAnswered makes a socket ready for which an answer waits here, so that a tool that polls it
 // reads it.
 func (s *supervisor) pokeAnswered(g int, ino uint64) {
 	if len(s.replies[ino]) > 0 && s.watchers[ino] == nil && !s.poked[ino] && poke(g) {
+		if len(s.poked) >= maxPoked {
+			clear(s.poked)
+		}
 		s.poked[ino] = true
 	}
 }
