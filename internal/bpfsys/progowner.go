@@ -147,7 +147,7 @@ func calls(p *Prog, helper uapi.FuncID, inFuncs bool) bool {
 		from = len(insns)
 		for i := range insns {
 			if insns[i].Op() == decode.OpCallLocal {
-				from = min(from, i+1+int(insns[i].Imm))
+				from = min(from, max(i+1+int(insns[i].Imm), 0)) // an unverified one may lead anywhere
 			}
 		}
 	}

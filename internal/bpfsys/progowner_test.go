@@ -1,6 +1,7 @@
 package bpfsys_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -120,4 +121,18 @@ func TestMapsOfProgramsKeepPacketsInSeveralBuffersApart(t *testing.T) {
 	assert.Equal(t, uapi.EINVAL, k.together(plain, frags))
 	assert.Equal(t, uapi.EINVAL, k.together(frags, plain))
 	assert.Zero(t, k.together(frags, frags))
+}
+
+// TestCallsOfUnverifiedProgramsMayLeadAnywhere: programs for kernels of vendors are not verified, and
+// are compared with those of their maps before anything looks at their calls.
+func TestCallsOfUnverifiedProgramsMayLeadAnywhere(t *testing.T) {
+	spec := newestKernel(t)
+	k := &caller{newTaskOn(t, loader.NewTarget("6.1.178-1.el9.x86_64", spec)), spec}
+	array := k.programArray()
+	k.must(0, k.putProgram(array, k.stores()))
+	for imm, want := range map[int32]uapi.Errno{-100: uapi.EINVAL, math.MinInt32: uapi.EINVAL, math.MaxInt32: 0} { // beyond its end are no tail calls
+		insns := append([]decode.Insn{{Code: 0x85, Src: 1, Imm: imm}}, k.tailCaller(array)...)
+		_, e := k.load(uapi.ProgTypeCgroupSkb, insns)
+		assert.Equal(t, want, e, imm)
+	}
 }
