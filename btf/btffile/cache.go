@@ -102,8 +102,8 @@ func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
 	switch {
 	case data != nil:
 	case c != nil && c.index != nil:
-		if raw, fi, err := c.readFile(path); err == nil && raw != nil && btfOnly(raw) {
-			return c.parse(path, raw, fileKey(fi), base)
+		if raw, key, err := c.readFile(path); err == nil && raw != nil && btfOnly(raw) {
+			return c.parse(path, raw, key, base)
 		}
 		fallthrough
 	default:
@@ -179,10 +179,12 @@ func (c *Cache) keepIndex(key string, spec *btf.Spec) {
 	}
 }
 
-// fileKey is the key of the index of a file's types, "" if nothing but its content identifies it.
-func fileKey(fi fs.FileInfo) string {
-	id := filecache.Identity(fi, time.Now())
-	if id == "" {
+// fileKey is the key of the index of a file's types, "" if nothing but its content identifies it, or
+// if the file changed while it was read.
+func fileKey(before, after fs.FileInfo) string {
+	now := time.Now()
+	id := filecache.Identity(before, now)
+	if id == "" || id != filecache.Identity(after, now) {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(id))
@@ -222,23 +224,29 @@ func (c *Cache) read(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// readFile maps or reads a regular file of minMapped to btf.MaxRaw bytes. It returns nil for other
-// files, and if the system cannot map it.
-func (c *Cache) readFile(path string) (data []byte, fi fs.FileInfo, err error) {
+// readFile maps or reads a regular file of minMapped to btf.MaxRaw bytes, and returns its fileKey.
+// data is nil for other files, and if the system cannot map it.
+func (c *Cache) readFile(path string) (data []byte, key string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if fi, err = f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() < minMapped || fi.Size() > btf.MaxRaw {
-		return nil, nil, err
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() < minMapped || fi.Size() > btf.MaxRaw {
+		return nil, "", err
 	}
 	if c.mapped {
-		return mapFile(f, int(fi.Size())), fi, nil
+		data = mapFile(f, int(fi.Size()))
+	} else {
+		data = make([]byte, fi.Size())
+		_, err = io.ReadFull(f, data)
 	}
-	data = make([]byte, fi.Size())
-	_, err = io.ReadFull(f, data)
-	return data, fi, err
+	after, errAfter := f.Stat()
+	if err = errors.Join(err, errAfter); err != nil {
+		return nil, "", err
+	}
+	return data, fileKey(fi, after), nil
 }
 
 // btfOnly reports whether a file's content is raw BTF.

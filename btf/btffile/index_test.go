@@ -87,3 +87,23 @@ func testIndexesAreKept(t *testing.T, indexed func(*Cache) *Cache) {
 	require.NoError(t, err)
 	assert.Len(t, indexes(), 3)
 }
+
+// TestFilesThatChangeWhileTheyAreReadHaveNoKey: what was read is neither of before nor of after.
+func TestFilesThatChangeWhileTheyAreReadHaveNoKey(t *testing.T) {
+	t.Parallel() // it waits for the time to pass
+	path := filepath.Join(t.TempDir(), "file")
+	stat := func() os.FileInfo {
+		time.Sleep(filecache.Settled + 100*time.Millisecond)
+		fi, err := os.Stat(path)
+		require.NoError(t, err)
+		return fi
+	}
+	require.NoError(t, os.WriteFile(path, []byte("one"), 0o644))
+	before := stat()
+	assert.NotEmpty(t, fileKey(before, before))
+	require.NoError(t, os.WriteFile(path, []byte("two"), 0o644))
+	require.NoError(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
+	after := stat()
+	assert.Empty(t, fileKey(before, after))
+	assert.NotEqual(t, fileKey(before, before), fileKey(after, after))
+}
