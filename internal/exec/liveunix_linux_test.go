@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -162,12 +163,13 @@ tracepoint:syscalls:sys_exit_recvmmsg /@m[tid]/ {
 	dir := regexp.MustCompile(`in (/.*)\n`).FindStringSubmatch(r.out)
 	require.NotNil(t, dir, "%s%s", r.out, r.notes)
 	path := func(name string) string { return filepath.Join(dir[1], name) }
+	out := strings.Replace(r.out, dir[0], "", 1) // bpftrace may write before and after the tool does
 	for _, want := range []string{
 		"connect " + path("nothing") + "\nconnected -2\nconnect " + path("file") + "\nconnected -111\nconnect \nconnected -111\nconnect " + path("server") + "\nconnected 0\nconnect " + path("server") + "\nconnected -106\naccepted from " + path("client") + "\n",
 		"message 7\nreceived 3 req\ngot 4\nsent 6\n", "received 6 ans", "received 0 ans",
 		"several 3\nfirst from " + path("sender") + "\nseveral -11\n",
 	} {
-		assert.Contains(t, r.out, want, r.notes)
+		assert.Contains(t, out, want, r.notes)
 	}
 	assert.NotContains(t, r.notes, "not ", "what the tool expected")
 	for _, call := range []string{"connect", "accept4", "sendmsg", "recvfrom", "recvmsg", "recvmmsg"} {
