@@ -78,7 +78,19 @@ const (
 
 // exactRegs compares registers of which nothing may differ (regs_exact).
 func (p *checkpoints) exactRegs(a, b *reg) bool {
-	return a.value == b.value && p.idmap.same(a.id, b.id) && p.idmap.same(a.ref, b.ref)
+	v := a.value
+	return p.sameParent(&v, &b.value) && v == b.value && p.idmap.same(a.id, b.id) && p.idmap.same(a.ref, b.ref)
+}
+
+// sameParent compares the dynptrs that two slices are of, and gives the first the second's: before
+// they were identities (parent_id), only the very same one counted.
+func (p *checkpoints) sameParent(o, c *value) bool {
+	if !p.r.parentIDs || o.dyn == c.dyn {
+		return true
+	}
+	same := p.idmap.same(o.dyn, c.dyn)
+	o.dyn = c.dyn
+	return same
 }
 
 // safe reports whether everything proved with the old register also holds for the current one
@@ -181,7 +193,7 @@ func (p *checkpoints) pointerWithin(o, c *reg) bool {
 		v.off = c.off // part of the offset
 	}
 	v.Bounds = c.Bounds
-	return v == c.value && p.offsetWithin(o, c)
+	return p.sameParent(&v, &c.value) && v == c.value && p.offsetWithin(o, c)
 }
 
 // offsetWithin compares offsets of pointers: accesses were proved for all that the old one may

@@ -524,9 +524,6 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 			c.refuse(refusal.MustKnownConstant, n+1)
 		}
 		m.hasConstant, m.constant = true, sz.Var.Value
-		if c.has(since.ConstSizePrecise) {
-			c.precision.precise(n + 1)
-		}
 	}
 	return true
 }

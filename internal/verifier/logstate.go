@@ -126,12 +126,12 @@ func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marks string)
 			}
 			switch {
 			case s.reg.ref == 0:
-			case e.has(since.ParentIDLogged):
+			case e.has(since.ParentIDs):
 				a = append(a, fmt.Sprintf("parent_id=%d", s.reg.ref))
 			default:
 				a = append(a, fmt.Sprintf("ref_id=%d", s.reg.ref))
 			}
-			if !e.has(since.ParentIDLogged) { // the mark of the first of two slots, which shares its memory
+			if !e.has(since.ParentIDs) { // the mark of the first of two slots, which shares its memory
 				a = append(a, "dynptr_id=1")
 			}
 			fmt.Fprintf(b, " fp%d%s=dynptr_%s(%s)", off, marks, dynNames[s.reg.dtype], strings.Join(a, ","))
@@ -141,7 +141,7 @@ func slotText(e *position, b *strings.Builder, s *slot, i, fr int, marks string)
 			name := strings.TrimPrefix(e.specName(s.reg.spec, s.reg.tid), "bpf_iter_")
 			state := [...]string{"<invalid>", "active", "drained"}[s.reg.istate]
 			id := "ref_id"
-			if e.has(since.ParentIDLogged) {
+			if e.has(since.ParentIDs) {
 				id = "id"
 			}
 			fmt.Fprintf(b, " fp%d%s=iter_%s(%s=%d,state=%s,depth=%d)", off, marks, name, id, s.reg.ref, state, s.reg.depth)
@@ -182,7 +182,7 @@ func regText(e *position, r *reg, frame int) string {
 func regParts(e *position, r *reg) []string {
 	var a []string
 	add := func(format string, args ...any) { a = append(a, fmt.Sprintf(format, args...)) }
-	byParent := e.has(since.ParentIDLogged)
+	byParent := e.has(since.ParentIDs)
 	switch {
 	case r.id == 0 && byParent && r.ref != 0:
 		add("id=%d", r.ref)

@@ -122,8 +122,8 @@ type subprog struct {
 
 // flags caches the release's rules that are needed often.
 type flags struct {
-	static, liveRegs, scc, linked, linkedNeg, ids, uninit, uninitGrows, mixed, precise, converge, fork, stateRefs        bool
-	half, cleanCur, singular, freeIDs, deadInLoops, linkedLive, constID, subreg, jumpPoints, unpreciseCheckpoints, pairs bool
+	static, liveRegs, scc, linked, linkedNeg, ids, uninit, uninitGrows, mixed, precise, converge, fork, stateRefs                   bool
+	half, cleanCur, singular, freeIDs, parentIDs, deadInLoops, linkedLive, constID, subreg, jumpPoints, unpreciseCheckpoints, pairs bool
 }
 
 // refusal ends a verification with the kernel's error.
@@ -235,7 +235,7 @@ func (u *subject) newFlags() flags {
 		linked: u.has(since.LinkedOffsets), linkedNeg: u.has(since.LinkedNegative), ids: u.has(since.ScalarIDs), uninit: u.has(since.UninitStack), uninitGrows: u.has(since.UninitGrows),
 		mixed: u.has(since.MixedBounds), precise: u.has(since.BacktrackSubprogs), converge: u.has(since.ConvergingIterators),
 		fork: u.has(since.ForkSigns), stateRefs: u.has(since.StateRefs), half: u.has(since.HalfSlots), cleanCur: u.has(since.CleanCurrent),
-		singular: u.has(since.SingularIDs), linkedLive: u.has(since.LinkedLive), freeIDs: u.has(since.FreeScalars), deadInLoops: u.has(since.DeadInLoops), constID: u.has(since.ConstHaveNoID), subreg: u.has(since.SubregSpill),
+		singular: u.has(since.SingularIDs), linkedLive: u.has(since.LinkedLive), freeIDs: u.has(since.FreeScalars), parentIDs: u.has(since.ParentIDs), deadInLoops: u.has(since.DeadInLoops), constID: u.has(since.ConstHaveNoID), subreg: u.has(since.SubregSpill),
 		jumpPoints: u.has(since.JumpPoints), pairs: u.has(since.IdentityPairs), unpreciseCheckpoints: u.has(since.LazyPrecision),
 	}
 }

@@ -210,7 +210,6 @@ const (
 	SessionKfuncs       // Linux 7.0, bpf_kprobe_multi_filter: kfuncs of session programs can be called from all programs of their type
 	SessionContext      // Linux 7.0, get_kfunc_ptr_arg_type: bpf_session_is_return and bpf_session_cookie take the context
 	TimerArgs           // Linux 7.0, get_kfunc_ptr_arg_type: kfuncs take timers
-	ConstSizePrecise    // Linux 6.19, check_kfunc_args: a constant size passed to a kfunc is precise
 	MapAsStruct         // Linux 6.6, process_kf_arg_ptr_to_btf_id: kfuncs take maps as struct bpf_map
 	TreeWalk            // Linux 6.16, process_kf_arg_ptr_to_graph_node: bpf_rbtree_remove, _left and _right take nodes with or without a reference
 	UnsafeDrop          // Linux 7.2, check_kfunc_call: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there
@@ -346,7 +345,7 @@ const (
 	SourcePositions   // Linux 6.9, verbose_linfo: the log has file and line of source lines
 	ReadObjectsLogged // Linux 6.4, mark_stack_slot_obj_read: the log shows dynptrs and iterators on the stack that a call reads
 	LinkedLogged      // Linux 7.0, sync_linked_regs: the log shows scalars that are narrowed with their copies
-	ParentIDLogged    // Linux 7.2, print_reg_state: the log shows what an object belongs to as parent_id, and its own identity as id only
+	ParentIDs         // Linux 7.2, regsafe: what an object belongs to is an identity of its own (parent_id), in the log and when states are compared
 	TotalsLogged      // Linux 7.2, print_verification_stats: the log's statistics have the deepest stack of all chains of calls, and the instructions of each global function
 	HelperOfTypeWords // Linux 6.12, check_helper_call: a helper that the program type does not have has its own message
 	ReferenceWords    // Linux 6.17, check_func_arg: a call that takes two references is a mistake of the program, not of the verifier

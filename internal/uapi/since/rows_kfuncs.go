@@ -21,8 +21,6 @@ var kfuncsRows = [...]Row{
 		"bpf_session_is_return and bpf_session_cookie take the context"},
 	{"TimerArgs", v7_0, nil, Source, "get_kfunc_ptr_arg_type",
 		"kfuncs take timers"},
-	{"ConstSizePrecise", v6_19, nil, Memory, "check_kfunc_args",
-		"a constant size passed to a kfunc is precise"},
 	{"MapAsStruct", v6_6, nil, Memory, "process_kf_arg_ptr_to_btf_id",
 		"kfuncs take maps as struct bpf_map"},
 	{"TreeWalk", v6_16, nil, Memory, "process_kf_arg_ptr_to_graph_node",

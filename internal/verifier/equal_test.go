@@ -1,0 +1,30 @@
+package verifier
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+)
+
+// Slices of two dynptrs are alike from 7.2 on, if what else is known of the dynptrs is: before, only
+// those of the very same dynptr were.
+func TestSlicesOfDynptrsAreAlikeFrom72On(t *testing.T) {
+	slice := func(dynptr uint32) *reg { return &reg{value: value{typ: ptrMem, mem: 8, dyn: dynptr}, id: dynptr + 1} }
+	for release, want := range map[uapi.Release]bool{uapi.R(7, 1): false, uapi.R(7, 2): true} {
+		e := newExplorer(context.Background(), &Kernel{Release: release}, &Program{Type: uapi.ProgTypeXDP, Insns: []decode.Insn{{Code: 0x95}}}, Options{})
+		p := &e.checkpoints
+		for _, x := range []exactness{notExact, exact} {
+			p.idmap.reset(100)
+			assert.Equal(t, want, p.safeRead(slice(10), slice(20), x), "%v", release)
+			assert.False(t, p.safeRead(slice(10), slice(30), x), "%v: one dynptr is not two", release)
+		}
+		p.idmap.reset(100)
+		assert.True(t, p.safeRead(slice(10), slice(10), notExact), "%v", release)
+		p.idmap.reset(100)
+		assert.False(t, p.safeRead(slice(10), slice(0), notExact), "%v: of no dynptr", release)
+	}
+}
