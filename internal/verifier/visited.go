@@ -343,9 +343,16 @@ func (p *checkpoints) widen(old, cur *state) {
 	}
 }
 
-// widens reports a number that changed and decided nothing (maybe_widen_reg).
+// widens reports a number that changed and decided nothing (maybe_widen_reg). From 7.0 on another
+// identity alone is no change.
 func (p *checkpoints) widens(o, c *reg) bool {
-	return o.typ == scalar && c.typ == scalar && !o.precise && !c.precise && !p.exactRegs(o, c)
+	if o.typ != scalar || c.typ != scalar || o.precise || c.precise {
+		return false
+	}
+	if p.has(since.WidenByValue) {
+		return o.value != c.value
+	}
+	return !p.exactRegs(o, c)
 }
 
 // clearSingularIDs drops identities that only one scalar has (clear_singular_ids): they link it to

@@ -87,6 +87,7 @@ const (
 	PendingErrno           // Linux 6.19, push_stack: too many pending branches are E2BIG; before, EFAULT for a conditional jump or a callback that runs later, ENOMEM for other branches
 	CallbackLoops          // Linux 7.0, compute_scc: calls with callbacks count as loops
 	ConvergingIterators    // Linux 6.7, widen_imprecise_scalars: iterator loops end when a state is covered by an earlier one; imprecise values are widened
+	WidenByValue           // Linux 7.0, maybe_widen_reg: numbers in loops are widened if their values changed, not for another identity alone
 	MissLimit64            // Linux 6.7, is_state_visited: checkpoints in loops that must converge are kept for 64 misses
 	ForceCheckpointHistory // Linux 6.12, is_state_visited: a state is kept after 40 entries of history
 	JumpPoints             // Linux 6.2, push_jmp_history: history is recorded at jumps, not at checkpoints

@@ -21,6 +21,8 @@ var walkRows = [...]Row{
 		"calls with callbacks count as loops"},
 	{"ConvergingIterators", v6_7, []Update{{v6_6, 15}}, Source, "widen_imprecise_scalars",
 		"iterator loops end when a state is covered by an earlier one; imprecise values are widened"},
+	{"WidenByValue", v7_0, nil, Source, "maybe_widen_reg",
+		"numbers in loops are widened if their values changed, not for another identity alone"},
 	{"MissLimit64", v6_7, []Update{{v6_6, 15}}, Source, "is_state_visited",
 		"checkpoints in loops that must converge are kept for 64 misses"},
 	{"ForceCheckpointHistory", v6_12, []Update{{v6_6, 87}, {v6_11, 11}}, Source, "is_state_visited",
