@@ -20,43 +20,45 @@ func hasDirectValue(t uapi.MapType) bool {
 // mapsOfFunc pairs helpers with the map types that they are for (check_map_func_compatibility). A
 // helper without a row is for maps of every type; a type that a row names takes no helpers but
 // those that name it, with the exceptions in alsoTakes.
-var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
-	uapi.FuncTailCall:               {uapi.MapTypeProgArray},
-	uapi.FuncPerfEventRead:          {uapi.MapTypePerfEventArray},
-	uapi.FuncPerfEventOutput:        {uapi.MapTypePerfEventArray},
-	uapi.FuncPerfEventReadValue:     {uapi.MapTypePerfEventArray},
-	uapi.FuncSkbOutput:              {uapi.MapTypePerfEventArray},
-	uapi.FuncXDPOutput:              {uapi.MapTypePerfEventArray},
-	uapi.FuncRingbufOutput:          {uapi.MapTypeRingbuf},
-	uapi.FuncRingbufReserve:         {uapi.MapTypeRingbuf},
-	uapi.FuncRingbufQuery:           {uapi.MapTypeRingbuf},
-	uapi.FuncRingbufReserveDynptr:   {uapi.MapTypeRingbuf},
-	uapi.FuncUserRingbufDrain:       {uapi.MapTypeUserRingbuf},
-	uapi.FuncGetStackid:             {uapi.MapTypeStackTrace},
-	uapi.FuncCurrentTaskUnderCgroup: {uapi.MapTypeCgroupArray},
-	uapi.FuncSkbUnderCgroup:         {uapi.MapTypeCgroupArray},
-	uapi.FuncRedirectMap:            {uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap, uapi.MapTypeXskmap},
-	uapi.FuncSkRedirectMap:          {uapi.MapTypeSockmap},
-	uapi.FuncMsgRedirectMap:         {uapi.MapTypeSockmap},
-	uapi.FuncSockMapUpdate:          {uapi.MapTypeSockmap},
-	uapi.FuncSkRedirectHash:         {uapi.MapTypeSockhash},
-	uapi.FuncMsgRedirectHash:        {uapi.MapTypeSockhash},
-	uapi.FuncSockHashUpdate:         {uapi.MapTypeSockhash},
-	uapi.FuncGetLocalStorage:        {uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage},
-	uapi.FuncSkSelectReuseport:      {uapi.MapTypeReuseportSockarray, uapi.MapTypeSockmap, uapi.MapTypeSockhash},
-	uapi.FuncMapPopElem:             {uapi.MapTypeQueue, uapi.MapTypeStack},
-	uapi.FuncMapPeekElem:            {uapi.MapTypeQueue, uapi.MapTypeStack, uapi.MapTypeBloomFilter},
-	uapi.FuncMapPushElem:            {uapi.MapTypeQueue, uapi.MapTypeStack, uapi.MapTypeBloomFilter},
-	uapi.FuncMapLookupPercpuElem:    {uapi.MapTypePercpuArray, uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash},
-	uapi.FuncSkStorageGet:           {uapi.MapTypeSkStorage},
-	uapi.FuncSkStorageDelete:        {uapi.MapTypeSkStorage},
-	uapi.FuncInodeStorageGet:        {uapi.MapTypeInodeStorage},
-	uapi.FuncInodeStorageDelete:     {uapi.MapTypeInodeStorage},
-	uapi.FuncTaskStorageGet:         {uapi.MapTypeTaskStorage},
-	uapi.FuncTaskStorageDelete:      {uapi.MapTypeTaskStorage},
-	uapi.FuncCgrpStorageGet:         {uapi.MapTypeCgrpStorage},
-	uapi.FuncCgrpStorageDelete:      {uapi.MapTypeCgrpStorage},
-}
+var mapsOfFunc = sync.OnceValue(func() map[uapi.FuncID][]uapi.MapType {
+	return map[uapi.FuncID][]uapi.MapType{
+		uapi.FuncTailCall:               {uapi.MapTypeProgArray},
+		uapi.FuncPerfEventRead:          {uapi.MapTypePerfEventArray},
+		uapi.FuncPerfEventOutput:        {uapi.MapTypePerfEventArray},
+		uapi.FuncPerfEventReadValue:     {uapi.MapTypePerfEventArray},
+		uapi.FuncSkbOutput:              {uapi.MapTypePerfEventArray},
+		uapi.FuncXDPOutput:              {uapi.MapTypePerfEventArray},
+		uapi.FuncRingbufOutput:          {uapi.MapTypeRingbuf},
+		uapi.FuncRingbufReserve:         {uapi.MapTypeRingbuf},
+		uapi.FuncRingbufQuery:           {uapi.MapTypeRingbuf},
+		uapi.FuncRingbufReserveDynptr:   {uapi.MapTypeRingbuf},
+		uapi.FuncUserRingbufDrain:       {uapi.MapTypeUserRingbuf},
+		uapi.FuncGetStackid:             {uapi.MapTypeStackTrace},
+		uapi.FuncCurrentTaskUnderCgroup: {uapi.MapTypeCgroupArray},
+		uapi.FuncSkbUnderCgroup:         {uapi.MapTypeCgroupArray},
+		uapi.FuncRedirectMap:            {uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap, uapi.MapTypeXskmap},
+		uapi.FuncSkRedirectMap:          {uapi.MapTypeSockmap},
+		uapi.FuncMsgRedirectMap:         {uapi.MapTypeSockmap},
+		uapi.FuncSockMapUpdate:          {uapi.MapTypeSockmap},
+		uapi.FuncSkRedirectHash:         {uapi.MapTypeSockhash},
+		uapi.FuncMsgRedirectHash:        {uapi.MapTypeSockhash},
+		uapi.FuncSockHashUpdate:         {uapi.MapTypeSockhash},
+		uapi.FuncGetLocalStorage:        {uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage},
+		uapi.FuncSkSelectReuseport:      {uapi.MapTypeReuseportSockarray, uapi.MapTypeSockmap, uapi.MapTypeSockhash},
+		uapi.FuncMapPopElem:             {uapi.MapTypeQueue, uapi.MapTypeStack},
+		uapi.FuncMapPeekElem:            {uapi.MapTypeQueue, uapi.MapTypeStack, uapi.MapTypeBloomFilter},
+		uapi.FuncMapPushElem:            {uapi.MapTypeQueue, uapi.MapTypeStack, uapi.MapTypeBloomFilter},
+		uapi.FuncMapLookupPercpuElem:    {uapi.MapTypePercpuArray, uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash},
+		uapi.FuncSkStorageGet:           {uapi.MapTypeSkStorage},
+		uapi.FuncSkStorageDelete:        {uapi.MapTypeSkStorage},
+		uapi.FuncInodeStorageGet:        {uapi.MapTypeInodeStorage},
+		uapi.FuncInodeStorageDelete:     {uapi.MapTypeInodeStorage},
+		uapi.FuncTaskStorageGet:         {uapi.MapTypeTaskStorage},
+		uapi.FuncTaskStorageDelete:      {uapi.MapTypeTaskStorage},
+		uapi.FuncCgrpStorageGet:         {uapi.MapTypeCgrpStorage},
+		uapi.FuncCgrpStorageDelete:      {uapi.MapTypeCgrpStorage},
+	}
+})
 
 // alsoTakes lists which of the helpers for maps of every type a type takes that has helpers of its
 // own, or takes few.
@@ -82,7 +84,7 @@ var closedTypes = sync.OnceValue(func() map[uapi.MapType]bool {
 	for t := range alsoTakes {
 		closed[t] = true
 	}
-	for id, types := range mapsOfFunc {
+	for id, types := range mapsOfFunc() {
 		for _, t := range types {
 			// The maps of that one take all other helpers, too.
 			closed[t] = closed[t] || id != uapi.FuncMapLookupPercpuElem
@@ -95,7 +97,7 @@ var closedTypes = sync.OnceValue(func() map[uapi.MapType]bool {
 // Maps of one type store something other than values, or keep it where other operations would not
 // find it.
 func takes(t uapi.MapType, id uapi.FuncID) bool {
-	if types, ok := mapsOfFunc[id]; ok {
+	if types, ok := mapsOfFunc()[id]; ok {
 		return slices.Contains(types, t)
 	}
 	return !closedTypes()[t] || slices.Contains(alsoTakes[t], id)
