@@ -470,7 +470,7 @@ func (c *checker) leadsTo(f *found) *errField {
 			return nil
 		}
 		f.foreign = true
-		if f.kind == kptrRef && !destructible(name, c.opts.Release) {
+		if f.kind == kptrRef && !since.Destructible(name, c.opts.Release) {
 			return refuse(uapi.ENOENT, "a kptr to struct "+name+", for which the kernel has no destructor")
 		}
 	case f.kind&roots != 0:
@@ -510,17 +510,6 @@ func (c *checker) memberName(m member) string {
 	}
 	s, _ := c.str(m.name)
 	return s
-}
-
-// destructors are the kernel types that a kptr may own, with the releases that added them
-// (register_btf_id_dtor_kfuncs).
-var destructors = map[string]Release{
-	"task_struct": uapi.R(6, 2), "cgroup": uapi.R(6, 2), "bpf_cpumask": uapi.R(6, 3), "bpf_crypto_ctx": uapi.R(6, 10), "sk_buff": uapi.R(6, 16),
-}
-
-func destructible(name string, release Release) bool {
-	from, ok := destructors[name]
-	return ok && release.Has(from)
 }
 
 // ownership checks that ownership between structs has no cycles and is not too deep.

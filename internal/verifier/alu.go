@@ -305,6 +305,12 @@ func (a *values) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed 
 		parent, live := d.parent, d.live
 		d.unknown()
 		d.parent, d.live = parent, live
+		// Constant operands reached the code that extends 32-bit results even where it computes no
+		// range, until is_safe_to_compute_dst_reg_range asked first.
+		if !alu64 && !a.has(since.WideQuotients) && s.Var.Sub32IsConst() && !brokenConst(s, false) {
+			d.Zext()
+			d.Sync(a.rules)
+		}
 		return
 	}
 	b, c := &d.Bounds, &s.Bounds

@@ -186,7 +186,10 @@ func (g *arguments) kptrArg(n int, m *callMeta) {
 		g.refuse(refusal.NotConstantOffsetKptrConstantOffset, n)
 	}
 	if !rec.has(kptrKinds) {
-		g.refuse(refusal.NoValidKptr, n)
+		if g.has(since.XchgLocalKptr) {
+			g.refuse(refusal.NoValidKptr, n)
+		}
+		g.refuse(refusal.MapNoValidKptr, m.mapp.Name)
 	}
 	off := uint32(r.offset())
 	f := rec.find(off, kptrKinds)

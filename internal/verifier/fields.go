@@ -356,19 +356,32 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 	// program, for objects that the program allocates.
 	target := p.s.SkipMods(t.Ref)
 	f.spec, f.tid = p.spec, target.ID
-	if k := p.e.k.BTF; k != nil && f.kind != fieldUptr {
-		if id, ok := k.FindID(target.Kind, target.Name); ok {
-			f.spec, f.tid = p.e.addSpec(k), id
-		} else {
-			for _, m := range p.e.k.Modules {
-				if id, ok := m.BTF.FindID(target.Kind, target.Name); ok {
-					f.spec, f.tid = p.e.addSpec(m.BTF), id
-					break
-				}
-			}
-		}
+	if p.e.k.BTF == nil || f.kind == fieldUptr {
+		return f, true
+	}
+	if p.foreign(&f, target) {
+		p.bad = p.bad || f.kind == fieldKptrRef && !since.Destructible(target.Name, p.e.rel)
+	} else {
+		p.bad = p.bad || !p.e.has(since.LocalKptrs)
 	}
 	return f, true
+}
+
+// foreign makes a kptr point to the type of the kernel, or of a module, that has the target's kind
+// and name (bpf_find_btf_id), and reports whether there is one.
+func (p *fieldParser) foreign(f *field, target *btf.Type) bool {
+	k := p.e.k
+	if id, ok := k.BTF.FindID(target.Kind, target.Name); ok {
+		f.spec, f.tid = p.e.addSpec(k.BTF), id
+		return true
+	}
+	for _, m := range k.Modules {
+		if id, ok := m.BTF.FindID(target.Kind, target.Name); ok {
+			f.spec, f.tid = p.e.addSpec(m.BTF), id
+			return true
+		}
+	}
+	return false
 }
 
 // add appends a field; roots must name the type they contain, by which the kernel frees what is

@@ -117,9 +117,9 @@ func (g *arguments) argByKind(i int, p *proto.Proto, a proto.Arg, kind proto.Arg
 		if m.id == uapi.FuncSpinLock {
 			flags = lockTake
 		}
-		g.resources.spinLock(n, flags)
+		g.fieldErrno(func() { g.resources.spinLock(n, flags) })
 	case proto.Timer:
-		g.timerArg(n, m)
+		g.fieldErrno(func() { g.timerArg(n, m) })
 	case proto.Func:
 		m.sub = int(r.sub) // queued by what is particular to the helper
 	case proto.Mem:
@@ -150,8 +150,24 @@ func (g *arguments) argByKind(i int, p *proto.Proto, a proto.Arg, kind proto.Arg
 	case proto.ConstString:
 		g.constString(n)
 	case proto.Kptr:
-		g.kptrArg(n, m)
+		g.fieldErrno(func() { g.kptrArg(n, m) })
 	}
+}
+
+// fieldErrno checks an argument that points to a lock, timer or kptr. Until 6.2 check_func_arg
+// returned an error of its own, whatever was wrong with it.
+func (g *arguments) fieldErrno(check func()) {
+	if !g.has(since.FieldErrno) {
+		defer func() {
+			if x := recover(); x != nil {
+				if _, is := x.(refused); is {
+					x = refused{uapi.EACCES}
+				}
+				panic(x)
+			}
+		}()
+	}
+	check()
 }
 
 // needMap refuses a key or value without a map before it: prototypes have it first.

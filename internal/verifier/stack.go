@@ -474,7 +474,10 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 			k.refuseAs(errno, refusal.InvalidStackROffSize, what, ptr, off+k.constOffIn(r), size)
 		}
 		rest, bits := k.values.apart(r, off)
-		k.refuseAs(errno, refusal.InvalidVariableOffsetStackRVar, what, ptr, bits, rest, size)
+		if k.has(since.VariableOffsetWords) {
+			k.refuseAs(errno, refusal.InvalidVariableOffsetStackRVar, what, ptr, bits, rest, size)
+		}
+		k.refuseAs(errno, refusal.InvalidVariableOffsetStackRVarSize, what, ptr, bits, size)
 	}
 	if k.r.uninitGrows || t == write && src != accessHelper {
 		k.pool.growStack(f, int(-lo))

@@ -120,10 +120,13 @@ func (u *subject) lineAt(i int) *Line {
 
 // typeName names a type as messages of the release do.
 func (u *subject) typeName(t regType) string {
-	if !u.has(since.ScalarWords) {
-		switch t {
-		case scalar:
-			return "inv"
+	if t == scalar && !u.has(since.ScalarWords) {
+		return "inv"
+	}
+	if t&memRingbuf != 0 && !u.has(since.RingbufWords) {
+		t &^= memRingbuf
+		if u.has(since.AllocWords) {
+			return "alloc_" + t.String()
 		}
 	}
 	return t.String()

@@ -29,6 +29,7 @@ const (
 	SameRegister      // Linux 6.19, is_scalar_branch_taken: comparing a register with itself decides the branch
 	TwoRegisterRanges // Linux 6.8, reg_set_min_max: a comparison of two registers narrows both
 	UnknownOperands   // Linux 6.10, adjust_scalar_min_max_vals: products, ORs and XORs of two numbers that are not constant are ranges
+	WideQuotients     // Linux 6.10, adjust_scalar_min_max_vals: what a 32-bit division by a constant or a shift by 32 or more leaves is not known to fit in 32 bits
 	ForkSigns         // Linux 7.0, maybe_fork_scalars: an AND or OR of -1 or 0 with a constant is explored for both values
 	ShiftedSigns      // Linux 7.0, __scalar64_min_max_lsh: a left shift by 32 keeps the low half's range if that has negative numbers, too
 	TestedBitsForget  // Linux 6.17, regs_refine_cond_op: a number of which bits are found to be 0 loses its ranges
@@ -190,6 +191,7 @@ const (
 	BTFMemArgs         // Linux 6.4, check_reg_type: memory arguments may be trusted kernel objects
 	MapKeyPointers     // Linux 5.13, check_reg_type: keys of map elements can be passed as memory
 	MemOffsets         // Linux 5.17, check_func_arg_reg_off: allocated memory is passed to helpers at offset 0 only
+	FieldErrno         // Linux 6.2, check_func_arg: a lock, timer or kptr that is not as it must be has its own error number instead of EACCES
 	XchgLocalKptr      // Linux 6.12, check_reg_type: bpf_kptr_xchg works on kptrs in objects that programs allocated
 	XchgKeepsRCU       // Linux 6.7, check_helper_call: an object given to bpf_kptr_xchg in an RCU section stays readable
 	KnownKeyLookup     // Linux 6.14, check_helper_call: a lookup in an array with a constant key within bounds needs no null check
@@ -277,6 +279,7 @@ const (
 	Refcounts              // Linux 6.4, btf_parse_fields: bpf_refcount
 	Kptrs                  // Linux 5.19, btf_parse_kptr: kptrs
 	KptrUntrustedTag       // Linux 6.4, btf_parse_kptr: tag kptr means a referenced object, tag kptr_untrusted one without a reference
+	LocalKptrs             // Linux 6.4, btf_parse_kptr: a kptr may point to a type of the program; before, a map with one had no special fields
 	PercpuKptrs            // Linux 6.7, btf_parse_kptr: tag percpu_kptr
 	UserPtrs               // Linux 6.13, btf_parse_kptr: tag uptr
 	NestedFields           // Linux 6.11, btf_find_struct_field: special fields are found in nested structs and arrays, and their number is limited
@@ -337,27 +340,30 @@ const (
 
 	// Messages of the verifier
 
-	ScalarWords       // Linux 5.18, reg_type_str: messages call a number scalar instead of inv
-	StateLines        // Linux 5.17, print_verifier_state: the log has a line for each instruction's state
-	ReturnRangeWords  // Linux 6.8, verbose_invalid_scalar: a return value that is not allowed is described by its range
-	BitsWords         // Linux 6.8, tnum_strn: known bits are printed in hexadecimal
-	FuncNameWords     // Linux 6.8, do_check_subprogs: messages about functions contain their names
-	ZeroReadWords     // Linux 6.8, check_mem_size_reg: a read of size 0 has its own message
-	SourcePositions   // Linux 6.9, verbose_linfo: the log has file and line of source lines
-	ReadObjectsLogged // Linux 6.4, mark_stack_slot_obj_read: the log shows dynptrs and iterators on the stack that a call reads
-	LinkedLogged      // Linux 7.0, sync_linked_regs: the log shows scalars that are narrowed with their copies
-	ParentIDs         // Linux 7.2, regsafe: what an object belongs to is an identity of its own (parent_id), in the log and when states are compared
-	TotalsLogged      // Linux 7.2, print_verification_stats: the log's statistics have the deepest stack of all chains of calls, and the instructions of each global function
-	HelperOfTypeWords // Linux 6.12, check_helper_call: a helper that the program type does not have has its own message
-	ReferenceWords    // Linux 6.17, check_func_arg: a call that takes two references is a mistake of the program, not of the verifier
-	FieldNames        // Linux 6.13, btf_field_type_name: messages about special fields use the names of their types
-	HelperStackWords  // Linux 6.15, check_stack_access_within_bounds: messages about a helper's stack buffer are those of loads and stores
-	DynptrFromZero    // Linux 6.3, process_dynptr_func: messages about dynptrs count arguments from 0
-	SleepableWords    // Linux 6.1, bpf_check_attach_target: the message about programs that cannot sleep lists more types
-	NonSleepableWords // Linux 7.1, check_helper_call: messages say in which context a call that may sleep is not allowed
-	RegisterWords     // Linux 7.0, check_kfunc_args: messages name arguments by register, R1 instead of arg#0
-	AlignmentWords    // Linux 7.2, check_generic_ptr_alignment: messages about alignment give the sum of a pointer's offsets
-	SessionWords      // Linux 7.0, bpf_check_attach_target: messages about returns mention fsession
+	ScalarWords         // Linux 5.18, reg_type_str: messages call a number scalar instead of inv
+	AllocWords          // Linux 5.17, reg_type_str: messages call a ring buffer's record alloc_mem instead of mem
+	RingbufWords        // Linux 6.2, reg_type_str: messages call a ring buffer's record ringbuf_mem
+	VariableOffsetWords // Linux 6.8, check_stack_access_within_bounds: the message about a variable offset into the stack has the constant part
+	StateLines          // Linux 5.17, print_verifier_state: the log has a line for each instruction's state
+	ReturnRangeWords    // Linux 6.8, verbose_invalid_scalar: a return value that is not allowed is described by its range
+	BitsWords           // Linux 6.8, tnum_strn: known bits are printed in hexadecimal
+	FuncNameWords       // Linux 6.8, do_check_subprogs: messages about functions contain their names
+	ZeroReadWords       // Linux 6.8, check_mem_size_reg: a read of size 0 has its own message
+	SourcePositions     // Linux 6.9, verbose_linfo: the log has file and line of source lines
+	ReadObjectsLogged   // Linux 6.4, mark_stack_slot_obj_read: the log shows dynptrs and iterators on the stack that a call reads
+	LinkedLogged        // Linux 7.0, sync_linked_regs: the log shows scalars that are narrowed with their copies
+	ParentIDs           // Linux 7.2, regsafe: what an object belongs to is an identity of its own (parent_id), in the log and when states are compared
+	TotalsLogged        // Linux 7.2, print_verification_stats: the log's statistics have the deepest stack of all chains of calls, and the instructions of each global function
+	HelperOfTypeWords   // Linux 6.12, check_helper_call: a helper that the program type does not have has its own message
+	ReferenceWords      // Linux 6.17, check_func_arg: a call that takes two references is a mistake of the program, not of the verifier
+	FieldNames          // Linux 6.13, btf_field_type_name: messages about special fields use the names of their types
+	HelperStackWords    // Linux 6.15, check_stack_access_within_bounds: messages about a helper's stack buffer are those of loads and stores
+	DynptrFromZero      // Linux 6.3, process_dynptr_func: messages about dynptrs count arguments from 0
+	SleepableWords      // Linux 6.1, bpf_check_attach_target: the message about programs that cannot sleep lists more types
+	NonSleepableWords   // Linux 7.1, check_helper_call: messages say in which context a call that may sleep is not allowed
+	RegisterWords       // Linux 7.0, check_kfunc_args: messages name arguments by register, R1 instead of arg#0
+	AlignmentWords      // Linux 7.2, check_generic_ptr_alignment: messages about alignment give the sum of a pointer's offsets
+	SessionWords        // Linux 7.0, bpf_check_attach_target: messages about returns mention fsession
 
 	// bpf(2) and the objects of the kernel
 

@@ -17,6 +17,8 @@ var argsRows = [...]Row{
 		"keys of map elements can be passed as memory"},
 	{"MemOffsets", v5_17, []Update{{v5_15, 215}}, Source, "check_func_arg_reg_off",
 		"allocated memory is passed to helpers at offset 0 only"},
+	{"FieldErrno", v6_2, nil, Source, "check_func_arg",
+		"a lock, timer or kptr that is not as it must be has its own error number instead of EACCES"},
 	{"XchgLocalKptr", v6_12, nil, Source, "check_reg_type",
 		"bpf_kptr_xchg works on kptrs in objects that programs allocated"},
 	{"XchgKeepsRCU", v6_7, nil, Source, "check_helper_call",

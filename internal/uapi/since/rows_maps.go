@@ -19,6 +19,8 @@ var mapsRows = [...]Row{
 		"kptrs"},
 	{"KptrUntrustedTag", v6_4, nil, Source, "btf_parse_kptr",
 		"tag kptr means a referenced object, tag kptr_untrusted one without a reference"},
+	{"LocalKptrs", v6_4, nil, Source, "btf_parse_kptr",
+		"a kptr may point to a type of the program; before, a map with one had no special fields"},
 	{"PercpuKptrs", v6_7, nil, Source, "btf_parse_kptr",
 		"tag percpu_kptr"},
 	{"UserPtrs", v6_13, nil, Source, "btf_parse_kptr",

@@ -41,6 +41,8 @@ var numbersRows = [...]Row{
 		"a comparison of two registers narrows both"},
 	{"UnknownOperands", v6_10, nil, Source, "adjust_scalar_min_max_vals",
 		"products, ORs and XORs of two numbers that are not constant are ranges"},
+	{"WideQuotients", v6_10, nil, Source, "adjust_scalar_min_max_vals",
+		"what a 32-bit division by a constant or a shift by 32 or more leaves is not known to fit in 32 bits"},
 	{"ForkSigns", v7_0, []Update{{v6_12, 75}, {v6_18, 33}, {v6_19, 0}}, Source, "maybe_fork_scalars",
 		"an AND or OR of -1 or 0 with a constant is explored for both values"},
 	{"ShiftedSigns", v7_0, []Update{{v5_10, 252}, {v5_15, 215}, {v6_1, 165}, {v6_6, 150}, {v6_12, 75}, {v6_18, 33}, {v6_19, 0}}, Source, "__scalar64_min_max_lsh",

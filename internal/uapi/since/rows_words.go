@@ -3,6 +3,12 @@ package since
 var wordsRows = [...]Row{
 	{"ScalarWords", v5_18, nil, Source, "reg_type_str",
 		"messages call a number scalar instead of inv"},
+	{"AllocWords", v5_17, []Update{{v5_15, 37}}, Source, "reg_type_str",
+		"messages call a ring buffer's record alloc_mem instead of mem"},
+	{"RingbufWords", v6_2, nil, Source, "reg_type_str",
+		"messages call a ring buffer's record ringbuf_mem"},
+	{"VariableOffsetWords", v6_8, nil, Source, "check_stack_access_within_bounds",
+		"the message about a variable offset into the stack has the constant part"},
 	{"StateLines", v5_17, nil, Source, "print_verifier_state",
 		"the log has a line for each instruction's state"},
 	{"ReturnRangeWords", v6_8, nil, Recorded, "verbose_invalid_scalar",

@@ -2,6 +2,7 @@ package refusal
 
 import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 var stackRows = [...]Row{
@@ -14,7 +15,8 @@ var stackRows = [...]Row{
 	{Name: "VariableOffsetStackPointerCannotPassed", Errno: uapi.EACCES, Text: "variable offset stack pointer cannot be passed into helper function; var_off=%s off=%d size=%d", Why: stackAccess},
 	{Name: "InvalidUnboundedVariableOffsetStackR", Errno: uapi.EACCES, Text: "invalid unbounded variable-offset%s stack R%d", Why: stackAccess},
 	{Name: "InvalidStackROffSize", Errno: 0, Text: "invalid%s stack R%d off=%d size=%d", Why: stackUnset},
-	{Name: "InvalidVariableOffsetStackRVar", Errno: 0, Text: "invalid variable-offset%s stack R%d var_off=%s off=%d size=%d", Why: stackAccess},
+	{Name: "InvalidVariableOffsetStackRVar", Errno: 0, Text: "invalid variable-offset%s stack R%d var_off=%s off=%d size=%d", Why: stackAccess, From: since.VariableOffsetWords},
+	{Name: "InvalidVariableOffsetStackRVarSize", Errno: 0, Text: "invalid variable-offset%s stack R%d var_off=%s size=%d", Why: stackAccess, Until: since.VariableOffsetWords},
 	{Name: "InvalidZeroSizedRead", Errno: uapi.EACCES, Text: "invalid zero-sized read", Why: kfuncArgs},
 	{Name: "PotentialWriteDynptrOffDisallowed", Errno: uapi.EACCES, Text: "potential write to dynptr at off=%d disallowed", Why: dynptrUse},
 	{Name: "VerifierBugAllocatedStackTooSmall", Errno: uapi.EFAULT, Text: "verifier bug: allocated_stack too small", Why: stackAccess},

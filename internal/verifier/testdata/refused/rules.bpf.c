@@ -694,6 +694,13 @@ SEC("?tc") int FieldNames(struct __sk_buff *ctx)
 	return *(volatile u32 *)h & 1;
 }
 
+SEC("?tc") int LocalKptrs(struct __sk_buff *ctx)
+{
+	struct own_holder *h = first(owns);
+
+	return *(volatile u32 *)h & 1;
+}
+
 SEC("?tc") int DynptrFromZero(struct __sk_buff *ctx)
 {
 	struct bpf_dynptr d;
