@@ -283,10 +283,10 @@ func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, o
 			eq = c.cur
 		}
 		if eq != nil {
-			if c.notNullPtr(d) && s.typ.mayBeNull() {
+			if !d.typ.mayBeNull() && s.typ.mayBeNull() {
 				c.values.notNull(&eq.regs()[in.Src])
 			}
-			if c.notNullPtr(s) && d.typ.mayBeNull() {
+			if !s.typ.mayBeNull() && d.typ.mayBeNull() {
 				c.values.notNull(&eq.regs()[in.Dst])
 			}
 		}
