@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
@@ -115,11 +116,8 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if k.is(proto.PushesNode) {
 		c.resources.disown(regs[2].ref)
 	}
-	// Without an exception callback the program ends with what was thrown, which must be a result
-	// that it may return.
-	if k.is(proto.Throws) && c.exceptionSub == 0 {
-		c.defaultThrow = true
-		c.frames.checkReturn(1, "R1")
+	if k.is(proto.Throws) {
+		c.throwing(k)
 	}
 	for i := 0; i <= 5; i++ {
 		regs[i].notInit()
@@ -137,6 +135,30 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		return c.frames.exit(true)
 	}
 	return c.frames.enterCallback()
+}
+
+// throwing checks a call of bpf_throw.
+func (c *kfuncs) throwing(k *kfunc) {
+	if c.framePointerUnwinder() {
+		c.refuse(refusal.JITNotSupportCallingKfunc, k.name, k.id)
+	}
+	// Without an exception callback the program ends with what was thrown, which must be a result
+	// that it may return.
+	if c.exceptionSub == 0 {
+		c.defaultThrow = true
+		c.frames.checkReturn(1, "R1")
+	}
+}
+
+// framePointerUnwinder reports whether the kernel walks stacks by frame pointers, as Ubuntu's on
+// x86 do. Exceptions unwind programs, for which that kernel's JIT needs CONFIG_UNWINDER_ORC
+// (bpf_jit_supports_exceptions). The state of that unwinder has no next_bp.
+func (c *kfuncs) framePointerUnwinder() bool {
+	if c.k.BTF == nil {
+		return false
+	}
+	id, ok := c.k.BTF.FindID(btf.KindStruct, "unwind_state")
+	return ok && slices.ContainsFunc(c.k.BTF.MustType(id).Members, func(m btf.Member) bool { return m.Name == "next_bp" })
 }
 
 // queueLockFailure queues the path on which a resilient lock is not taken, for example in a

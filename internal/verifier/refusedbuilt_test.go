@@ -1,6 +1,7 @@
 package verifier_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -172,6 +173,15 @@ var built = []struct {
 		}
 	}},
 	{"CannotCallKernelFunctionNonGPL", "6.18", "testdata/refused/locks.o CannotUsedInsideBpfRcuRead_ok", func(s *subject) { s.License = "Proprietary" }},
+	{"JITNotSupportCallingKfunc", "6.18", "testdata/refused/calls.o ExceptionCbOnlySupportsSingleInteger_ok", func(s *subject) {
+		// The state of the unwinder that walks frame pointers.
+		raw := bytes.Replace(s.kernel.BTF.Raw(), []byte("\x00full_regs\x00"), []byte("\x00next_bp\x00s\x00"), 1)
+		spec, err := btf.Parse(raw, nil)
+		if err != nil {
+			panic(err)
+		}
+		s.kernel.BTF = spec
+	}},
 	{"BpfObjNewBpfPercpuObj", "6.18", "testdata/refused/graph.o LocalTypeIDArgumentMustIn_ok", func(s *subject) { s.Funcs, s.BTF = nil, nil }},
 	{"TooManyDifferentKernelFunctionCalls", "6.18", "socket_filter: r0 = 0/exit", func(s *subject) {
 		s.text(strings.Repeat("call 7\n", 300) + "r0 = 0\nexit")

@@ -366,6 +366,7 @@ const (
 	BpfPercpuObjNewTypeSize                           // "bpf_percpu_obj_new type size (%d) is greater than %d"
 	BpfPercpuObjNewTypeID                             // "bpf_percpu_obj_new type ID argument must be of a struct of scalars"
 	BpfPercpuObjNewTypeID2                            // "bpf_percpu_obj_new type ID argument must not contain special fields"
+	JITNotSupportCallingKfunc                         // "JIT does not support calling kfunc %s#%d"
 	FunctionCallsNotAllowedWhileHolding               // "function calls are not allowed while holding a lock"
 	NoTreeAtPointer                                   // ""
 	CallbackFunctionNotAllowedMap                     // "callback function not allowed for map"

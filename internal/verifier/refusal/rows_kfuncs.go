@@ -88,4 +88,5 @@ var kfuncsRows = [...]Row{
 	{Name: "BpfPercpuObjNewTypeSize", Errno: uapi.EINVAL, Text: "bpf_percpu_obj_new type size (%d) is greater than %d", Why: kfuncArgs},
 	{Name: "BpfPercpuObjNewTypeID", Errno: uapi.EINVAL, Text: "bpf_percpu_obj_new type ID argument must be of a struct of scalars", Why: structAccess},
 	{Name: "BpfPercpuObjNewTypeID2", Errno: uapi.EINVAL, Text: "bpf_percpu_obj_new type ID argument must not contain special fields", Why: structAccess},
+	{Name: "JITNotSupportCallingKfunc", Errno: uapi.ENOTSUPP, Text: "JIT does not support calling kfunc %s#%d", Why: unwinder},
 }

@@ -68,6 +68,7 @@ const (
 	unboundedMath     = "the number added to a pointer has no bounds: mask or compare it first"
 	unreachable       = "an instruction is unreachable; compilers remove such code, so check inline assembly and jumps"
 	unsetRegister     = "the register was not set on this path, or a call clobbered it (calls clobber R1 to R5)"
+	unwinder          = "the kernel walks stacks by frame pointers, as those of Ubuntu for x86 do, and only kernels with CONFIG_UNWINDER_ORC can end programs by exceptions: return an error instead"
 	untrusted         = "the function takes only pointers known to be valid and not null: hook arguments, referenced pointers, or pointers inside an RCU section"
 	valueRange        = "the offset or size may exceed the memory: bound it on this path, in the register that is used (compilers may check one copy and use another)"
 	verifierBug       = "the kernel reports an error of its own verifier"
