@@ -356,6 +356,8 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 	// program, for objects that the program allocates.
 	target := p.s.SkipMods(t.Ref)
 	f.spec, f.tid = p.spec, target.ID
+	// A declaration alone does not say what the kernel would release.
+	p.bad = p.bad || target.Kind != btf.KindStruct
 	if p.e.k.BTF == nil || f.kind == fieldUptr {
 		return f, true
 	}

@@ -125,10 +125,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 			return funcArg{kind: argScalar}, true
 		}
 		if global {
-			if l.has(since.RegisterWords) {
-				l.refuse(refusal.TypeInNotSupportedYet, i+1, kindText(t.Kind), sp.name)
-			}
-			l.refuse(refusal.ArgTypeInNotSupportedYet, i, kindText(t.Kind), sp.name)
+			l.unsupportedArg(t, sp.name, i)
 		}
 		return funcArg{}, false
 	}
@@ -172,6 +169,9 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	if !global {
 		return funcArg{}, false
 	}
+	if !l.has(since.GlobalMemArgs) {
+		l.unsupportedArg(t, sp.name, i)
+	}
 	if tags["nullable"] {
 		badTags()
 	}
@@ -186,6 +186,14 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		a.typ = 0
 	}
 	return a, true
+}
+
+// unsupportedArg refuses a parameter of a global function.
+func (l *layout) unsupportedArg(t *btf.Type, function string, i int) {
+	if l.has(since.RegisterWords) {
+		l.refuse(refusal.TypeInNotSupportedYet, i+1, kindText(t.Kind), function)
+	}
+	l.refuse(refusal.ArgTypeInNotSupportedYet, i, kindText(t.Kind), function)
 }
 
 // trustedArg: the function may pass the pointer on to kfuncs, so callers must pass a trusted one.

@@ -25,6 +25,7 @@ const (
 	ConstLeft         // Linux 6.4, is_branch_taken: a constant in the destination register decides a comparison as one in the source does
 	CircularRanges    // Linux 7.2, cnum64_intersect: a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided
 	OneNumber         // Linux 7.0, __update_reg64_bounds: the only number of a range that has the known bits is the value
+	WholeRangeBits    // Linux 6.4, __reg_bound_offset: the range of a number tells bits of its low half, too, not only that half's own range
 	NullPrecise       // Linux 7.2, check_func_arg: a constant 0 that is passed or stored as a null pointer is compared exactly
 	SameRegister      // Linux 6.19, is_scalar_branch_taken: comparing a register with itself decides the branch
 	TwoRegisterRanges // Linux 6.8, reg_set_min_max: a comparison of two registers narrows both
@@ -149,6 +150,7 @@ const (
 	GlobalsThrow         // Linux 7.1, check_func_call: a call of a global function that may throw is explored for both outcomes
 	NoGlobalsUnderLock   // Linux 6.9, check_func_call: global functions are not called under a lock
 	StaticCallsUnderLock // Linux 6.9, do_check: static functions can be called under a lock
+	GlobalMemArgs        // Linux 5.12, btf_prepare_func_args: global functions take pointers to memory, not to the context alone
 	VoidGlobals          // Linux 7.2, btf_prepare_func_args: global functions may return void; their result cannot be read
 	GlobalThrowRange     // Linux 7.2, check_return_code: exceptions that global functions throw are in the range of the program's return value
 	NonNullConstants     // Linux 7.2, btf_check_func_arg_match: a constant 0 is not passed to a global function's argument that is not null

@@ -15,6 +15,8 @@ var callsRows = [...]Row{
 		"global functions are not called under a lock"},
 	{"StaticCallsUnderLock", v6_9, nil, Source, "do_check",
 		"static functions can be called under a lock"},
+	{"GlobalMemArgs", v5_12, nil, Source, "btf_prepare_func_args",
+		"global functions take pointers to memory, not to the context alone"},
 	{"VoidGlobals", v7_2, nil, Recorded, "btf_prepare_func_args",
 		"global functions may return void; their result cannot be read"},
 	{"GlobalThrowRange", v7_2, nil, Recorded, "check_return_code",

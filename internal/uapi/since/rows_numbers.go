@@ -33,6 +33,8 @@ var numbersRows = [...]Row{
 		"a range is an arc on the circle of numbers, signed and unsigned at once; a branch that would leave no number is decided"},
 	{"OneNumber", v7_0, []Update{{v6_18, 33}}, Source, "__update_reg64_bounds",
 		"the only number of a range that has the known bits is the value"},
+	{"WholeRangeBits", v6_4, []Update{{v6_1, 28}, {v6_2, 15}, {v6_3, 2}}, Source, "__reg_bound_offset",
+		"the range of a number tells bits of its low half, too, not only that half's own range"},
 	{"NullPrecise", v7_2, []Update{{v6_12, 114}}, Recorded, "check_func_arg",
 		"a constant 0 that is passed or stored as a null pointer is compared exactly"},
 	{"SameRegister", v6_19, nil, Source, "is_scalar_branch_taken",

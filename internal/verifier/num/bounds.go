@@ -62,10 +62,14 @@ func (b *Bounds) fromBits32() { b.Low.fromBits(uint32(b.Var.Value), uint32(b.Var
 
 func (b *Bounds) fromBits() { b.fromBits32(); b.Ranges.fromBits(b.Var.Value, b.Var.Mask) }
 
-// toBits narrows the bits by the ranges.
-func (b *Bounds) toBits() {
+// toBits narrows the bits by the ranges (__reg_bound_offset).
+func (b *Bounds) toBits(r Rules) {
 	t64 := b.Var.Intersect(Range(b.UMin, b.UMax))
-	t32 := t64.Sub32().Intersect(Range(uint64(b.Low.UMin), uint64(b.Low.UMax)))
+	low := t64
+	if !r.WholeRangeBits {
+		low = b.Var
+	}
+	t32 := low.Sub32().Intersect(Range(uint64(b.Low.UMin), uint64(b.Low.UMax)))
 	b.Var = t64.Clear32().Or(t32)
 }
 
@@ -89,7 +93,7 @@ func (b *Bounds) Sync(r Rules) {
 			b.deduceMixed(r)
 		}
 	}
-	b.toBits()
+	b.toBits(r)
 	b.fromBits()
 	if r.OneNumber {
 		b.onlyNumber()

@@ -26,6 +26,8 @@ type Rules struct {
 	EqBits, EqHalves bool
 	// ConstLeft: a constant on the left decides a comparison as one on the right does.
 	ConstLeft bool
+	// WholeRangeBits: the 64-bit range tells bits of the low half, too.
+	WholeRangeBits bool
 	// OneNumber: the only number of a range that has the known bits is the value.
 	OneNumber bool
 	// Arcs: ranges are arcs on the circle of numbers; a comparison with an outcome that leaves no
