@@ -101,7 +101,7 @@ const (
 	SmallSpillTracking     // Linux 5.16, backtrack_insn: spills of less than 8 bytes are tracked backward
 	UnreadPrecision        // Linux 6.4, propagate_precision: registers that nothing reads are not marked precise from a kept state
 	ScalarIDs              // Linux 6.5, regsafe: state comparison includes the identities of scalars
-	DeadInLoops            // Linux 7.1, stacksafe: in loops too, what a kept state has not set matches anything; before, only what is not set either
+	DeadInLoops            // Linux 7.0, stacksafe: in loops too, what a kept state has not set matches anything; before, only what is not set either
 	FreeScalars            // Linux 7.0, check_scalar_ids: a scalar of a kept state that is not linked stands for one that is
 	IdentityPairs          // Linux 6.3, check_ids: states are equal only if identities and references of all frames correspond one to one
 	IteratorTypes          // Linux 7.2, stacksafe: iterators in equal states have the same type, such as that of an ended RCU section

@@ -45,7 +45,7 @@ var walkRows = [...]Row{
 		"registers that nothing reads are not marked precise from a kept state"},
 	{"ScalarIDs", v6_5, []Update{{v6_4, 6}}, Source, "regsafe",
 		"state comparison includes the identities of scalars"},
-	{"DeadInLoops", v7_1, nil, Memory, "stacksafe",
+	{"DeadInLoops", v7_0, nil, Source, "stacksafe",
 		"in loops too, what a kept state has not set matches anything; before, only what is not set either"},
 	{"FreeScalars", v7_0, []Update{{v6_12, 91}, {v6_18, 33}}, Source, "check_scalar_ids",
 		"a scalar of a kept state that is not linked stands for one that is"},
