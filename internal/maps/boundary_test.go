@@ -41,6 +41,20 @@ func TestLargestSizes(t *testing.T) {
 	}
 }
 
+// TestValuesOfTries: the largest value that trie_alloc takes, by release.
+func TestValuesOfTries(t *testing.T) {
+	for version, largest := range map[uint32]uint32{uapi.VersionCode(6, 12): 4194008, uapi.VersionCode(6, 13): 4194024, 0: 4194024} {
+		env := newEnv(t, 1)
+		env.KernelVersion = version
+		s := Spec{Name: "m", Type: uapi.MapTypeLPMTrie, KeySize: 8, ValueSize: largest, MaxEntries: 1, Flags: uapi.MapNoPrealloc}
+		_, err := New(env, s)
+		assert.NoError(t, err, "%#x", version)
+		s.ValueSize++
+		_, err = New(env, s)
+		assert.ErrorIs(t, err, uapi.EINVAL, "%#x", version)
+	}
+}
+
 // TestReleaseOfARule: a rule holds from its release on, not before, and not one later.
 func TestReleaseOfARule(t *testing.T) {
 	for version, want := range map[uint32]bool{

@@ -157,11 +157,15 @@ func TestKernelCreate(t *testing.T) {
 			k.close()
 			env := newEnv(t, cpus)
 			differ := 0
+			specs := edges(good(typ))
 			for range *iterations {
 				s := good(typ)
 				for range 1 + rnd.IntN(2) {
 					mutate(rnd, &s)
 				}
+				specs = append(specs, s)
+			}
+			for _, s := range specs {
 				// Not asking for more than either side should allocate.
 				if (uint64(s.ValueSize)+uint64(s.KeySize))*uint64(s.MaxEntries) > 16<<20 || typ == uapi.MapTypeCpumap && s.MaxEntries > 100 || s.MaxEntries > 1<<16 && typ != uapi.MapTypeArena {
 					continue

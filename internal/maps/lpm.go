@@ -27,11 +27,17 @@ const (
 	trieFlags  = uapi.MapNoPrealloc | uapi.MapNumaNode | accessFlags
 	trieKeyMin = 4 + 1
 	trieKeyMax = 4 + 256
-	trieValMax = kmallocMax - trieKeyMax - 40 // LPM_VAL_SIZE_MAX: less the key and struct lpm_trie_node
+	// trieValMax is LPM_VAL_SIZE_MAX: less the data of the longest key and struct lpm_trie_node,
+	// which had 16 bytes more before [since.SmallTrieNodes].
+	trieValMax = kmallocMax - 256 - 24
 )
 
 func newTrie(b base) (Map, error) {
 	s := &b.spec
+	largest := uint32(trieValMax)
+	if !b.env.has(since.SmallTrieNodes) {
+		largest -= 16
+	}
 	switch {
 	case s.MaxEntries == 0 || s.Flags&uapi.MapNoPrealloc == 0:
 		return nil, b.refuse(uapi.EINVAL, "an LPM trie needs max_entries and BPF_F_NO_PREALLOC")
@@ -39,7 +45,7 @@ func newTrie(b base) (Map, error) {
 		return nil, b.refuseFlags(trieFlags)
 	case s.KeySize < trieKeyMin || s.KeySize > trieKeyMax:
 		return nil, b.refuse(uapi.EINVAL, "key_size is 4 bytes of prefix length and 1 to 256 of data")
-	case s.ValueSize < 1 || s.ValueSize > trieValMax:
+	case s.ValueSize < 1 || s.ValueSize > largest:
 		return nil, b.refuse(uapi.EINVAL, "value_size must not be 0 and less than 4 MiB")
 	}
 	t := &trie{base: b, max: (s.KeySize - 4) * 8, count: make(map[uint32]int), scratch: make([]byte, s.KeySize)}

@@ -446,6 +446,7 @@ const (
 	IovecOne          // Linux 6.7, iov_iter_init: iter_type of an iovec is 1
 	TrieFlags         // Linux 5.11, trie_update_elem: tries check BPF_NOEXIST and BPF_EXIST
 	RingOverwrite     // Linux 6.19, ringbuf_map_alloc: BPF_F_RB_OVERWRITE: ring buffers that overwrite their oldest records
+	SmallTrieNodes    // Linux 6.13, trie_alloc: values of LPM tries may have 16 bytes more
 	StackTraceDelete  // Linux 6.18, stack_map_lookup_and_delete_elem: BPF_MAP_LOOKUP_AND_DELETE_ELEM of stack traces
 	StorageFreedLate  // Linux 5.17, bpf_selem_unlink_storage_nolock: a deleted value of local storage is freed after programs that may still read it
 	MetaWide          // Linux 6.8, xdp_metalen_invalid: metadata of XDP packets has up to 252 bytes instead of 32

@@ -61,6 +61,8 @@ var runtimeRows = [...]Row{
 		"tries check BPF_NOEXIST and BPF_EXIST"},
 	{"RingOverwrite", v6_19, nil, Source, "ringbuf_map_alloc",
 		"BPF_F_RB_OVERWRITE: ring buffers that overwrite their oldest records"},
+	{"SmallTrieNodes", v6_13, nil, Source, "trie_alloc",
+		"values of LPM tries may have 16 bytes more"},
 	{"StackTraceDelete", v6_18, nil, Source, "stack_map_lookup_and_delete_elem",
 		"BPF_MAP_LOOKUP_AND_DELETE_ELEM of stack traces"},
 	{"StorageFreedLate", v5_17, nil, Source, "bpf_selem_unlink_storage_nolock",
