@@ -24,6 +24,7 @@ import (
 	bpfexec "github.com/bpfrun/bpfrun/internal/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/packet"
+	"github.com/bpfrun/bpfrun/internal/testing/mutate"
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 	"github.com/bpfrun/bpfrun/jit"
 )
@@ -99,6 +100,12 @@ func TestScripts(t *testing.T) {
 				e.Setenv(name, filepath.Join(root, filepath.FromSlash(dir)))
 			}
 			e.Setenv(kernels.CacheVariable, os.Getenv(kernels.CacheVariable))
+			// Faults in the test binary are faults in the commands of scripts too.
+			for _, name := range []string{mutate.EnvFault, mutate.EnvReached} {
+				if value, ok := os.LookupEnv(name); ok {
+					e.Setenv(name, value)
+				}
+			}
 			e.Setenv("BENCH", filepath.Join(root, "internal", "bench", "testdata"))
 			if err := writeCapture(filepath.Join(e.WorkDir, "mixed.pcap")); err != nil {
 				return err
