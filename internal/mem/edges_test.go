@@ -1,0 +1,176 @@
+package mem
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestHostMemoryIsLimited: all of it can be taken, and no byte more.
+func TestHostMemoryIsLimited(t *testing.T) {
+	for _, limit := range []uint64{0, 100} {
+		h, all := &Host{Limit: limit}, limit
+		if all == 0 {
+			all = DefaultHostLimit
+		}
+		var wrong *HostLimitError
+		require.ErrorAs(t, h.Take(all+1), &wrong)
+		assert.Equal(t, all, wrong.Limit)
+		assert.Zero(t, h.Used())
+		require.NoError(t, h.Take(all-1))
+		require.NoError(t, h.Take(1))
+		assert.ErrorAs(t, h.Take(1), &wrong)
+		assert.Equal(t, all, h.Used())
+		h.Give(all - 1)
+		assert.Equal(t, uint64(1), h.Used())
+		h.Give(2)
+		assert.Zero(t, h.Used())
+		require.NoError(t, h.Take(all))
+	}
+}
+
+func TestStringsOfC(t *testing.T) {
+	m := newMem(t, Config{})
+	r := alloc(t, m, 4, Stack, "")
+	copy(m.Bytes(r), "ab\x00c")
+	for _, tt := range []struct {
+		at         uint64
+		max        int
+		want       string
+		terminated bool
+		faults     bool
+	}{{0, 4, "ab", true, false}, {0, 3, "ab", true, false}, {0, 2, "ab", false, false}, {0, 0, "", false, false}, {2, 1, "", true, false}, {3, 1, "c", false, false}, {3, 2, "c", false, true}} {
+		s, terminated, f := m.ReadCString(r.Base+tt.at, tt.max)
+		assert.Equal(t, tt.want, string(s), "%+v", tt)
+		assert.Equal(t, tt.terminated, terminated, "%+v", tt)
+		assert.Equal(t, tt.faults, f != nil, "%+v", tt)
+	}
+}
+
+// TestPagesOfWindows maps and unmaps pages, few and many at once.
+func TestPagesOfWindows(t *testing.T) {
+	m := newMem(t, Config{})
+	const base, pages = 0x7000_0000, 8
+	w, err := m.AddWindow(Window{Name: "user", Base: base, Size: pages * pageSize, Kind: WindowUser})
+	require.NoError(t, err)
+	require.NoError(t, w.Map(base, 0))
+	assert.Empty(t, w.pages)
+	assert.Error(t, w.Map(base-1, 1))
+	assert.Error(t, w.Map(base, pages*pageSize+1))
+	assert.Error(t, w.Map(base+pages*pageSize, 0))
+	for _, tt := range []struct {
+		addr, size uint64
+		left       string // which pages are mapped then, of all
+	}{
+		{base, 1, "-1234567"}, {base, pageSize, "-1234567"}, {base, pageSize + 1, "--234567"}, {base + pageSize - 1, 2, "--234567"}, {base + pageSize, 1, "0-234567"},
+		{base + 7*pageSize, pageSize, "0123456-"}, {base + 7*pageSize, 1 << 40, "0123456-"}, {base + 3*pageSize, 0, "01234567"}, {base + pages*pageSize, 1, "01234567"}, {base - 1, 2, "01234567"}, {base, 1 << 40, "--------"},
+	} {
+		require.NoError(t, w.Map(base, pages*pageSize))
+		w.Unmap(tt.addr, tt.size)
+		got := ""
+		for p := range uint64(pages) {
+			if w.Mapped(base + p*pageSize) {
+				got += string(rune('0' + p))
+			} else {
+				got += "-"
+			}
+		}
+		assert.Equal(t, tt.left, got, "%+v", tt)
+	}
+	// Fewer pages are mapped than unmapped: these are looked for.
+	for _, mapped := range []uint64{0, 2, 3, 5, 6} {
+		w.Unmap(base, pages*pageSize)
+		require.NoError(t, w.Map(base+mapped*pageSize, 1))
+		w.Unmap(base+3*pageSize, 3*pageSize)
+		assert.Equal(t, mapped < 3 || mapped > 5, w.Mapped(base+mapped*pageSize), "page %d", mapped)
+	}
+	w.Unmap(base, pages*pageSize)
+	require.NoError(t, w.Map(base+7*pageSize, 1))
+	assert.True(t, w.Mapped(base+pages*pageSize-1))
+	assert.False(t, w.Mapped(base+pages*pageSize))
+	assert.False(t, w.Mapped(base-1))
+	assert.True(t, m.IsUser(base))
+	assert.True(t, m.IsUser(base+pages*pageSize-1))
+	assert.False(t, m.IsUser(base+pages*pageSize))
+	kernel, err := m.AddWindow(Window{Name: "text", Base: 0x6000_0000, Size: pageSize, Kind: WindowText})
+	require.NoError(t, err)
+	assert.False(t, m.IsUser(kernel.Base))
+	assert.Equal(t, kernel.Region(), m.Find(kernel.Base))
+	assert.Nil(t, m.Find(kernel.Base+pageSize))
+}
+
+func TestElementsOfRegions(t *testing.T) {
+	m := newMem(t, Config{})
+	r, err := m.AllocArray(3, 4, 16, Region{Kind: MapValue, Name: "m"})
+	require.NoError(t, err)
+	one := alloc(t, m, 8, Stack, "")
+	for i := range uint64(3) {
+		m.ElemBytes(r, i)[3] = byte(i + 1)
+		assert.Equal(t, byte(i+1), m.Bytes(r)[i*16+3])
+		assert.Len(t, m.ElemBytes(r, i), 4)
+	}
+	assert.Nil(t, m.ElemBytes(r, 3))
+	assert.Nil(t, m.ElemBytes(nil, 0))
+	count := 0
+	m.Regions(func(*Region) bool { count++; return true })
+	first := 0
+	m.Regions(func(*Region) bool { first++; return false })
+	assert.Equal(t, 1, first)
+	m.Free(one)
+	left := 0
+	m.Regions(func(got *Region) bool { left++; assert.NotSame(t, one, got); return true })
+	assert.Equal(t, count-1, left)
+	m.SetView(one, constView(1))
+	assert.Nil(t, one.View, "it is gone")
+	m.Free(r)
+	assert.Nil(t, m.ElemBytes(r, 0))
+}
+
+// TestWordsOfFaults: what messages say about each kind, at both sides of what they tell apart.
+func TestWordsOfFaults(t *testing.T) {
+	r := &Region{Kind: Stack, Base: 0x1000, Size: 512}
+	value := &Region{Kind: MapValue, Name: "m", Base: 0x1000, Size: 8, why: "was deleted"}
+	for _, tt := range []struct {
+		f    Fault
+		want string
+	}{
+		{Fault{Kind: OutOfBounds, Addr: 1, Size: 1}, "load of 1 byte at 0x1: outside any region"},
+		{Fault{Kind: OutOfBounds, Addr: 1, Size: 2, Write: true, Detail: "why"}, "store of 2 bytes at 0x1: outside any region; why"},
+		{Fault{Kind: OutOfBounds, Addr: 1, Size: 2, Write: true, Atomic: true}, "atomic operation of 2 bytes at 0x1: outside any region"},
+		{Fault{Kind: OutOfBounds, Addr: 0xffe, Size: 3, Region: r, Delta: -2}, "the first 2 bytes are before the start of " + r.Describe(0)},
+		{Fault{Kind: OutOfBounds, Addr: 0xffe, Size: 2, Region: r, Delta: -2}, "at 0xffe: 2 bytes before the start of " + r.Describe(0)},
+		{Fault{Kind: UseAfterFree, Addr: 0x1001, Size: 1, Region: value, Delta: 1}, "offset 1 of " + value.Describe(0) + ", which was deleted"},
+		{Fault{Kind: UseAfterFree, Addr: 0x1001, Size: 1, Region: r, Delta: 1}, "offset 1 of " + r.Describe(0) + ", which was freed"},
+		{Fault{Kind: NullPointer, Size: 1}, "at 0x0: null pointer"},
+		{Fault{Kind: NullPointer, Addr: 8, Size: 1}, "at 0x8: null pointer plus 8"},
+		{Fault{Kind: NeverSet, Addr: 0x1008, Size: 1, Region: r, Delta: 8}, "byte r10-504 of " + r.Describe(0) + " was never set"},
+		{Fault{Kind: NeverSet, Addr: 0x1002, Size: 1, Region: value, Delta: 2}, "offset 2 of " + value.Describe(0) + " was never set"},
+		{Fault{Kind: Unmapped, Addr: ^uint64(0), Size: 1}, "it looks like the error pointer -1"},
+		{Fault{Kind: Unmapped, Addr: ^uint64(4094), Size: 1}, "it looks like the error pointer -4095"},
+		{Fault{Kind: Unmapped, Addr: ^uint64(4095), Size: 1}, "at 0xfffffffffffff000: no memory there"},
+		{Fault{Kind: Unmapped, Addr: 5000, Size: 1, Region: value}, "page not present in " + value.Describe(0)},
+	} {
+		assert.Contains(t, tt.f.Error(), tt.want)
+	}
+	assert.NotContains(t, (&Fault{Kind: NullPointer, Size: 1}).Error(), ";")
+	assert.Equal(t, "out-of-bounds", OutOfBounds.String())
+	assert.Equal(t, "not-simulated", NotSimulated.String())
+	assert.Equal(t, "fault(0)", FaultKind(0).String())
+	assert.Equal(t, "fault(99)", FaultKind(99).String())
+	assert.Equal(t, "fault(11)", (NotSimulated + 1).String())
+}
+
+// TestChangesAreKeptForAWhile: of the last epochs it is known what changed, of older ones not.
+func TestChangesAreKeptForAWhile(t *testing.T) {
+	m := newMem(t, Config{})
+	for range Changes + 1 {
+		m.Free(alloc(t, m, 8, Stack, ""))
+	}
+	lo, hi := m.Change(m.Epoch())
+	assert.Less(t, hi-lo, uint64(1<<20))
+	lo, hi = m.Change(m.Epoch() - Changes + 1)
+	assert.Less(t, hi-lo, uint64(1<<20))
+	lo, hi = m.Change(m.Epoch() - Changes)
+	assert.Equal(t, everywhere, span{lo, hi})
+}
