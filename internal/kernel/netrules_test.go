@@ -220,3 +220,49 @@ func TestSharedPackets(t *testing.T) {
 	require.Zero(t, c.Packet.Pull(14))
 	assert.Equal(t, data, c.Packet.Data(), "once")
 }
+
+// TestSocketsOfLookups: which sockets bpf_sk_assign takes in a lookup (bpf_sk_lookup_assign).
+func TestSocketsOfLookups(t *testing.T) {
+	const tcp, udp = net.ProtoTCP, net.ProtoUDP
+	for _, tt := range []struct {
+		name  string
+		spec  net.SockSpec
+		proto uint32
+		flags uint64
+		had   bool
+		want  uapi.Errno
+	}{
+		{"a listener", net.SockSpec{Protocol: tcp, State: net.TCPListen}, tcp, 0, false, 0},
+		{"a connection", net.SockSpec{Protocol: tcp, State: net.TCPEstablished}, tcp, 0, false, uapi.ESOCKTNOSUPPORT},
+		{"UDP", net.SockSpec{Protocol: udp, State: net.TCPClose}, udp, 0, false, 0},
+		{"connected UDP", net.SockSpec{Protocol: udp, State: net.TCPEstablished}, udp, 0, false, uapi.ESOCKTNOSUPPORT},
+		{"UDP for TCP", net.SockSpec{Protocol: udp, State: net.TCPClose}, tcp, 0, false, uapi.EPROTOTYPE},
+		{"IPv6 for IPv4", net.SockSpec{Protocol: tcp, State: net.TCPListen, Family: uapi.AFInet6}, tcp, 0, false, 0},
+		{"another one", net.SockSpec{Protocol: tcp, State: net.TCPListen}, tcp, 0, true, uapi.EEXIST},
+		{"another one without a group", net.SockSpec{Protocol: tcp, State: net.TCPListen}, tcp, uapi.SkLookupNoReuseport, true, uapi.EEXIST},
+		{"instead", net.SockSpec{Protocol: tcp, State: net.TCPListen}, tcp, uapi.SkLookupReplace, true, 0},
+		{"all flags", net.SockSpec{Protocol: tcp, State: net.TCPListen}, tcp, uapi.SkLookupReplace | uapi.SkLookupNoReuseport, true, 0},
+		{"other flags", net.SockSpec{Protocol: tcp, State: net.TCPListen}, tcp, 4, false, uapi.EINVAL},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			k := newEmbedded(t)
+			in := make([]byte, 64)
+			k.Order().PutUint32(in[8:], uapi.AFInet)
+			k.Order().PutUint32(in[12:], tt.proto)
+			c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSkLookup, Attach: uapi.AttachSkLookup, Bytes: in})
+			if tt.had {
+				require.Zero(t, c.Select(k.DefaultSocket("first", net.SockSpec{Protocol: tcp, State: net.TCPListen}), 0))
+			}
+			assert.Equal(t, tt.want, c.Select(k.DefaultSocket("second", tt.spec), tt.flags))
+		})
+	}
+	k := newEmbedded(t)
+	in := make([]byte, 64)
+	k.Order().PutUint32(in[8:], uapi.AFInet6)
+	k.Order().PutUint32(in[12:], tcp)
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeSkLookup, Attach: uapi.AttachSkLookup, Bytes: in})
+	assert.Equal(t, uapi.EAFNOSUPPORT, c.Select(k.DefaultSocket("IPv4", net.SockSpec{Protocol: tcp, State: net.TCPListen}), 0))
+	assert.Zero(t, c.Select(k.DefaultSocket("IPv6", net.SockSpec{Protocol: tcp, State: net.TCPListen, Family: uapi.AFInet6}), 0))
+	assert.Equal(t, uapi.EEXIST, c.Select(nil, 0))
+	assert.Zero(t, c.Select(nil, uapi.SkLookupReplace))
+}

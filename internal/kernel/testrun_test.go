@@ -22,6 +22,12 @@ func TestTestRunsRefuse(t *testing.T) {
 		binary.LittleEndian.PutUint32(b[off:], v)
 		return b
 	}
+	ipv6 := func(n int) []byte {
+		b := make([]byte, 14+n)
+		b[12], b[13], b[14] = 0x86, 0xdd, 0x60
+		return b
+	}
+	const lookup = uapi.ProgTypeSkLookup
 	const skb, dataEnd, ifindex, gsoSegs = 192, 80, 40, 164
 	for _, c := range []struct {
 		name   string
@@ -61,6 +67,19 @@ func TestTestRunsRefuse(t *testing.T) {
 		{name: "netfilter for another family", typ: netfilter, ctx: []byte{3, 7}, want: uapi.EINVAL},
 		{name: "netfilter with a device", typ: netfilter, ctx: append([]byte{3, 2, 0, 0, 0, 0, 0, 0}, 1), want: uapi.EINVAL},
 		{name: "netfilter for another protocol", typ: netfilter, ctx: []byte{0, 2}, packet: append(make([]byte, 12), append([]byte{8, 6}, make([]byte, 40)...)...), want: uapi.EPROTO},
+		{name: "netfilter at its end", typ: netfilter, ctx: []byte{0, 2}, packet: frame(14 + 20), want: 0},
+		{name: "IPv4 for IPv6", typ: netfilter, ctx: []byte{0, 10}, packet: frame(14 + 40), want: uapi.EINVAL},
+		{name: "IPv6 for IPv4", typ: netfilter, ctx: []byte{0, 2}, packet: ipv6(40), want: uapi.EINVAL},
+		{name: "IPv6", typ: netfilter, ctx: []byte{0, 10}, packet: ipv6(40)},
+		{name: "a short IPv6 packet", typ: netfilter, ctx: []byte{0, 10}, packet: ipv6(39), want: uapi.EINVAL},
+		{name: "a frame that goes out", typ: xdp, ctx: append(put(20, 4, 64), 1, 0, 0, 0), want: uapi.EINVAL},
+		{name: "a queue of no interface", typ: xdp, ctx: append(put(16, 4, 64), put(8, 0, 1)...), want: uapi.EINVAL},
+		{name: "an interface", typ: xdp, ctx: append(put(12, 4, 64), put(12, 0, 1)...)},
+		{name: "a lookup", typ: lookup, attach: uapi.AttachSkLookup, ctx: put(64, 8, 2)},
+		{name: "a lookup with IPv6", typ: lookup, attach: uapi.AttachSkLookup, ctx: put(64, 8, 10)},
+		{name: "a lookup for another family", typ: lookup, attach: uapi.AttachSkLookup, ctx: put(64, 8, 1), want: uapi.EAFNOSUPPORT},
+		{name: "a lookup with a socket", typ: lookup, attach: uapi.AttachSkLookup, ctx: append(put(8, 0, 1), put(56, 0, 2)...), want: uapi.EINVAL},
+		{name: "a lookup with an interface", typ: lookup, attach: uapi.AttachSkLookup, ctx: append(put(64, 8, 2), 1, 0, 0, 0), want: uapi.EINVAL},
 		{name: "too many arguments", typ: uapi.ProgTypeRawTracepoint, ctx: make([]byte, 97), want: uapi.EINVAL},
 		{name: "a context of 64 KiB", typ: uapi.ProgTypeSyscall, ctx: make([]byte, 65536), want: uapi.EINVAL},
 	} {
