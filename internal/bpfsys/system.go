@@ -125,7 +125,11 @@ func New(cfg Config) (*System, error) {
 	if cfg.DeviceNamed == nil {
 		s.cfg.DeviceNamed = func(name string) bool { return name == "lo" }
 	}
-	s.net = network.New(network.Host{Index: s.cfg.HasDevice, Name: s.cfg.DeviceNamed})
+	queues := 1
+	if s.has(since.VethQueues) {
+		queues = s.cpus()
+	}
+	s.net = network.New(network.Host{Index: s.cfg.HasDevice, Name: s.cfg.DeviceNamed}, queues)
 	s.machine.Kernel().SetRelease(s.unameRelease())
 	s.fs.init()
 	if t.BTF != nil {

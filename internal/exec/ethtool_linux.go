@@ -192,10 +192,11 @@ func (s *supervisor) ethtoolBody(d *network.Device, command byte) []byte {
 		word(5, speed)
 		byteOf(6, full)
 		byteOf(10, 0)
-	case command == ethChannels && veth: // the most to receive and to send with, and how many there are
-		for _, typ := range []uint16{2, 6, 3, 7} {
-			word(typ, 1)
-		}
+	case command == ethChannels && veth: // the most to receive and to send with, and how many are used
+		word(2, d.RxQueues)
+		word(6, 1)
+		word(3, d.TxQueues)
+		word(7, 1)
 	case command == ethTimestamping && (loopback || veth || dummy):
 		last := s.enumerator("", "SOF_TIMESTAMPING_LAST")
 		set := appendAttribute(appendAttribute(nil, 1, nil), 2, le.AppendUint32(nil, uint32(mathbits.Len32(last))))
@@ -232,6 +233,67 @@ func (s *supervisor) enumerator(of, name string) uint32 {
 				}
 			}
 		}
+	}
+	return 0
+}
+
+// Commands of SIOCETHTOOL, and the set of strings that names statistics (ETH_SS_STATS).
+const (
+	ethtoolDriver, ethtoolStrings, ethtoolStats, ethtoolSets = 0x3, 0x1b, 0x1d, 0x37
+	ethtoolStatsSet                                          = 1
+)
+
+// Sizes of struct ethtool_drvinfo, of a text in it, and of the name of a statistic.
+const ethtoolDriverSize, ethtoolTextSize, ethtoolNameSize = 196, 32, 32
+
+// ethtoolIoctl answers a question about a simulated device at an address (dev_ethtool): its driver,
+// and of its statistics the other end of a pair of veth devices. Packets do not travel, so others
+// are not counted.
+func (c *call) ethtoolIoctl(d *network.Device, addr uint64) unix.Errno {
+	b := make([]byte, 4)
+	if !c.Read(addr, b) {
+		return unix.EFAULT
+	}
+	command, veth := le.Uint32(b), d.Kind == "veth"
+	switch {
+	case command == ethtoolDriver && d.Ethernet():
+		b = append(b, make([]byte, ethtoolDriverSize-len(b))...)
+		copy(b[4:], d.Kind)
+		version := c.s.cfg.Release
+		if veth {
+			version = "1.0"
+			const statistics = 4 + 5*ethtoolTextSize + 12 + 4
+			le.PutUint32(b[statistics:], 1)
+		}
+		copy(b[4+ethtoolTextSize:4+2*ethtoolTextSize-1], version)
+	case command == ethtoolSets && veth: // which sets there are, of those that are asked for, and their sizes
+		b = make([]byte, 16)
+		if !c.Read(addr, b) {
+			return unix.EFAULT
+		}
+		mask := le.Uint64(b[8:]) & (1 << ethtoolStatsSet)
+		if le.PutUint64(b[8:], mask); mask != 0 {
+			b = le.AppendUint32(b, 1)
+		}
+	case command == ethtoolStrings && veth:
+		b = make([]byte, 12)
+		if !c.Read(addr, b) {
+			return unix.EFAULT
+		}
+		if le.Uint32(b[4:]) != ethtoolStatsSet {
+			return unix.EOPNOTSUPP
+		}
+		le.PutUint32(b[8:], 1)
+		b = append(b, make([]byte, ethtoolNameSize)...)
+		copy(b[12:], "peer_ifindex")
+	case command == ethtoolStats && veth:
+		b = le.AppendUint64(le.AppendUint32(b, 1), uint64(d.Peer.Index))
+	default:
+		c.s.note(fmt.Sprintf("command %#x of ethtool is not simulated for devices of kind %s", command, d.Kind))
+		return unix.EOPNOTSUPP
+	}
+	if !c.Write(addr, b) {
+		return unix.EFAULT
 	}
 	return 0
 }

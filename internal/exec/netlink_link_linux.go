@@ -105,7 +105,7 @@ func (s *supervisor) withXDP(b []byte, port uint32) (out []byte, end bool) {
 					kept = appendAttribute(kept, typ, data)
 				}
 			})
-			msg = appendAttribute(kept, iflaXDP|unix.NLA_F_NESTED, s.xdpOf(bpfsys.Device{Index: ifindex}))
+			msg = appendAttribute(kept, iflaXDP, s.xdpOf(bpfsys.Device{Index: ifindex}))
 		}
 		le.PutUint32(msg, uint32(len(msg)))
 		le.PutUint32(msg[12:], port)

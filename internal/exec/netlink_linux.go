@@ -195,10 +195,13 @@ const (
 	routeServed           // what is about BPF or simulated devices is simulated; the rest is refused
 )
 
+// lastRoute is RTM_MAX of Linux 7.2.
+const lastRoute = uapi.RouteGettunnel | 3
+
 // howRoute returns what happens to messages of a type.
 func howRoute(m uapi.RouteMessage) routeWay {
 	switch m {
-	case uapi.RouteNewlink, uapi.RouteSetlink, uapi.RouteDellink, uapi.RouteGetlink, uapi.RouteGetqdisc, uapi.RouteNewaddr, uapi.RouteDeladdr, uapi.RouteGetaddr,
+	case uapi.RouteNewlink, uapi.RouteSetlink, uapi.RouteDellink, uapi.RouteGetlink, uapi.RouteNewlinkprop, uapi.RouteDellinkprop, uapi.RouteGetqdisc, uapi.RouteNewaddr, uapi.RouteDeladdr, uapi.RouteGetaddr,
 		uapi.RouteNewroute, uapi.RouteDelroute, uapi.RouteGetroute, uapi.RouteNewneigh, uapi.RouteDelneigh, uapi.RouteGetneigh,
 		uapi.RouteNewqdisc, uapi.RouteDelqdisc, uapi.RouteNewtfilter, uapi.RouteDeltfilter, uapi.RouteGettfilter:
 		return routeServed
@@ -273,6 +276,8 @@ func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 			}
 		case typ == uapi.RouteDellink:
 			errno, served = c.deleteLink(netns, msg[nlmsgHdrSize:])
+		case typ == uapi.RouteNewlinkprop || typ == uapi.RouteDellinkprop:
+			errno, served = c.changeNames(netns, typ, msg[nlmsgHdrSize:])
 		case typ == uapi.RouteNewaddr || typ == uapi.RouteDeladdr:
 			errno, served = c.changeAddress(netns, typ, flags, msg[nlmsgHdrSize:])
 		case typ == uapi.RouteNewroute || typ == uapi.RouteDelroute:
@@ -285,6 +290,9 @@ func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 	})
 	if served && errno == 0 && (flags&unix.NLM_F_ACK == 0 || typ == uapi.RouteGettfilter && flags&unix.NLM_F_DUMP != 0) {
 		return 0 // a dump ends by itself
+	}
+	if !served && typ > lastRoute { // rtnetlink_rcv_msg
+		errno, served = unix.EOPNOTSUPP, true
 	}
 	if !served {
 		errno = unix.EPERM

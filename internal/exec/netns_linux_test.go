@@ -238,8 +238,8 @@ remove nothing: EINVAL
 short: EINVAL
 [1 lo up 2 dd up 5 nk0 down 1000 nk1 up]
 device 1 [127 0 0 1] 8
-device 1 [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1] 128
 device 2 [10 0 0 1] 8
+device 1 [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1] 128
 device 1 [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1] 128
 one: 1  <nil>
 `, r.out)

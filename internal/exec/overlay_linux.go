@@ -187,7 +187,7 @@ func (c *call) netDevices(p string) ([]byte, bool) {
 const ifreqSize, sockaddrSize = 40, 16
 
 // deviceRequests are the requests of ioctl(2) on sockets that ask about a device by struct ifreq.
-var deviceRequests = []uint32{unix.SIOCGIFNAME, unix.SIOCGIFFLAGS, unix.SIOCGIFADDR, unix.SIOCGIFMTU, unix.SIOCGIFHWADDR, unix.SIOCGIFINDEX, unix.SIOCGIFTXQLEN}
+var deviceRequests = []uint32{unix.SIOCGIFNAME, unix.SIOCGIFFLAGS, unix.SIOCGIFADDR, unix.SIOCGIFMTU, unix.SIOCGIFHWADDR, unix.SIOCGIFINDEX, unix.SIOCGIFTXQLEN, unix.SIOCETHTOOL}
 
 // deviceIoctl answers a question about a simulated device (dev_ifsioc_locked, devinet_ioctl); ok is
 // false for devices of the host. In a simulated network namespace there are no others.
@@ -231,6 +231,9 @@ func (c *call) deviceIoctl() (ok bool) {
 		clear(v[:sockaddrSize])
 		le.PutUint16(v, d.Hardware())
 		copy(v[2:], d.Address[:])
+	case unix.SIOCETHTOOL:
+		c.s.reply(c.n, 0, c.ethtoolIoctl(d, le.Uint64(v)))
+		return true
 	case unix.SIOCGIFADDR:
 		j := slices.IndexFunc(d.Addrs, func(a network.Addr) bool { return a.Prefix.Addr().Is4() })
 		if j < 0 {

@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -32,9 +33,35 @@ const ifaddrmsgSize = 8
 type linkMessage struct {
 	spec    network.Spec // the device to create, or what to change
 	renamed bool         // a name was given
+	grouped bool         // a group was given
+	altName string       // IFLA_ALT_IFNAME, which names the device
+	names   []string     // of IFLA_PROP_LIST
+	space   []space      // network namespaces that it names
 	data    []byte       // IFLA_INFO_DATA
 	hasData bool
 	unknown []uint16 // attributes that are not simulated
+}
+
+// space is a network namespace that a message names: by a process (IFLA_NET_NS_PID) or a descriptor
+// (IFLA_NET_NS_FD).
+type space struct {
+	typ   uint16
+	value uint32
+}
+
+// elsewhere reports whether a message names another network namespace than the one it is about.
+// Devices stay in theirs.
+func (c *call) elsewhere(netns uint32, m *linkMessage) bool {
+	for _, at := range m.space {
+		switch f := c.s.fileAt(c.n, int32(at.value)); {
+		case at.typ == unix.IFLA_NET_NS_PID && c.s.netnsOf(at.value, maxAncestors) == netns:
+		case at.typ == unix.IFLA_NET_NS_FD && f != nil && f.isNetns && f.netns == netns:
+		case at.typ == unix.IFLA_NET_NS_FD && f == nil && netns == 0 && c.ownNetwork(int32(at.value)):
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // parseLink reads a message without its netlink header.
@@ -70,7 +97,21 @@ func parseLink(b []byte) (m linkMessage, e unix.Errno) {
 		case unix.IFLA_MTU:
 			m.spec.MTU = word()
 		case unix.IFLA_TXQLEN:
-			m.spec.Queue = word()
+			m.spec.Queue, m.spec.QueueGiven = word(), true
+		case unix.IFLA_GROUP:
+			m.spec.Group, m.grouped = word(), true
+		case unix.IFLA_NUM_TX_QUEUES:
+			m.spec.TxQueues = word()
+		case unix.IFLA_NUM_RX_QUEUES:
+			m.spec.RxQueues = word()
+		case unix.IFLA_ALT_IFNAME:
+			m.altName = textOf(data)
+		case unix.IFLA_PROP_LIST:
+			attributes(data, func(typ uint16, data []byte) {
+				if typ == unix.IFLA_ALT_IFNAME {
+					m.names = append(m.names, textOf(data))
+				}
+			})
 		case unix.IFLA_IFALIAS:
 			m.spec.Alias = textOf(data)
 		case unix.IFLA_LINKINFO:
@@ -82,7 +123,9 @@ func parseLink(b []byte) (m linkMessage, e unix.Errno) {
 					m.data, m.hasData = data, true
 				}
 			})
-		case unix.IFLA_EXT_MASK, unix.IFLA_NUM_TX_QUEUES, unix.IFLA_NUM_RX_QUEUES, unix.IFLA_GROUP, unix.IFLA_BROADCAST, unix.IFLA_AF_SPEC: // no tool sees what they change
+		case unix.IFLA_NET_NS_PID, unix.IFLA_NET_NS_FD:
+			m.space = append(m.space, space{typ, word()})
+		case unix.IFLA_UNSPEC, unix.IFLA_LINK, unix.IFLA_QDISC, unix.IFLA_EXT_MASK, unix.IFLA_BROADCAST, unix.IFLA_AF_SPEC: // no tool sees what they change
 		default:
 			m.unknown = append(m.unknown, typ)
 		}
@@ -100,8 +143,8 @@ func (m *linkMessage) find(n *network.Network, netns uint32) *network.Device {
 	if m.spec.Index != 0 {
 		return n.At(netns, m.spec.Index)
 	}
-	if m.spec.Name != "" {
-		return n.Named(netns, m.spec.Name)
+	if name := cmp.Or(m.spec.Name, m.altName); name != "" {
+		return n.Named(netns, name)
 	}
 	return nil
 }
@@ -112,6 +155,9 @@ func (c *call) changeLink(netns uint32, typ uapi.RouteMessage, flags uint16, b [
 	m, e := parseLink(b)
 	if e != 0 {
 		return e, true
+	}
+	if c.elsewhere(netns, &m) {
+		m.unknown = append(m.unknown, m.space[0].typ)
 	}
 	c.s.sys.Network(func(n *network.Network) {
 		d := m.find(n, netns)
@@ -163,17 +209,30 @@ func (m *linkMessage) change(n *network.Network, d *network.Device, flags uint16
 			return errnoOf(e)
 		}
 	}
-	copy(d.Address[:], m.spec.Address)
-	for _, x := range []struct{ to, from *uint32 }{{&d.MTU, &m.spec.MTU}, {&d.Queue, &m.spec.Queue}} {
-		if *x.from != 0 {
-			*x.to = *x.from
+	if len(m.spec.Address) > 0 {
+		if e := d.SetAddress(m.spec.Address); e != 0 {
+			return errnoOf(e)
 		}
+	}
+	if m.spec.MTU != 0 {
+		if e := d.CheckMTU(m.spec.MTU); e != 0 {
+			return errnoOf(e)
+		}
+		d.MTU = m.spec.MTU
+	}
+	if m.spec.QueueGiven {
+		d.Queue = m.spec.Queue
+	}
+	if m.grouped {
+		d.Group = m.spec.Group
 	}
 	if m.spec.Alias != "" {
 		d.Alias = m.spec.Alias
 	}
-	d.Change(m.spec.Flags, m.spec.Mask)
-	n.Down(d)
+	was := d.Up()
+	if d.Change(m.spec.Flags, m.spec.Mask); was {
+		n.Down(d)
+	}
 	return 0
 }
 
@@ -189,11 +248,11 @@ func (c *call) createLink(n *network.Network, netns uint32, m *linkMessage) unix
 		m.spec.Peer = &network.Spec{Kind: "veth"}
 		attributes(m.data, func(typ uint16, data []byte) {
 			if typ == vethPeer && e == 0 {
-				e = c.peer(m, data)
+				e = c.peer(netns, m, data)
 			}
 		})
 	case "netkit":
-		e = c.netkit(m)
+		e = c.netkit(netns, m)
 	}
 	if e != 0 {
 		return e
@@ -206,8 +265,11 @@ func (c *call) createLink(n *network.Network, netns uint32, m *linkMessage) unix
 }
 
 // peer reads the description of the other end of a pair.
-func (c *call) peer(m *linkMessage, data []byte) unix.Errno {
+func (c *call) peer(netns uint32, m *linkMessage, data []byte) unix.Errno {
 	p, e := parseLink(data)
+	if c.elsewhere(netns, &p) {
+		p.unknown = append(p.unknown, p.space[0].typ)
+	}
 	if e == 0 && len(p.unknown) > 0 {
 		c.s.note(fmt.Sprintf("attribute %d of the peer of a %s device is not simulated", p.unknown[0], m.spec.Kind))
 		e = unix.EOPNOTSUPP
@@ -224,7 +286,7 @@ func (c *call) peer(m *linkMessage, data []byte) unix.Errno {
 }
 
 // netkit reads what is special about a pair of netkit devices (netkit_new_link).
-func (c *call) netkit(m *linkMessage) (e unix.Errno) {
+func (c *call) netkit(netns uint32, m *linkMessage) (e unix.Errno) {
 	m.spec.Netkit = network.Netkit{Primary: true, Mode: network.NetkitL3, Policy: netkitPass}
 	peer := network.Netkit{Mode: network.NetkitL3, Policy: netkitPass}
 	var info []byte
@@ -260,7 +322,7 @@ func (c *call) netkit(m *linkMessage) (e unix.Errno) {
 	})
 	m.spec.Peer = &network.Spec{Kind: "netkit", Netkit: peer}
 	if info != nil && e == 0 {
-		e = c.peer(m, info)
+		e = c.peer(netns, m, info)
 	}
 	if e == 0 && peer.Mode == network.NetkitL3 && (len(m.spec.Address) > 0 || len(m.spec.Peer.Address) > 0) {
 		e = unix.EOPNOTSUPP
@@ -289,22 +351,70 @@ func (c *call) deleteLink(netns uint32, b []byte) (e unix.Errno, served bool) {
 	return errnoOf(c.s.sys.RemoveDevice(bpfsys.Device{Netns: netns, Index: d.Index})), true
 }
 
+// changeNames serves RTM_NEWLINKPROP and RTM_DELLINKPROP about simulated devices (rtnl_linkprop).
+func (c *call) changeNames(netns uint32, typ uapi.RouteMessage, b []byte) (e unix.Errno, served bool) {
+	m, e := parseLink(b)
+	if e != 0 {
+		return e, true
+	}
+	c.s.sys.Network(func(n *network.Network) {
+		d := m.find(n, netns)
+		if served = d != nil || netns != 0; !served {
+			return
+		}
+		switch {
+		case !c.capable(unix.CAP_NET_ADMIN):
+			e = unix.EPERM
+		case d == nil && m.spec.Index == 0 && m.spec.Name == "" && m.altName == "":
+			e = unix.EINVAL
+		case d == nil:
+			e = unix.ENODEV
+		}
+		change := n.AddAltName
+		if typ == uapi.RouteDellinkprop {
+			change = n.DelAltName
+		}
+		for _, name := range m.names {
+			if e == 0 {
+				e = errnoOf(change(d, name))
+			}
+		}
+	})
+	return e, served
+}
+
 // changeAddress serves RTM_NEWADDR and RTM_DELADDR about simulated devices.
 func (c *call) changeAddress(netns uint32, typ uapi.RouteMessage, flags uint16, b []byte) (e unix.Errno, served bool) {
 	if len(b) < ifaddrmsgSize {
 		return unix.EINVAL, true
 	}
 	family, bits, index := b[0], int(b[1]), le.Uint32(b[4:])
+	ip := func(data []byte) (a netip.Addr) { // IPv4 reads the first four bytes, however many there are
+		if family == unix.AF_INET && len(data) > 4 {
+			data = data[:4]
+		}
+		a, _ = netip.AddrFromSlice(data)
+		return a
+	}
 	var local, address netip.Addr
+	limited := false // a lifetime was given
 	a := network.Addr{Flags: uint32(b[2]), Scope: b[3]}
 	attributes(b[ifaddrmsgSize:], func(typ uint16, data []byte) {
 		switch typ {
 		case unix.IFA_ADDRESS:
-			address, _ = netip.AddrFromSlice(data)
+			address = ip(data)
 		case unix.IFA_LOCAL:
-			local, _ = netip.AddrFromSlice(data)
+			local = ip(data)
 		case unix.IFA_LABEL:
 			a.Label = textOf(data)
+		case unix.IFA_BROADCAST:
+			if a.Broadcast = ip(data); a.Broadcast.IsUnspecified() {
+				a.Broadcast = netip.Addr{}
+			}
+		case unix.IFA_CACHEINFO:
+			if len(data) >= 16 {
+				a.Preferred, a.Valid, limited = le.Uint32(data), le.Uint32(data[4:]), true
+			}
 		case unix.IFA_FLAGS:
 			if len(data) >= 4 {
 				a.Flags = le.Uint32(data)
@@ -325,20 +435,41 @@ func (c *call) changeAddress(netns uint32, typ uapi.RouteMessage, flags uint16, 
 		switch {
 		case !c.capable(unix.CAP_NET_ADMIN):
 			e = unix.EPERM
+		case family != unix.AF_INET && family != unix.AF_INET6: // nobody serves it
+			e = unix.EOPNOTSUPP
 		case d == nil:
 			e = unix.ENODEV
-		case !a.Prefix.IsValid(), family == unix.AF_INET != local.Is4(), family != unix.AF_INET && family != unix.AF_INET6:
+		case !a.Prefix.IsValid(), family == unix.AF_INET != local.Is4():
 			e = unix.EINVAL
 		case typ == uapi.RouteDeladdr:
-			e = errnoOf(d.DelAddr(local))
-		case flags&unix.NLM_F_REPLACE != 0 && d.HasAddress(local):
-		default:
-			const permanent = 0x80
-			if a.Flags |= permanent; a.Label == "" && local.Is4() {
-				a.Label = d.Name
+			of := netip.PrefixFrom(address, bits)
+			if !local.Is4() {
+				of = a.Prefix
 			}
-			e = errnoOf(d.AddAddr(a))
+			e = errnoOf(d.DelAddr(local, of))
+		case limited && (a.Valid == 0 || a.Preferred > a.Valid):
+			e = unix.EINVAL
+		default:
+			e = addAddress(d, a, limited, flags&unix.NLM_F_EXCL == 0 && flags&unix.NLM_F_REPLACE != 0)
 		}
 	})
 	return e, served
+}
+
+// addAddress adds an address, or gives the one that is there the lifetimes of a, if it may
+// (set_ifa_lifetime). They do not run out.
+func addAddress(d *network.Device, a network.Addr, limited, replace bool) unix.Errno {
+	const permanent, forever = 0x80, 0xffffffff
+	if !limited || a.Valid == forever && a.Preferred == forever {
+		a.Flags |= permanent
+	}
+	if a.Label == "" && a.Prefix.Addr().Is4() {
+		a.Label = d.Name
+	}
+	if old := d.Find(&a); old != nil && replace {
+		old.Flags = old.Flags&^permanent | a.Flags&permanent
+		old.Valid, old.Preferred = a.Valid, a.Preferred
+		return 0
+	}
+	return errnoOf(d.AddAddr(a))
 }

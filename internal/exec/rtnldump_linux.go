@@ -29,20 +29,19 @@ func (s *supervisor) linkBody(d *network.Device, xdp []byte) []byte {
 	b = appendAttribute(b, unix.IFLA_OPERSTATE, []byte{d.OperState()})
 	b = appendAttribute(b, unix.IFLA_LINKMODE, []byte{0})
 	word(unix.IFLA_MTU, d.MTU)
-	word(unix.IFLA_GROUP, 0)
-	word(unix.IFLA_PROMISCUITY, 0)
-	word(unix.IFLA_NUM_TX_QUEUES, 1)
-	word(unix.IFLA_NUM_RX_QUEUES, 1)
+	least, most := d.MTULimits()
+	word(unix.IFLA_MIN_MTU, least)
+	word(unix.IFLA_MAX_MTU, most)
+	word(unix.IFLA_GROUP, d.Group)
+	word(unix.IFLA_PROMISCUITY, d.Promiscuous())
+	word(unix.IFLA_NUM_TX_QUEUES, d.TxQueues)
+	word(unix.IFLA_NUM_RX_QUEUES, d.RxQueues)
 	carrier := byte(0)
-	if d.Flags()&network.FlagLowerUp != 0 {
+	if d.Carrier() {
 		carrier = 1
 	}
 	b = appendAttribute(b, unix.IFLA_CARRIER, []byte{carrier})
-	qdisc := "noop"
-	if d.Up() {
-		qdisc = "noqueue"
-	}
-	text(unix.IFLA_QDISC, qdisc)
+	text(unix.IFLA_QDISC, d.Qdisc())
 	if d.Peer != nil {
 		word(unix.IFLA_LINK, d.Peer.Index)
 	}
@@ -53,7 +52,7 @@ func (s *supervisor) linkBody(d *network.Device, xdp []byte) []byte {
 	b = appendAttribute(b, unix.IFLA_BROADCAST, d.Broadcast())
 	b = appendAttribute(b, unix.IFLA_STATS64, make([]byte, linkStats64Size)) // packets do not travel
 	b = appendAttribute(b, unix.IFLA_STATS, make([]byte, linkStatsSize))
-	b = appendAttribute(b, iflaXDP|unix.NLA_F_NESTED, xdp)
+	b = appendAttribute(b, iflaXDP, xdp) // these nests have no NLA_F_NESTED
 	if d.Ethernet() {
 		info := appendAttribute(nil, unix.IFLA_INFO_KIND, append([]byte(d.Kind), 0))
 		if nk := d.Netkit; nk != nil {
@@ -65,9 +64,16 @@ func (s *supervisor) linkBody(d *network.Device, xdp []byte) []byte {
 			data = appendAttribute(data, netkitPolicy, le.AppendUint32(nil, nk.Policy))
 			data = appendAttribute(data, netkitMode, le.AppendUint32(nil, nk.Mode))
 			data = appendAttribute(data, netkitPeerPolicy, le.AppendUint32(nil, d.Peer.Netkit.Policy))
-			info = appendAttribute(info, unix.IFLA_INFO_DATA|unix.NLA_F_NESTED, data)
+			info = appendAttribute(info, unix.IFLA_INFO_DATA, data)
 		}
-		b = appendAttribute(b, unix.IFLA_LINKINFO|unix.NLA_F_NESTED, info)
+		b = appendAttribute(b, unix.IFLA_LINKINFO, info)
+	}
+	var names []byte
+	for _, name := range d.AltNames {
+		names = appendAttribute(names, unix.IFLA_ALT_IFNAME, append([]byte(name), 0))
+	}
+	if names != nil {
+		b = appendAttribute(b, unix.IFLA_PROP_LIST|unix.NLA_F_NESTED, names)
 	}
 	return b
 }
@@ -90,12 +96,19 @@ func addressBody(d *network.Device, a *network.Addr) []byte {
 	if local.Is4() || a.Peer.IsValid() {
 		b = appendAttribute(b, unix.IFA_LOCAL, local.AsSlice())
 	}
+	if a.Broadcast.IsValid() {
+		b = appendAttribute(b, unix.IFA_BROADCAST, a.Broadcast.AsSlice())
+	}
 	if local.Is4() && a.Label != "" {
 		b = appendAttribute(b, unix.IFA_LABEL, append([]byte(a.Label), 0))
 	}
 	b = appendAttribute(b, unix.IFA_FLAGS, le.AppendUint32(nil, a.Flags))
-	forever := bytes.Repeat([]byte{0xff}, 8)
-	return appendAttribute(b, unix.IFA_CACHEINFO, append(forever, make([]byte, 8)...))
+	const permanent = 0x80
+	lifetimes := bytes.Repeat([]byte{0xff}, 8)
+	if a.Flags&permanent == 0 {
+		lifetimes = le.AppendUint32(le.AppendUint32(nil, a.Preferred), a.Valid)
+	}
+	return appendAttribute(b, unix.IFA_CACHEINFO, append(lifetimes, make([]byte, 8)...))
 }
 
 // header returns a message of an answer to msg.
@@ -117,18 +130,22 @@ func (s *supervisor) simulatedLinks(netns uint32, msg []byte, port uint32, only 
 		list, flags = []*network.Device{only}, 0
 	}
 	family, index := queried(msg)
-	for _, d := range list {
-		if uapi.RouteMessage(le.Uint16(msg[4:])) == uapi.RouteGetlink {
+	if uapi.RouteMessage(le.Uint16(msg[4:])) == uapi.RouteGetlink {
+		for _, d := range list {
 			xdp := s.xdpOf(bpfsys.Device{Netns: netns, Index: d.Index})
 			out = append(out, header(msg, port, uapi.RouteNewlink, flags, s.linkBody(d, xdp))...)
-			continue
 		}
-		for i := range d.Addrs {
-			if index != 0 && index != d.Index {
+		return out
+	}
+	for _, of := range []byte{unix.AF_INET, unix.AF_INET6} { // rtnl_dump_all
+		for _, d := range list {
+			if family != 0 && family != of || index != 0 && index != d.Index {
 				continue
 			}
-			if is4 := d.Addrs[i].Prefix.Addr().Is4(); family == 0 || is4 == (family == unix.AF_INET) {
-				out = append(out, header(msg, port, uapi.RouteNewaddr, flags, addressBody(d, &d.Addrs[i]))...)
+			for i := range d.Addrs {
+				if d.Addrs[i].Prefix.Addr().Is4() == (of == unix.AF_INET) {
+					out = append(out, header(msg, port, uapi.RouteNewaddr, flags, addressBody(d, &d.Addrs[i]))...)
+				}
 			}
 		}
 	}
@@ -161,11 +178,17 @@ func (c *call) netnsQuery(g int, ino uint64, netns uint32, msg []byte) unix.Errn
 			out = s.withQdiscs(netns, msg, nil, port)
 		case uapi.RouteGetroute, uapi.RouteGetneigh:
 			out = s.simulatedRoutes(g, netns, msg)
-		default: // rules and others: there are none
+		case uapi.RouteGetrule:
+			out = initialRules(msg, port)
+		default: // there are none
 		}
 		s.queue(g, ino, msg, nlmsgDone, unix.NLM_F_MULTI, make([]byte, 4))
 		q := s.replies[ino]
 		q[len(q)-1] = append(out, q[len(q)-1]...)
+		return 0
+	}
+	if typ == uapi.RouteGetnsid { // no namespace has an id in another one (rtnl_net_getid)
+		s.queue(g, ino, msg, uapi.RouteNewnsid, 0, appendAttribute(make([]byte, 4), netnsaNSID, []byte{0xff, 0xff, 0xff, 0xff}))
 		return 0
 	}
 	if typ != uapi.RouteGetlink {
@@ -177,11 +200,45 @@ func (c *call) netnsQuery(g int, ino uint64, netns uint32, msg []byte) unix.Errn
 		return e
 	}
 	d := c.simulatedDevice(netns, &m)
-	if d == nil {
+	switch {
+	case d == nil && m.spec.Index == 0 && m.spec.Name == "" && m.altName == "":
+		return unix.EINVAL
+	case d == nil:
 		return unix.ENODEV
 	}
 	c.giveLink(g, ino, msg, d)
 	return 0
+}
+
+// netnsaNSID is NETNSA_NSID of include/uapi/linux/net_namespace.h.
+const netnsaNSID = 1
+
+// initialRules returns the messages that list the rules of a new namespace, which answer RTM_GETRULE
+// (fib_default_rules_init, fib6_rules_net_init, fib_nl_fill_rule).
+func initialRules(msg []byte, port uint32) (out []byte) {
+	const table, suppressed, protocol, priority, toTable, ofKernel, tableDefault, fixed = 15, 14, 21, 6, 1, 2, 253, 12
+	family, _ := queried(msg)
+	for _, rule := range []struct {
+		family, table byte
+		priority      uint32
+	}{
+		{unix.AF_INET, network.TableLocal, 0}, {unix.AF_INET, network.TableMain, 32766}, {unix.AF_INET, tableDefault, 32767},
+		{unix.AF_INET6, network.TableLocal, 0}, {unix.AF_INET6, network.TableMain, 32766},
+	} {
+		if family != 0 && family != rule.family {
+			continue
+		}
+		b := make([]byte, fixed) // struct fib_rule_hdr
+		b[0], b[4], b[7] = rule.family, rule.table, toTable
+		b = appendAttribute(b, table, le.AppendUint32(nil, uint32(rule.table)))
+		b = appendAttribute(b, suppressed, []byte{0xff, 0xff, 0xff, 0xff})
+		b = appendAttribute(b, protocol, []byte{ofKernel})
+		if rule.priority != 0 {
+			b = appendAttribute(b, priority, le.AppendUint32(nil, rule.priority))
+		}
+		out = append(out, header(msg, port, uapi.RouteNewrule, unix.NLM_F_MULTI, b)...)
+	}
+	return out
 }
 
 // giveLink answers RTM_GETLINK about one simulated device.

@@ -5,6 +5,7 @@ package exec
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -114,7 +115,7 @@ func (s *supervisor) parts(netns uint32) (links, rest []part) {
 			}
 			for _, r := range n.Routes(netns, is4) {
 				body := routeBody(r)
-				rest = append(rest, part{key: "r" + string(body), group: group, add: uapi.RouteNewroute, del: uapi.RouteDelroute, body: body, route: r})
+				rest = append(rest, part{key: "r" + routeKey(r), group: group, add: uapi.RouteNewroute, del: uapi.RouteDelroute, body: body, route: r})
 			}
 		}
 		for _, d := range devices {
@@ -185,7 +186,7 @@ func (c *call) notifying(g int, netns uint32, msg []byte, change func()) {
 			switch {
 			case p.route != nil && silent(p.route, uapi.RouteMessage(le.Uint16(msg[4:]))):
 			case same(p, added): // replaced
-			case p.neighbor != nil:
+			case p.neighbor != nil && uapi.RouteMessage(le.Uint16(msg[4:])) == uapi.RouteDelneigh: // it fails first
 				tell(p, p.add, p.neighbor)
 				tell(p, p.del, p.neighbor)
 			default:
@@ -219,8 +220,24 @@ func (p *part) rank(removed bool) int {
 		return 4
 	case p.route.Type == network.RouteLocal:
 		return 1
+	case !removed && p.route.Type == network.RouteBroadcast && p.route.Device.HasBroadcast(p.route.To.Addr()): // it was given
+		return 2
 	}
-	return 2
+	return 3
+}
+
+// routeKey returns what makes a route another one. Nobody is told of flags that follow from a
+// device's carrier.
+func routeKey(r *network.Route) string {
+	x := *r
+	x.Device, x.Hops = nil, nil
+	key := fmt.Sprint(x)
+	for _, h := range append([]network.Hop{{Device: r.Device}}, r.Hops...) {
+		if h.Device != nil {
+			key += fmt.Sprint(" ", h.Via, h.More, h.Device.Index)
+		}
+	}
+	return key
 }
 
 // changed returns the parts that are only in the old list, and those that are new or different.
@@ -230,7 +247,7 @@ func changed(now, old []part) (gone, made []part) {
 		was[p.key] = p.body
 	}
 	for _, p := range now {
-		if is[p.key] = true; was[p.key] == nil || !bytes.Equal(was[p.key], p.body) {
+		if is[p.key] = true; was[p.key] == nil || p.route == nil && !bytes.Equal(was[p.key], p.body) {
 			made = append(made, p)
 		}
 	}

@@ -72,13 +72,14 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 	m.family = b[0]
 	r := &m.route
 	r.Table, r.Origin, r.Scope, r.Type = uint32(b[4]), b[5], b[6], b[7]
+	r.Onlink = b[8]&hopOnlink != 0
 	to := netip.IPv4Unspecified()
 	switch m.family {
 	case unix.AF_INET:
 	case unix.AF_INET6:
 		to = netip.IPv6Unspecified()
 	default:
-		return m, unix.EAFNOSUPPORT
+		return m, unix.EOPNOTSUPP
 	}
 	address := func(data []byte) netip.Addr {
 		a, ok := netip.AddrFromSlice(data)
@@ -112,6 +113,10 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 			r.Priority = word()
 		case unix.RTA_TABLE:
 			r.Table = word()
+		case unix.RTA_METRICS:
+			if bad := parseMetrics(&m, data); bad != 0 {
+				e = bad
+			}
 		case unix.RTA_PREF, unix.RTA_UID, unix.RTA_CACHEINFO:
 		default:
 			m.unknown = append(m.unknown, typ)
@@ -127,6 +132,49 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 		return m, unix.EINVAL
 	}
 	return m, 0
+}
+
+// parseMetrics reads the values of a route (ip_metrics_convert). The name of a congestion control is
+// not simulated.
+func parseMetrics(m *routeMessage, data []byte) (e unix.Errno) {
+	const mtu, advmss, hopLimit, congestion = 2, 8, 10, 16
+	attributes(data, func(typ uint16, data []byte) {
+		switch {
+		case typ == 0:
+		case int(typ) > len(m.route.Metrics):
+			e = unix.EINVAL
+		case typ == congestion:
+			m.unknown = append(m.unknown, unix.RTA_METRICS)
+		case len(data) < 4:
+			e = unix.EINVAL
+		default:
+			v := le.Uint32(data)
+			switch typ {
+			case mtu:
+				v = min(v, 65535-15)
+			case advmss:
+				v = min(v, 65535-40)
+			case hopLimit:
+				v = min(v, 255)
+			}
+			m.route.Metrics[typ-1] = v
+		}
+	})
+	return e
+}
+
+// appendMetrics appends the values of a route (rtnetlink_put_metrics).
+func appendMetrics(b []byte, m *network.Metrics) []byte {
+	var list []byte
+	for i, v := range m {
+		if v != 0 {
+			list = appendAttribute(list, uint16(i+1), le.AppendUint32(nil, v))
+		}
+	}
+	if list == nil {
+		return b
+	}
+	return appendAttribute(b, unix.RTA_METRICS, list)
 }
 
 // changeRoute serves RTM_NEWROUTE and RTM_DELROUTE of simulated devices; served is false when they
@@ -159,10 +207,11 @@ func (c *call) changeRoute(netns uint32, typ uapi.RouteMessage, flags uint16, b 
 			}
 		}
 		served = true
+		_, nowhere := r.Nowhere()
 		switch {
 		case !c.capable(unix.CAP_NET_ADMIN):
 			e = unix.EPERM
-		case len(m.unknown) > 0 || typ == uapi.RouteNewroute && r.Type != network.RouteUnicast:
+		case len(m.unknown) > 0 || typ == uapi.RouteNewroute && r.Type != network.RouteUnicast && !nowhere:
 			what := fmt.Sprintf("routes of type %d are", r.Type)
 			if len(m.unknown) > 0 {
 				what = fmt.Sprintf("attribute %d of routes is", m.unknown[0])
@@ -178,7 +227,9 @@ func (c *call) changeRoute(netns uint32, typ uapi.RouteMessage, flags uint16, b 
 				e = unix.EOPNOTSUPP
 			}
 		default:
-			e = errnoOf(n.AddRoute(netns, r, flags&unix.NLM_F_CREATE != 0, flags&unix.NLM_F_EXCL != 0, flags&unix.NLM_F_REPLACE != 0))
+			e = errnoOf(n.AddRoute(netns, r, network.Adding{
+				Create: flags&unix.NLM_F_CREATE != 0, Exclusive: flags&unix.NLM_F_EXCL != 0, Replace: flags&unix.NLM_F_REPLACE != 0, Append: flags&unix.NLM_F_APPEND != 0,
+			}))
 		}
 	})
 	return e, served
@@ -219,11 +270,18 @@ func routeBody(r *network.Route) []byte {
 	if r.To.Bits() > 0 {
 		b = appendAttribute(b, unix.RTA_DST, r.To.Addr().AsSlice())
 	}
-	if r.Priority != 0 || !is4 {
+	if r.Priority != 0 && is4 {
 		b = appendAttribute(b, unix.RTA_PRIORITY, le.AppendUint32(nil, r.Priority))
+	}
+	if is4 {
+		b = appendMetrics(b, &r.Metrics)
 	}
 	if r.From.IsValid() {
 		b = appendAttribute(b, unix.RTA_PREFSRC, r.From.AsSlice())
+	}
+	if !is4 {
+		b = appendMetrics(b, &r.Metrics)
+		b = appendAttribute(b, unix.RTA_PRIORITY, le.AppendUint32(nil, r.Priority))
 	}
 	return appendHop(b, r, !is4)
 }
@@ -245,7 +303,9 @@ func appendHop(b []byte, r *network.Route, six bool) []byte {
 		if r.Via.IsValid() {
 			b = appendAttribute(b, unix.RTA_GATEWAY, r.Via.AsSlice())
 		}
-		b = appendAttribute(b, unix.RTA_OIF, le.AppendUint32(nil, r.Device.Index))
+		if r.Device != nil {
+			b = appendAttribute(b, unix.RTA_OIF, le.AppendUint32(nil, r.Device.Index))
+		}
 	}
 	if six {
 		b = appendAttribute(b, unix.RTA_CACHEINFO, make([]byte, 32))
@@ -264,10 +324,11 @@ func foundBody(r *network.Route, to netip.Addr) []byte {
 		r = &one
 	}
 	source := r.From
-	for _, a := range r.Device.Addrs {
-		if !source.IsValid() && a.Prefix.Addr().Is4() == to.Is4() {
-			source = a.Prefix.Addr()
+	if next := to; !source.IsValid() {
+		if r.Via.IsValid() {
+			next = r.Via
 		}
+		source = r.Device.Source(next)
 	}
 	if !to.Is4() {
 		x := *r
@@ -279,6 +340,7 @@ func foundBody(r *network.Route, to netip.Addr) []byte {
 		if source.IsValid() {
 			b = appendAttribute(b, unix.RTA_PREFSRC, source.AsSlice())
 		}
+		b = appendMetrics(b, &r.Metrics)
 		b = appendAttribute(b, unix.RTA_PRIORITY, le.AppendUint32(nil, r.Priority))
 		return appendHop(b, &x, true)
 	}
@@ -298,6 +360,7 @@ func foundBody(r *network.Route, to netip.Addr) []byte {
 	if r.Via.IsValid() {
 		b = appendAttribute(b, unix.RTA_GATEWAY, r.Via.AsSlice())
 	}
+	b = appendMetrics(b, &r.Metrics)
 	b = appendAttribute(b, unix.RTA_UID, make([]byte, 4))
 	return appendAttribute(b, unix.RTA_CACHEINFO, make([]byte, 32))
 }
@@ -311,11 +374,19 @@ func (c *call) findRoute(g int, ino uint64, netns uint32, msg []byte) (e unix.Er
 	}
 	var body []byte
 	c.s.sys.Network(func(n *network.Network) {
-		if r := n.Lookup(netns, m.route.To.Addr()); r != nil {
+		r := n.Lookup(netns, m.route.To.Addr())
+		if r == nil {
+			return
+		}
+		if none, nowhere := r.Nowhere(); nowhere {
+			e = errnoOf(none)
+		} else {
 			body = foundBody(r, m.route.To.Addr())
 		}
 	})
 	switch {
+	case e != 0:
+		return e, true
 	case body != nil:
 		c.s.queue(g, ino, msg, uapi.RouteNewroute, 0, body)
 		return 0, true
@@ -330,11 +401,12 @@ func (c *call) changeNeighbor(netns uint32, typ uapi.RouteMessage, flags uint16,
 	if len(b) < ndmsgSize {
 		return unix.EINVAL, netns != 0
 	}
-	x := network.Neighbor{State: le.Uint16(b[8:]), Flags: b[10]}
+	x, hasAddr := network.Neighbor{State: le.Uint16(b[8:]), Flags: b[10]}, false
 	attributes(b[ndmsgSize:], func(typ uint16, data []byte) {
 		switch typ {
 		case unix.NDA_DST:
 			x.Addr, _ = netip.AddrFromSlice(data)
+			hasAddr = true
 		case unix.NDA_LLADDR:
 			x.Address = append([]byte{}, data...)
 		}
@@ -347,6 +419,8 @@ func (c *call) changeNeighbor(netns uint32, typ uapi.RouteMessage, flags uint16,
 		switch {
 		case !c.capable(unix.CAP_NET_ADMIN):
 			e = unix.EPERM
+		case !hasAddr:
+			e = unix.EINVAL
 		case d == nil:
 			e = unix.ENODEV
 		case b[0] == unix.AF_BRIDGE:
@@ -433,7 +507,11 @@ func (s *supervisor) simulatedRoutes(g int, netns uint32, msg []byte) (out []byt
 			}
 			if uapi.RouteMessage(le.Uint16(msg[4:])) == uapi.RouteGetroute {
 				for _, r := range n.Routes(netns, is4) {
-					if f.takes(r.Device.Index, r.Table) {
+					device := uint32(0)
+					if r.Device != nil {
+						device = r.Device.Index
+					}
+					if f.takes(device, r.Table) {
 						out = append(out, header(msg, port, uapi.RouteNewroute, flags, routeBody(r))...)
 					}
 				}

@@ -58,8 +58,9 @@ type supervisor struct {
 	// routeSockets are the namespaces of NETLINK_ROUTE sockets that are not in the initial one, by
 	// inode.
 	routeSockets map[uint64]uint32
-	watchers     map[uint64]*watcher // sockets of NETLINK_ROUTE that joined groups, by inode
-	told         map[string]bool     // notes already written
+	ingress      map[bpfsys.Device]bool // devices that have, or had, a clsact or ingress qdisc
+	watchers     map[uint64]*watcher    // sockets of NETLINK_ROUTE that joined groups, by inode
+	told         map[string]bool        // notes already written
 	callNames    map[int32]string
 	mounts       []mountPoint      // of bpffs, in the order in which the tool mounted them
 	started      bool              // the guard has made the execve(2) that starts the tool
@@ -116,7 +117,7 @@ func Run(cfg Config) (int, error) {
 	}
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
-		replies: map[uint64][][]byte{}, poked: map[uint64]bool{}, cgroups: map[string]uint64{}, joined: map[string]*file{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, routeSockets: map[uint64]uint32{}, told: map[string]bool{}, callNames: map[int32]string{},
+		replies: map[uint64][][]byte{}, poked: map[uint64]bool{}, cgroups: map[string]uint64{}, joined: map[string]*file{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, routeSockets: map[uint64]uint32{}, ingress: map[bpfsys.Device]bool{}, told: map[string]bool{}, callNames: map[int32]string{},
 		mountTables: map[mountKey]*mountTable{}, tables: map[uint32]threadTable{}, workDirIDs: map[workDir]int{},
 		listener: -1, inotify: -1, quit: -1,
 	}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/bpfsys/network"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -15,6 +16,8 @@ import (
 const (
 	tcaKind, tcaOptions, tcaChain                                                     = 1, 2, 11
 	tcaBPFAct, tcaBPFPolice, tcaBPFClassID, tcaBPFOpsLen, tcaBPFOps, tcaBPFFD         = 1, 2, 3, 4, 5, 6
+	tcaStats, tcaStats2, tcaHWOffload, tcaStatsBasic, tcaStatsQueue                   = 3, 7, 12, 1, 3
+	tcStatsSize, tcStatsBasicSize, tcStatsQueueSize, tcRoot                           = 40, 16, 20, 0xffffffff
 	tcaBPFName, tcaBPFFlags, tcaBPFFlagsGen, tcaBPFTag, tcaBPFID                      = 7, 8, 9, 10, 11
 	tcmsgSize, tcBPFDirect, tcGenKnown, tcGenSkipSW, tcClsact, tcBPFMaxName, genNotHW = 20, 1, 0x3, 0x2, 0xfffffff1, 256, 8
 )
@@ -65,10 +68,16 @@ func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, se
 	s, sys, on := c.s, c.s.sys, bpfsys.Device{Netns: netns, Index: m.ifindex}
 	switch m.typ {
 	case uapi.RouteNewqdisc, uapi.RouteDelqdisc:
+		if netns != 0 && !sys.HasDevice(on) {
+			return unix.ENODEV, true
+		}
 		if m.parent != tcClsact || m.kind != "" && m.kind != "clsact" && m.kind != "ingress" {
 			return 0, false
 		}
 		if m.typ == uapi.RouteDelqdisc {
+			if s.ingress[on] && sys.TCQdisc(on) == "" && m.handle != 0 { // the queue stays, with another handle
+				return unix.EINVAL, true
+			}
 			return errnoOf(sys.DelTCQdisc(on, m.kind)), true
 		}
 		switch {
@@ -79,7 +88,9 @@ func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, se
 		case m.flags&unix.NLM_F_CREATE == 0 && sys.TCQdisc(on) == "":
 			return unix.ENOENT, true
 		}
-		return errnoOf(sys.NewTCQdisc(on, m.kind, m.flags&unix.NLM_F_EXCL != 0)), true
+		e := sys.NewTCQdisc(on, m.kind, m.flags&unix.NLM_F_EXCL != 0)
+		s.ingress[on] = s.ingress[on] || e == 0
+		return errnoOf(e), true
 	case uapi.RouteNewtfilter:
 		if m.otherChains || m.kind != "" && m.kind != "bpf" {
 			return 0, false
@@ -245,17 +256,32 @@ func (s *supervisor) withQdiscs(netns uint32, msg, answer []byte, port uint32) [
 	if m.ifindex == 0 {
 		list = s.devices(netns)
 	}
-	for _, ifindex := range list {
-		kind := s.sys.TCQdisc(bpfsys.Device{Netns: netns, Index: ifindex})
-		if kind == "" {
-			continue
+	root := map[uint32]string{} // of the devices that were up
+	s.sys.Network(func(n *network.Network) {
+		for _, d := range n.Devices(netns) {
+			if kind := d.Qdisc(); kind != "noop" {
+				root[d.Index] = kind
+			}
 		}
-		b := le.AppendUint32(make([]byte, 4), ifindex)
-		b = le.AppendUint32(b, bpfsys.TCClsactMajor)
-		b = le.AppendUint32(b, tcClsact)
-		b = le.AppendUint32(b, 1)
-		b = appendAttribute(b, tcaKind, append([]byte(kind), 0))
-		out = append(out, header(msg, port, uapi.RouteNewqdisc, unix.NLM_F_MULTI, b)...)
+	})
+	for _, ifindex := range list {
+		one := func(kind string, handle, parent, uses uint32) {
+			b := le.AppendUint32(make([]byte, 4), ifindex)
+			for _, v := range []uint32{handle, parent, uses} {
+				b = le.AppendUint32(b, v)
+			}
+			b = appendAttribute(b, tcaKind, append([]byte(kind), 0))
+			b = appendAttribute(b, tcaHWOffload, []byte{0})
+			stats := appendAttribute(nil, tcaStatsBasic, make([]byte, tcStatsBasicSize)) // packets do not travel
+			b = appendAttribute(b, tcaStats2, appendAttribute(stats, tcaStatsQueue, make([]byte, tcStatsQueueSize)))
+			out = append(out, header(msg, port, uapi.RouteNewqdisc, unix.NLM_F_MULTI, appendAttribute(b, tcaStats, make([]byte, tcStatsSize)))...)
+		}
+		if kind := root[ifindex]; kind != "" {
+			one(kind, 0, tcRoot, 2)
+		}
+		if kind := s.sys.TCQdisc(bpfsys.Device{Netns: netns, Index: ifindex}); kind != "" {
+			one(kind, bpfsys.TCClsactMajor, tcClsact, 1)
+		}
 	}
 	return append(out, answer...)
 }

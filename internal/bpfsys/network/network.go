@@ -18,6 +18,7 @@ const (
 	maxNamespaces = 1024
 	maxDevices    = 4096 // in all namespaces
 	maxAddrs      = 256  // of a device
+	maxAltNames   = 64   // of a device
 )
 
 const kindLoopback = "loopback"
@@ -40,6 +41,7 @@ type Host struct {
 // numbers of their files.
 type Network struct {
 	host    Host
+	queues  uint32 // of veth devices
 	spaces  map[uint32]*space
 	devices int
 }
@@ -51,9 +53,10 @@ type space struct {
 	routes  []*Route // that were added
 }
 
-// New returns a network with the initial namespace.
-func New(host Host) *Network {
-	return &Network{host: host, spaces: map[uint32]*space{0: {devices: map[uint32]*Device{}}}}
+// New returns a network with the initial namespace, whose veth devices have a number of
+// queues.
+func New(host Host, queues int) *Network {
+	return &Network{host: host, queues: uint32(queues), spaces: map[uint32]*space{0: {devices: map[uint32]*Device{}}}}
 }
 
 // NewNamespace creates a namespace with a loopback device that is down (copy_net_ns).
@@ -64,7 +67,7 @@ func (n *Network) NewNamespace() (uint32, uapi.Errno) {
 	netns := firstInode + uint32(len(n.spaces)-1)
 	s := &space{devices: map[uint32]*Device{}, last: 1}
 	n.spaces[netns] = s
-	s.add(&Device{Netns: netns, Index: 1, Name: "lo", Kind: kindLoopback, MTU: 65536, Queue: 1000, flags: FlagLoopback})
+	s.add(&Device{Netns: netns, Index: 1, Name: "lo", Kind: kindLoopback, MTU: 65536, Queue: 1000, TxQueues: 1, RxQueues: 1, flags: FlagLoopback})
 	return netns, 0
 }
 
@@ -85,7 +88,7 @@ func (n *Network) At(netns, index uint32) *Device {
 func (n *Network) Named(netns uint32, name string) *Device {
 	if s := n.spaces[netns]; s != nil {
 		for _, d := range s.devices {
-			if d.Name == name {
+			if d.Name == name || slices.Contains(d.AltNames, name) {
 				return d
 			}
 		}
@@ -123,6 +126,11 @@ type Spec struct {
 	Queue   uint32
 	Alias   string
 	Address []byte
+	// QueueGiven is whether Queue counts although it is 0.
+	QueueGiven bool
+	Group      uint32
+	// TxQueues and RxQueues are the numbers of queues, 0 for those of the kind.
+	TxQueues, RxQueues uint32
 	// Flags are those to set, of Mask.
 	Flags, Mask uint32
 	// Peer describes the other end of a veth or netkit pair.
@@ -180,7 +188,18 @@ func (n *Network) plan(netns uint32, spec *Spec, other *Device) (*Device, uapi.E
 	taken := func(index uint32) bool {
 		return s.devices[index] != nil || n.hostIndex(netns, index) || other != nil && other.Index == index
 	}
-	d := &Device{Netns: netns, Index: spec.Index, Kind: spec.Kind, Alias: spec.Alias, MTU: cmp.Or(spec.MTU, 1500), Queue: cmp.Or(spec.Queue, 1000), flags: FlagBroadcast | FlagMulticast}
+	d := &Device{Netns: netns, Index: spec.Index, Kind: spec.Kind, Alias: spec.Alias, MTU: cmp.Or(spec.MTU, 1500), Queue: spec.Queue, Group: spec.Group, flags: FlagBroadcast | FlagMulticast}
+	if spec.Queue == 0 && !spec.QueueGiven {
+		d.Queue = 1000
+	}
+	queues := uint32(1)
+	if spec.Kind == "veth" {
+		queues = n.queues
+	}
+	d.TxQueues, d.RxQueues = cmp.Or(spec.TxQueues, queues), cmp.Or(spec.RxQueues, queues)
+	if e := d.CheckMTU(d.MTU); e != 0 {
+		return nil, e
+	}
 	if d.Index != 0 && taken(d.Index) {
 		return nil, uapi.EBUSY
 	}
@@ -197,7 +216,9 @@ func (n *Network) plan(netns uint32, spec *Spec, other *Device) (*Device, uapi.E
 	case 0:
 		d.Address = address(netns, d.Index)
 	case len(d.Address):
-		copy(d.Address[:], spec.Address)
+		if e := d.SetAddress(spec.Address); e != 0 {
+			return nil, e
+		}
 	default:
 		return nil, uapi.EINVAL
 	}
@@ -261,6 +282,31 @@ func (n *Network) Rename(d *Device, name string) uapi.Errno {
 	}
 	d.Name = name
 	return 0
+}
+
+// AddAltName gives a device one more name (netdev_name_node_alt_create).
+func (n *Network) AddAltName(d *Device, name string) uapi.Errno {
+	switch {
+	case n.named(d.Netns, name):
+		return uapi.EEXIST
+	case len(d.AltNames) >= maxAltNames:
+		return uapi.ENOMEM
+	}
+	d.AltNames = append(d.AltNames, name)
+	return 0
+}
+
+// DelAltName removes a name that was given in addition (netdev_name_node_alt_destroy).
+func (n *Network) DelAltName(d *Device, name string) uapi.Errno {
+	i := slices.Index(d.AltNames, name)
+	switch {
+	case i >= 0:
+		d.AltNames = slices.Delete(d.AltNames, i, i+1)
+		return 0
+	case n.named(d.Netns, name):
+		return uapi.EINVAL
+	}
+	return uapi.ENOENT
 }
 
 // Remove removes a device and its peer, and returns both. The loopback device stays

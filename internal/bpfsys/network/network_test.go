@@ -14,7 +14,7 @@ import (
 )
 
 func newNetwork() *network.Network {
-	return network.New(network.Host{Index: func(i uint32) bool { return i <= 2 }, Name: func(n string) bool { return n == "lo" || n == "eth0" }})
+	return network.New(network.Host{Index: func(i uint32) bool { return i <= 2 }, Name: func(n string) bool { return n == "lo" || n == "eth0" }}, 4)
 }
 
 func TestDevicesGetFreeNamesAndIndices(t *testing.T) {
@@ -103,8 +103,138 @@ func TestAddressesOfDevices(t *testing.T) {
 	a := network.Addr{Prefix: netip.MustParsePrefix("10.0.0.1/8")}
 	assert.Zero(t, d.AddAddr(a))
 	assert.Equal(t, uapi.EEXIST, d.AddAddr(a))
-	assert.Zero(t, d.DelAddr(a.Prefix.Addr()))
-	assert.Equal(t, uapi.EADDRNOTAVAIL, d.DelAddr(a.Prefix.Addr()))
+	assert.Zero(t, d.DelAddr(a.Prefix.Addr(), a.Prefix))
+	assert.Equal(t, uapi.EADDRNOTAVAIL, d.DelAddr(a.Prefix.Addr(), a.Prefix))
+}
+
+func TestAddressesOfOneNetworkAreSecondary(t *testing.T) {
+	n := newNetwork()
+	d, e := n.Add(0, &network.Spec{Kind: "dummy", Flags: network.FlagUp, Mask: network.FlagUp})
+	require.Zero(t, e)
+	list := func() (out []string) {
+		for _, a := range d.Addrs {
+			out = append(out, fmt.Sprint(a.Prefix, " ", a.Flags))
+		}
+		return out
+	}
+	for _, p := range []string{"10.0.0.1/8", "10.0.0.2/8", "192.0.2.1/24", "10.0.0.1/24", "0.0.0.0/0"} {
+		require.Zero(t, d.AddAddr(network.Addr{Prefix: netip.MustParsePrefix(p)}), p)
+	}
+	assert.Equal(t, []string{"10.0.0.1/8 0", "192.0.2.1/24 0", "10.0.0.1/24 0", "10.0.0.2/8 1"}, list())
+	assert.Equal(t, uapi.EINVAL, d.AddAddr(network.Addr{Prefix: netip.MustParsePrefix("192.0.2.2/24"), Scope: network.ScopeLink}), "another scope than the network's")
+	assert.Equal(t, "192.0.2.1", d.Source(netip.MustParseAddr("192.0.2.77")).String())
+	assert.Equal(t, "10.0.0.1", d.Source(netip.MustParseAddr("203.0.113.1")).String())
+	for _, r := range n.Routes(0, true) {
+		if r.To.Addr() == netip.MustParseAddr("10.0.0.2") {
+			assert.Equal(t, "10.0.0.1", r.From.String(), "the primary address")
+		}
+	}
+	assert.Equal(t, uapi.EADDRNOTAVAIL, d.DelAddr(netip.MustParseAddr("10.0.0.1"), netip.MustParsePrefix("10.0.0.1/16")))
+	assert.Zero(t, d.DelAddr(netip.MustParseAddr("10.0.0.1"), netip.MustParsePrefix("10.0.0.1/8")))
+	assert.Equal(t, []string{"192.0.2.1/24 0", "10.0.0.1/24 0"}, list(), "the secondary one goes along")
+}
+
+func TestDevicesHaveFurtherNames(t *testing.T) {
+	n := newNetwork()
+	d, _ := n.Add(0, &network.Spec{Kind: "dummy", Name: "d0"})
+	other, _ := n.Add(0, &network.Spec{Kind: "dummy", Name: "d1"})
+	require.Zero(t, n.AddAltName(d, "a long name"))
+	assert.Equal(t, d, n.Named(0, "a long name"))
+	for _, taken := range []string{"a long name", "d0", "eth0"} {
+		assert.Equal(t, uapi.EEXIST, n.AddAltName(other, taken), taken)
+	}
+	assert.Equal(t, uapi.EINVAL, n.DelAltName(other, "a long name"), "of another device")
+	assert.Equal(t, uapi.EINVAL, n.DelAltName(d, "d0"), "its own")
+	assert.Equal(t, uapi.ENOENT, n.DelAltName(d, "none"))
+	assert.Zero(t, n.DelAltName(d, "a long name"))
+	assert.Nil(t, n.Named(0, "a long name"))
+}
+
+func TestRoutesAreAddedInTheirPlace(t *testing.T) {
+	n := newNetwork()
+	d, _ := n.Add(0, &network.Spec{Kind: "veth", Peer: &network.Spec{Kind: "veth"}, Flags: network.FlagUp, Mask: network.FlagUp})
+	require.Zero(t, d.AddAddr(network.Addr{Prefix: netip.MustParsePrefix("10.0.0.1/24")}))
+	to := netip.MustParsePrefix("192.0.2.0/24")
+	route := func(via string) network.Route {
+		return network.Route{To: to, Via: netip.MustParseAddr(via), Table: network.TableMain, Type: network.RouteUnicast}
+	}
+	create := network.Adding{Create: true}
+	for _, tt := range []struct {
+		via  string
+		how  network.Adding
+		want uapi.Errno
+		list string
+	}{
+		{"10.0.0.2", create, 0, "2"},
+		{"10.0.0.3", network.Adding{Create: true, Append: true}, 0, "2 3"},
+		{"10.0.0.4", create, 0, "4 2 3"},
+		{"10.0.0.3", network.Adding{Create: true, Append: true}, uapi.EEXIST, "4 2 3"},
+		{"10.0.0.5", network.Adding{Create: true, Exclusive: true}, uapi.EEXIST, "4 2 3"},
+		{"10.0.0.5", network.Adding{Replace: true}, 0, "5 2 3"},
+		{"10.0.0.3", network.Adding{Replace: true}, uapi.EEXIST, "5 2 3"},
+		{"10.0.0.5", network.Adding{Replace: true}, 0, "5 2 3"},
+		{"172.16.0.1", create, uapi.ENETUNREACH, "5 2 3"},
+	} {
+		assert.Equal(t, tt.want, n.AddRoute(0, route(tt.via), tt.how), "%+v", tt)
+		list := ""
+		for _, r := range n.Routes(0, true) {
+			if r.To == to {
+				list += fmt.Sprint(r.Via.As4()[3], " ")
+			}
+		}
+		assert.Equal(t, tt.list+" ", list, "%+v", tt)
+	}
+	far := route("172.16.0.1")
+	far.Onlink, far.Device = true, d
+	assert.Zero(t, n.AddRoute(0, far, create))
+	nowhere := network.Route{To: netip.MustParsePrefix("203.0.113.0/24"), Table: network.TableMain, Type: 8}
+	assert.Zero(t, n.AddRoute(0, nowhere, create))
+	e, ok := n.Lookup(0, netip.MustParseAddr("203.0.113.7")).Nowhere()
+	assert.True(t, ok)
+	assert.Equal(t, uapi.EACCES, e)
+	nowhere.Device, nowhere.To = d, netip.MustParsePrefix("203.0.112.0/24")
+	assert.Equal(t, uapi.EINVAL, n.AddRoute(0, nowhere, create), "with a device")
+}
+
+func TestNeighborsGoWithDevices(t *testing.T) {
+	n := newNetwork()
+	d, _ := n.Add(0, &network.Spec{Kind: "veth", Peer: &network.Spec{Kind: "veth", Flags: network.FlagUp, Mask: network.FlagUp}, Flags: network.FlagUp, Mask: network.FlagUp})
+	const permanent, reachable = 0x80, 2
+	for _, x := range []*network.Device{d, d.Peer} {
+		for i, state := range []uint16{permanent, reachable} {
+			a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
+			require.Zero(t, x.SetNeighbor(network.Neighbor{Addr: a, State: state, Address: make([]byte, 6)}, true, false, false))
+		}
+	}
+	assert.Equal(t, uapi.EINVAL, d.SetNeighbor(network.Neighbor{Addr: netip.MustParseAddr("10.0.0.9"), State: permanent}, true, false, false))
+	assert.Len(t, d.Neighbors, 3, "without an address, it stays in no state")
+	d.Change(0, network.FlagUp)
+	n.Down(d)
+	assert.Empty(t, d.Neighbors)
+	assert.Len(t, d.Peer.Neighbors, 1, "the carrier is lost: the permanent one stays")
+}
+
+func TestLimitsOfDevices(t *testing.T) {
+	n := newNetwork()
+	for _, tt := range []struct {
+		spec network.Spec
+		want uapi.Errno
+	}{
+		{network.Spec{Kind: "veth", MTU: 67}, uapi.EINVAL},
+		{network.Spec{Kind: "veth", MTU: 65536}, uapi.EINVAL},
+		{network.Spec{Kind: "dummy", MTU: 70000}, 0},
+		{network.Spec{Kind: "dummy", Address: []byte{1, 0, 0, 0, 0, 1}}, uapi.EADDRNOTAVAIL},
+		{network.Spec{Kind: "dummy", Address: make([]byte, 6)}, uapi.EADDRNOTAVAIL},
+	} {
+		_, e := n.Add(0, &tt.spec)
+		assert.Equal(t, tt.want, e, "%+v", tt.spec)
+	}
+	d, _ := n.Add(0, &network.Spec{Kind: "veth", QueueGiven: true, RxQueues: 7})
+	assert.Equal(t, [3]uint32{0, 4, 7}, [3]uint32{d.Queue, d.TxQueues, d.RxQueues})
+	assert.Equal(t, "noop", d.Qdisc())
+	d.Change(network.FlagUp, network.FlagUp)
+	d.Change(0, network.FlagUp)
+	assert.Equal(t, "noqueue", d.Qdisc(), "it stays")
 }
 
 func TestNetworksAreBounded(t *testing.T) {

@@ -26,6 +26,19 @@ const (
 	RouteMulticast = 5
 )
 
+// routeErrors are what packets of types of routes get that lead nowhere (fib_props): blackhole,
+// unreachable, prohibit and throw.
+var routeErrors = map[uint8]uapi.Errno{6: uapi.EINVAL, 7: uapi.EHOSTUNREACH, 8: uapi.EACCES, 9: uapi.EAGAIN}
+
+// Nowhere reports whether a route of IPv4 leads nowhere, and the error that packets get.
+func (r *Route) Nowhere() (uapi.Errno, bool) {
+	e, ok := routeErrors[r.Type]
+	return e, ok && r.To.Addr().Is4()
+}
+
+// Metrics are a route's values by number less one (RTAX_*), 0 where it has none.
+type Metrics [17]uint32
+
 // Metrics of IPv6 routes: what users get who give none, and those that the kernel adds.
 const (
 	metricUser, metricKernel = 1024, 256
@@ -42,6 +55,9 @@ type Route struct {
 	Origin   uint8 // RTPROT_*
 	Scope    uint8
 	Type     uint8
+	Metrics  Metrics
+	// Onlink is whether the gateway is on the device's link, whatever its address (RTNH_F_ONLINK).
+	Onlink bool
 	// Hops are the ways of a multipath route, two or more. Via is then not set, and Device is the
 	// first one's.
 	Hops []Hop
@@ -61,6 +77,7 @@ func (h *Hop) Dead() bool { return !h.Device.Up() }
 // Flags of ways (RTNH_F_*).
 const (
 	hopDead     = 1
+	hopOnlink   = 4
 	hopLinkDown = 16
 )
 
@@ -89,7 +106,11 @@ func (r *Route) Flags() uint8 {
 		return all
 	}
 	way := Hop{Via: r.Via, Device: r.Device}
-	return way.Flags() & hopLinkDown
+	all &= way.Flags()
+	if r.Onlink {
+		all |= hopOnlink
+	}
+	return all
 }
 
 // Hop returns the way that a packet takes: of several, the first that is not dead. Kernels choose
@@ -117,7 +138,7 @@ func (r *Route) goesBy(d *Device) bool {
 // equal reports whether two routes are the same in all respects.
 func (r *Route) equal(x *Route) bool {
 	return r.To == x.To && r.Via == x.Via && r.From == x.From && r.Device == x.Device && r.Table == x.Table && r.Priority == x.Priority && r.Origin == x.Origin && r.Scope == x.Scope &&
-		r.Type == x.Type && slices.Equal(r.Hops, x.Hops)
+		r.Type == x.Type && r.Onlink == x.Onlink && r.Metrics == x.Metrics && slices.Equal(r.Hops, x.Hops)
 }
 
 // leads reports whether a route leads where another one says, which may leave out devices
@@ -184,7 +205,7 @@ func (d *Device) routes(is4 bool) (out []*Route) {
 	for _, a := range d.Addrs {
 		ip := a.Prefix.Addr()
 		host := netip.PrefixFrom(ip, ip.BitLen())
-		switch net := a.Prefix.Masked(); {
+		switch net := a.network(); {
 		case ip.Is4() != is4:
 		case !is4:
 			if d.Up() {
@@ -194,22 +215,48 @@ func (d *Device) routes(is4 bool) (out []*Route) {
 				}
 			}
 		default:
-			add(host, Route{Table: TableLocal, Type: RouteLocal, Scope: ScopeHost, From: ip})
-			if !d.Up() || net == host {
-				break
-			}
-			if d.Kind == kindLoopback {
-				add(net, Route{Table: TableLocal, Type: RouteLocal, Scope: ScopeHost, From: ip})
-			} else {
-				add(net, Route{Table: TableMain, Type: RouteUnicast, Scope: ScopeLink, From: ip})
-			}
-			if net.Bits() < 31 {
-				add(netip.PrefixFrom(lastOf(net), 32), Route{Table: TableLocal, Type: RouteBroadcast, Scope: ScopeLink, From: ip})
-			}
+			out = append(out, d.routes4(&a)...)
 		}
 	}
 	if !is4 && d.Up() && d.Kind != kindLoopback {
 		add(netip.MustParsePrefix("ff00::/8"), Route{Table: TableLocal, Type: RouteMulticast, Priority: metricKernel})
+	}
+	return out
+}
+
+// routes4 returns the routes that follow from an address of IPv4 (fib_add_ifaddr).
+func (d *Device) routes4(a *Addr) (out []*Route) {
+	ip, net, from := a.Prefix.Addr(), a.network(), a.Prefix.Addr()
+	if a.Flags&AddrSecondary != 0 { // the routes are of the primary address
+		for i := range d.Addrs {
+			if x := &d.Addrs[i]; x.Flags&AddrSecondary == 0 && x.network() == net {
+				from = x.Prefix.Addr()
+			}
+		}
+	}
+	add := func(to netip.Prefix, table uint32, typ, scope uint8) {
+		out = append(out, &Route{To: to, Device: d, Origin: OriginKernel, Table: table, Type: typ, Scope: scope, From: from})
+	}
+	add(netip.PrefixFrom(ip, 32), TableLocal, RouteLocal, ScopeHost)
+	if !d.Up() {
+		return out
+	}
+	broadcast := a.Broadcast
+	if broadcast.IsValid() && broadcast != netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		add(netip.PrefixFrom(broadcast, 32), TableLocal, RouteBroadcast, ScopeLink)
+	} else {
+		broadcast = netip.Addr{}
+	}
+	if net.Addr().As4()[0] == 0 || a.Flags&AddrSecondary != 0 || net == netip.PrefixFrom(ip, 32) {
+		return out
+	}
+	if d.Kind == kindLoopback {
+		add(net, TableLocal, RouteLocal, ScopeHost)
+	} else {
+		add(net, TableMain, RouteUnicast, ScopeLink)
+	}
+	if last := lastOf(net); net.Bits() < 31 && last != broadcast {
+		add(netip.PrefixFrom(last, 32), TableLocal, RouteBroadcast, ScopeLink)
 	}
 	return out
 }
@@ -246,7 +293,7 @@ func (n *Network) nextHop(netns uint32, r *Route) uapi.Errno {
 	if !r.To.Addr().Is4() {
 		unreachable = uapi.EHOSTUNREACH
 	}
-	if r.Via.IsValid() {
+	if r.Via.IsValid() && !r.Onlink {
 		via := n.Lookup(netns, r.Via)
 		if via == nil || via.Type != RouteUnicast || via.Via.IsValid() || r.Device != nil && r.Device != via.Device {
 			return unreachable
@@ -262,8 +309,15 @@ func (n *Network) nextHop(netns uint32, r *Route) uapi.Errno {
 	return 0
 }
 
-// nextHops completes and checks all ways of a route. One way alone is no multipath route.
+// nextHops completes and checks all ways of a route. One way alone is no multipath route, and a
+// route that leads nowhere has none (fib_create_info).
 func (n *Network) nextHops(netns uint32, r *Route) uapi.Errno {
+	if _, nowhere := r.Nowhere(); nowhere {
+		if r.Device != nil || r.Via.IsValid() || len(r.Hops) > 0 {
+			return uapi.EINVAL
+		}
+		return 0
+	}
 	if len(r.Hops) > maxHops {
 		return uapi.EINVAL
 	}
@@ -285,9 +339,11 @@ func (n *Network) nextHops(netns uint32, r *Route) uapi.Errno {
 	return 0
 }
 
-// AddRoute adds a route (fib_table_insert, fib6_add). create, exclusive and replace are
-// NLM_F_CREATE, NLM_F_EXCL and NLM_F_REPLACE.
-func (n *Network) AddRoute(netns uint32, r Route, create, exclusive, replace bool) uapi.Errno {
+// Adding is how a route is added: NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE and NLM_F_APPEND.
+type Adding struct{ Create, Exclusive, Replace, Append bool }
+
+// AddRoute adds a route (fib_table_insert, fib6_add).
+func (n *Network) AddRoute(netns uint32, r Route, how Adding) uapi.Errno {
 	s := n.spaces[netns]
 	switch {
 	case s == nil:
@@ -306,21 +362,27 @@ func (n *Network) AddRoute(netns uint32, r Route, create, exclusive, replace boo
 	same := func(x *Route) bool { return x.To == r.To && x.Table == r.Table && x.Priority == r.Priority }
 	first := slices.IndexFunc(s.routes, same)
 	derived := slices.ContainsFunc(n.Routes(netns, r.To.Addr().Is4()), func(x *Route) bool { return same(x) && x.Origin == OriginKernel })
+	equal := slices.IndexFunc(s.routes, r.equal)
 	switch {
-	case (first >= 0 || derived) && exclusive:
+	case (first >= 0 || derived) && how.Exclusive:
 		return uapi.EEXIST
-	case first >= 0 && replace:
+	case first >= 0 && how.Replace && equal > first:
+		return uapi.EEXIST
+	case first >= 0 && how.Replace:
 		s.routes[first] = &r
 		return 0
-	case first >= 0 && s.routes[first].equal(&r):
+	case equal >= 0:
 		return uapi.EEXIST
-	case !create:
+	case !how.Create:
 		return uapi.ENOENT
 	case len(s.routes) >= maxRoutes:
 		return uapi.ENOBUFS
 	}
 	if first < 0 {
 		first = len(s.routes)
+	}
+	for how.Append && first < len(s.routes) && same(s.routes[first]) {
+		first++
 	}
 	s.routes = slices.Insert(s.routes, first, &r)
 	return 0
@@ -345,16 +407,25 @@ func (n *Network) DelRoute(netns uint32, r Route) (e uapi.Errno, ours bool) {
 	return uapi.ESRCH, !slices.ContainsFunc(n.Routes(netns, r.To.Addr().Is4()), fits)
 }
 
-// forget drops the added routes of a device that goes down or away, and its neighbors.
+// forget drops the added routes of a device that goes down or away, and its neighbors
+// (fib_disable_ip, neigh_ifdown).
 func (n *Network) forget(d *Device) {
+	d.Neighbors = nil
 	s := n.spaces[d.Netns]
 	s.routes = slices.DeleteFunc(s.routes, func(r *Route) bool { return r.goesBy(d) })
 }
 
-// Down does what follows from a device that goes down: its routes go.
+// Down does what follows from a device that goes down: its routes and neighbors go, and of the other
+// end of a pair, which loses its carrier, those neighbors that are not permanent
+// (neigh_carrier_down).
 func (n *Network) Down(d *Device) {
-	if !d.Up() {
-		n.forget(d)
+	const permanent = 0x80
+	if d.Up() {
+		return
+	}
+	n.forget(d)
+	if d.Peer != nil {
+		d.Peer.Neighbors = slices.DeleteFunc(d.Peer.Neighbors, func(x *Neighbor) bool { return x.State&permanent == 0 })
 	}
 }
 
@@ -395,7 +466,10 @@ func (d *Device) SetNeighbor(x Neighbor, create, exclusive, replace bool) uapi.E
 		x.Address = d.Neighbors[i].Address
 	case x.Address == nil && d.flags&FlagNoARP != 0: // its constructor gave it one
 		x.Address = slices.Clone(d.Address[:])
-	case x.Address == nil && x.State&neighborValid != 0:
+	case x.Address == nil && x.State&neighborValid != 0: // what was created for it stays (neigh_add)
+		if i < 0 {
+			d.Neighbors = append(d.Neighbors, &Neighbor{Addr: x.Addr})
+		}
 		return uapi.EINVAL
 	}
 	if i < 0 {

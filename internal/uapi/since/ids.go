@@ -386,6 +386,7 @@ const (
 	TestEthernetHeader    // Linux 6.14, bpf_prog_test_run_xdp: an XDP test run's packet must hold an Ethernet header
 	TestFrags             // Linux 6.19, bpf_prog_test_run_skb: test runs with an sk_buff take packets in several buffers; data_end sets the first one's length
 	Netkit                // Linux 6.7, netkit_new_link: netkit devices
+	VethQueues            // Linux 5.15, veth_get_num_queues: a veth device has a queue for each possible CPU
 	PerfCookies           // Linux 5.15, bpf_perf_link_attach: links of perf events have cookies
 	LinkCookies           // Linux 6.17, bpf_tracing_link_fill_link_info: information of tracing links has their cookies
 	CgroupMprog           // Linux 6.17, cgroup_bpf_attach: programs of cgroups are ordered by BPF_F_BEFORE and BPF_F_AFTER

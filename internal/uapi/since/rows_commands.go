@@ -35,6 +35,8 @@ var commandsRows = [...]Row{
 		"test runs with an sk_buff take packets in several buffers; data_end sets the first one's length"},
 	{"Netkit", v6_7, nil, Source, "netkit_new_link",
 		"netkit devices"},
+	{"VethQueues", v5_15, nil, Source, "veth_get_num_queues",
+		"a veth device has a queue for each possible CPU"},
 	{"PerfCookies", v5_15, nil, Source, "bpf_perf_link_attach",
 		"links of perf events have cookies"},
 	{"LinkCookies", v6_17, nil, Memory, "bpf_tracing_link_fill_link_info",
