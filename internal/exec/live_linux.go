@@ -277,7 +277,7 @@ func (c *call) returned(b *begun) {
 			if c.s.invented == nil {
 				c.s.invented = map[string]int{}
 			}
-			c.s.invented[b.name]++
+			c.s.invented[b.name+c.onSocket(b)]++
 		}
 		return
 	}
@@ -346,6 +346,35 @@ func (c *call) result(b *begun) (int64, bool) {
 		return ret, true
 	}
 	return 0, false
+}
+
+// onSocket says of a call that sends or receives messages over what it does, and whether these have
+// control data, if its socket is still there: " (Unix datagrams)".
+func (c *call) onSocket(b *begun) string {
+	if (b.moves == nil || !b.moves.socket) && b.name != "sendmmsg" && b.name != "recvmmsg" {
+		return ""
+	}
+	g, err := c.s.grab(c.n, int32(b.regs[0]))
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(g)
+	family, err1 := unix.GetsockoptInt(g, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	typ, err2 := unix.GetsockoptInt(g, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err1 != nil || err2 != nil {
+		return ""
+	}
+	kind := map[int]string{unix.SOCK_STREAM: "stream", unix.SOCK_DGRAM: "datagrams", unix.SOCK_SEQPACKET: "packets"}[typ]
+	if kind == "" {
+		kind = "raw packets"
+	}
+	if family == unix.AF_UNIX {
+		kind = "Unix " + kind
+	}
+	if b.moves != nil && b.moves.control {
+		kind += ", control data"
+	}
+	return " (" + kind + ")"
 }
 
 // sayInvented notes of which calls programs saw results that are not the real ones.

@@ -29,6 +29,7 @@ type transfer struct {
 	counted       bool
 	fd            int32
 	whole         int64     // what a call over a Unix stream sends if nothing happens to the connection, -1 if not known
+	control       bool      // there is control data, or room for it
 	datagram      *datagram // what a receiving call will return, if that was there before it
 }
 
@@ -101,6 +102,10 @@ func (c *call) count(b *begun) {
 		return
 	}
 	b.moves = &transfer{kind: k, fd: c.fd(0), whole: -1}
+	if b.name == "sendmsg" || b.name == "recvmsg" {
+		m, ok := c.message(c.arg(1))
+		b.moves.control = ok && m.control != 0
+	}
 	c.counters(b.moves)
 	if k.out && k.socket && !b.moves.counted {
 		b.moves.whole = c.sendsWhole(b.name)

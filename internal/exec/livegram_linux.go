@@ -78,20 +78,25 @@ func (c *call) message(addr uint64) (m message, ok bool) {
 	if !c.Read(addr, h) {
 		return m, false
 	}
+	if le.Uint64(h) != 0 && int32(le.Uint32(h[8:])) < 0 { // an error, which the call itself gets (copy_msghdr_from_user)
+		return m, false
+	}
 	m.name = piece{le.Uint64(h), uint64(le.Uint32(h[8:]))}
 	m.control = le.Uint64(h[40:])
 	m.parts, ok = c.parts(le.Uint64(h[16:]), le.Uint64(h[24:]))
 	return m, ok
 }
 
-// isDatagram reports whether a socket carries datagrams of one of the families.
+// isDatagram reports whether a socket carries datagrams of one of the families. Connections of Unix
+// sockets that keep packets apart (SOCK_SEQPACKET) receive as datagrams do (unix_seqpacket_recvmsg).
 func isDatagram(fd int, families ...int) bool {
 	typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err != nil || typ != unix.SOCK_DGRAM {
+	if err != nil {
 		return false
 	}
 	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	return err == nil && slices.Contains(families, family)
+	packets := typ == unix.SOCK_SEQPACKET && family == unix.AF_UNIX && !listens(fd)
+	return err == nil && slices.Contains(families, family) && (typ == unix.SOCK_DGRAM || packets)
 }
 
 // peek looks at the datagram that a call will receive. An error that waits in the socket is left

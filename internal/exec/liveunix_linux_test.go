@@ -21,7 +21,7 @@ import (
 )
 
 func init() {
-	tools["liveunix"], tools["livewait"] = liveunixTool, livewaitTool
+	tools["liveunix"], tools["livewait"], tools["livepackets"] = liveunixTool, livewaitTool, livePacketsTool
 }
 
 // recvmmsg receives datagrams into buffers of 16 bytes, and returns what was stored.
@@ -176,6 +176,84 @@ tracepoint:syscalls:sys_exit_recvmmsg /@m[tid]/ {
 		assert.NotRegexp(t, "invented are the results of .*"+call+"\\b", r.notes)
 	}
 	assert.Regexp(t, "invented are the results of .*sendto", r.notes, "of a send that failed, and of datagrams")
+}
+
+// livePacketsTool talks over a pair of Unix sockets that keep packets apart, sends a datagram to one
+// and a descriptor over a stream, and gives a message an address of negative length.
+func livePacketsTool() error {
+	runtime.LockOSThread()
+	if err := setName("livepackets"); err != nil {
+		return err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
+	if err != nil {
+		return err
+	}
+	grams, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	stream, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, 100)
+	var failed []error
+	wants := func(what string, got int, err error, want int, wantErr error) {
+		if got != want || !errors.Is(err, wantErr) {
+			failed = append(failed, fmt.Errorf("%s: %d, %w, not %d, %w", what, got, err, want, wantErr))
+		}
+	}
+	_, _, err = unix.Recvfrom(pair[1], buf, unix.MSG_DONTWAIT)
+	wants("nothing waits", 0, err, 0, unix.EAGAIN)
+	wants("send", 0, errors.Join(unix.Sendto(pair[0], []byte("packet"), 0, nil), unix.Sendto(pair[0], []byte("another"), 0, nil)), 0, nil)
+	n, _, err := unix.Recvfrom(pair[1], buf[:4], 0)
+	wants("the first", n, err, 4, nil)
+	n, _, _, _, err = unix.Recvmsg(pair[1], buf, nil, 0)
+	wants("the second", n, err, 7, nil)
+	wants("shut", 0, unix.Shutdown(pair[0], unix.SHUT_WR), 0, nil)
+	n, _, err = unix.Recvfrom(pair[1], buf, 0)
+	wants("the end", n, err, 0, nil)
+	wants("datagram", 0, unix.Sendto(grams[0], []byte("x"), 0, nil), 0, nil)
+	n, err = unix.SendmsgN(stream[0], []byte("fd"), unix.UnixRights(1), nil, 0)
+	wants("descriptor", n, err, 2, nil)
+	v := unix.Iovec{Base: &buf[0], Len: 4}
+	h := unix.Msghdr{Name: &buf[0], Namelen: 0xffffffff, Iov: &v, Iovlen: 1}
+	for what, nr := range map[string]uintptr{"receive": unix.SYS_RECVMSG, "send": unix.SYS_SENDMSG} {
+		_, _, e := unix.Syscall(nr, uintptr(stream[1]), uintptr(unsafe.Pointer(&h)), unix.MSG_DONTWAIT)
+		wants(what+" with a negative length", 0, e, 0, unix.EINVAL)
+	}
+	unix.Getppid()
+	return errors.Join(failed...)
+}
+
+// TestLivePacketsOverUnixSockets: what is received has its real result; what is sent is said by name
+// to be invented, with the kind of socket.
+func TestLivePacketsOverUnixSockets(t *testing.T) {
+	if _, err := osexec.LookPath("bpftrace"); err != nil {
+		t.Skip(err)
+	}
+	if !hostSince(5, 19) {
+		t.Skip("signals interrupt calls that the supervisor has received before Linux 5.19")
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	const script = `
+tracepoint:syscalls:sys_exit_sendto,tracepoint:syscalls:sys_exit_sendmsg /comm == "livepackets"/ { @sent = count(); }
+tracepoint:syscalls:sys_exit_recvfrom /comm == "livepackets"/ { printf("received %d\n", args->ret); }
+tracepoint:syscalls:sys_exit_recvmsg /comm == "livepackets"/ { printf("message %d\n", args->ret); }
+`
+	r := start(t, "", "", func(c *Config) {
+		c.Root, c.Live = true, true
+		c.Args = []string{"bpftrace", "-e", script}
+		c.Run = fmt.Sprintf("'%s' tool livepackets", self)
+	})
+	assert.Contains(t, r.out, "received -11\nreceived 4\nmessage 7\nreceived 0\n", r.notes)
+	assert.NotContains(t, r.out, ", not ", "what the tool expected")
+	for _, want := range []string{"sendto (Unix packets)", "sendto (Unix datagrams)", "sendmsg (Unix stream, control data)"} {
+		assert.Contains(t, r.notes, want)
+	}
+	assert.NotContains(t, r.notes, "recvfrom")
 }
 
 // livewaitTool waits in sockets for what another thread sends, and for a signal.
