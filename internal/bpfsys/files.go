@@ -129,9 +129,9 @@ func below(path, dir string) (rest string, ok bool) {
 }
 
 // ofHost reports whether a path is a file about the host's kernel that no simulated kernel has: its
-// configuration, and modules of the simulated release.
+// configuration and headers, and modules of the simulated release.
 func (s *System) ofHost(path string) bool {
-	if strings.HasPrefix(path, "/boot/config-") {
+	if strings.HasPrefix(path, "/boot/config-") || path == "/sys/kernel/kheaders.tar.xz" {
 		return true
 	}
 	rest, ok := s.inModules(path)

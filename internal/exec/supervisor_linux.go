@@ -97,6 +97,7 @@ type supervisor struct {
 	busy       time.Time
 	held       int  // calls that wait in sockets, see hold
 	killable   bool // no signal interrupts a call that was received, unless it ends the process
+	compiles   bool // it would have compiled with them
 	headers    bool // the tool looked for headers of the simulated kernel that are not installed
 	notes      int
 }
@@ -305,8 +306,8 @@ func (s *supervisor) run(path string) (int, error) {
 		if status.Signaled() {
 			code = 128 + int(status.Signal())
 		}
-		if code != 0 && s.quiet.asked == 0 {
-			s.sayAbsent()
+		if s.quiet.asked == 0 {
+			s.sayAbsent(code != 0)
 		}
 		return code, nil
 	}

@@ -84,6 +84,9 @@ func (c *call) setWorkDir(p string) error {
 func (c *call) chdir(at place) {
 	switch kind, _, _ := c.look(at); kind {
 	case hostPath:
+		if c.s.headers && c.s.sys.Headers(at.path) { // bcc compiles there, and fails whatever its tool's status is
+			c.s.compiles = true
+		}
 		c.leave(at)
 	case absent:
 		c.s.reply(c.n, 0, unix.ENOENT)
