@@ -20,13 +20,24 @@ type kernelBTF struct {
 	once sync.Once
 	raw  []byte
 	err  error
-	// verdicts holds a *btfVerdict for each release asked for.
-	verdicts sync.Map
+
+	mu     sync.Mutex
+	loaded []*check.Loading // what becomes of it, once for all releases that do the same
 }
 
-type btfVerdict struct {
-	changes []check.Change
-	err     error
+// load returns what becomes of the BTF on a release. Many releases treat an object's BTF alike,
+// since it has little that their rules are about.
+func (k *kernelBTF) load(release uapi.Release) *check.Loading {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, l := range k.loaded {
+		if l.Holds(release) {
+			return l
+		}
+	}
+	l := check.Load(k.raw, check.Options{Release: release})
+	k.loaded = append(k.loaded, l)
+	return l
 }
 
 // KernelBTF returns the object's BTF as libbpf passes it to a kernel that knows all kinds, with
@@ -53,19 +64,13 @@ func (o *Object) CheckBTF(release uapi.Release, inKernel func(btf.Kind, string) 
 	if !o.hasKptrs() {
 		inKernel = nil // not needed
 	}
+	var l *check.Loading
 	if inKernel == nil {
-		if v, ok := o.kernelBTF.verdicts.Load(release); ok {
-			return v.(*btfVerdict).changes, v.(*btfVerdict).err
-		}
+		l = o.kernelBTF.load(release)
+	} else {
+		l = check.Load(raw, check.Options{Release: release, InKernel: inKernel})
 	}
-	raw, changes, err := check.Sanitise(raw, release)
-	if err == nil {
-		err = check.BTF(raw, check.Options{Release: release, InKernel: inKernel})
-	}
-	if inKernel == nil {
-		o.kernelBTF.verdicts.Store(release, &btfVerdict{changes, err})
-	}
-	return changes, err
+	return l.Changes, l.Err
 }
 
 // hasKptrs reports whether a type tag of the object declares a kptr.

@@ -3,7 +3,6 @@ package check
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -93,7 +92,7 @@ type typ struct {
 
 type checker struct {
 	opts  Options
-	rules *since.Set
+	rules *rules
 	order binary.ByteOrder
 	ptr   uint32
 	names int // longest identifier
@@ -113,8 +112,10 @@ type checker struct {
 
 // BTF checks raw BTF as BPF_BTF_LOAD of a kernel with the same byte order does. It returns nil when
 // the kernel accepts it, otherwise a [*Problem].
-func BTF(raw []byte, opts Options) error {
-	c := newChecker(raw, opts)
+func BTF(raw []byte, opts Options) error { return kernel(raw, opts, rulesOf(opts.Release)) }
+
+func kernel(raw []byte, opts Options, r *rules) error {
+	c := newChecker(raw, opts, r)
 	for _, step := range []func() *Problem{
 		c.header, c.strings, c.layout, c.metaAll, c.resolveAll, c.modifiers, c.ownedFields,
 	} {
@@ -125,8 +126,9 @@ func BTF(raw []byte, opts Options) error {
 	return nil
 }
 
-func newChecker(raw []byte, opts Options) *checker {
-	c := &checker{opts: opts, rules: rulesOf(opts.Release), raw: raw, order: binary.LittleEndian, ptr: 8, names: shortNames}
+func newChecker(raw []byte, opts Options, r *rules) *checker {
+	opts.Release = 0 // it is asked by r only
+	c := &checker{opts: opts, rules: r, raw: raw, order: binary.LittleEndian, ptr: 8, names: shortNames}
 	if len(raw) >= 2 && raw[0] == 0xeb && raw[1] == 0x9f {
 		c.order = binary.BigEndian
 	}
@@ -139,12 +141,7 @@ func newChecker(raw []byte, opts Options) *checker {
 	return c
 }
 
-func (c *checker) has(r since.Rule) bool { return c.rules.Has(r) }
-
-// rulesOf returns the rules of a release as maintained today.
-func rulesOf(release Release) *since.Set {
-	return since.Version{Release: release, Patch: math.MaxUint8}.Rules()
-}
+func (c *checker) has(r since.Rule) bool { return c.rules.has(r) }
 
 func fileProblem(rule Rule, errno uapi.Errno, format string, args ...any) *Problem {
 	return &Problem{Rule: rule, Entry: -1, Errno: errno, Detail: fmt.Sprintf(format, args...)}

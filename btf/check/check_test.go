@@ -189,8 +189,8 @@ func TestRulesBeginBetweenTheReleasesRead(t *testing.T) {
 		assert.Less(t, x.without, row.From, f)
 		assert.LessOrEqual(t, row.From, x.with, f)
 		assert.Equal(t, since.Source, row.Evidence, f)
-		assert.True(t, rulesOf(x.with).Has(f), f)
-		assert.False(t, rulesOf(x.without).Has(f), f)
+		assert.True(t, setOf(x.with).Has(f), f)
+		assert.False(t, setOf(x.without).Has(f), f)
 		for _, a := range row.Stable {
 			assert.Less(t, a.Release, x.without, "%s: a stable update of an older line", f)
 		}

@@ -470,7 +470,7 @@ func (c *checker) leadsTo(f *found) *errField {
 			return nil
 		}
 		f.foreign = true
-		if f.kind == kptrRef && !since.Destructible(name, c.opts.Release) {
+		if f.kind == kptrRef && !since.Destructible(name, c.rules.exactly()) {
 			return refuse(uapi.ENOENT, "a kptr to struct "+name+", for which the kernel has no destructor")
 		}
 	case f.kind&roots != 0:

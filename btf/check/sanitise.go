@@ -25,7 +25,11 @@ func (c Change) String() string { return fmt.Sprintf("%d %s", c.Count, c.What) }
 // replacements it is returned itself. It fails with the [*Problem] that [BTF] finds in the header
 // or in the sizes of types, since nothing can be replaced then.
 func Sanitise(raw []byte, release Release) ([]byte, []Change, error) {
-	c := newChecker(raw, Options{})
+	return sanitise(raw, rulesOf(release))
+}
+
+func sanitise(raw []byte, r *rules) ([]byte, []Change, error) {
+	c := newChecker(raw, Options{}, rulesOf(0)) // what is replaced is read as the newest kernels read it
 	for _, step := range []func() *Problem{c.header, c.strings} {
 		if p := step(); p != nil {
 			return nil, nil, p
@@ -34,7 +38,7 @@ func Sanitise(raw []byte, release Release) ([]byte, []Change, error) {
 	if c.typeOff%4 != 0 {
 		return nil, nil, c.metaAll()
 	}
-	s := sanitiser{checker: c, release: release, out: bytes.Clone(raw), counts: map[string]int{}}
+	s := sanitiser{checker: c, target: r, out: bytes.Clone(raw), counts: map[string]int{}}
 	s.header(raw)
 	if err := s.types(); err != nil {
 		return nil, nil, err
@@ -50,7 +54,7 @@ func Sanitise(raw []byte, release Release) ([]byte, []Change, error) {
 
 type sanitiser struct {
 	*checker
-	release Release
+	target  *rules // of the kernel that gets the result
 	out     []byte
 	changes []Change
 	counts  map[string]int
@@ -64,7 +68,7 @@ func (s *sanitiser) note(kind btf.Kind, what string) {
 
 // header drops the layout section for kernels that do not know it.
 func (s *sanitiser) header(raw []byte) {
-	if rulesOf(s.release).Has(since.LayoutSection) || s.hdrLen < layoutSize || s.layoutBytes == 0 && s.layOff == 0 {
+	if s.target.has(since.LayoutSection) || s.hdrLen < layoutSize || s.layoutBytes == 0 && s.layOff == 0 {
 		return
 	}
 	at := s.hdrLen + s.typeOff + s.typeLen
@@ -112,8 +116,7 @@ func (s *sanitiser) types() error {
 // placeholder's id.
 func (s *sanitiser) replace(at uint32, info btf.Info) (unions []uint32) {
 	kind, vlen := info.Kind(), info.Vlen()
-	rules := rulesOf(s.release)
-	lacks := func(r since.Rule) bool { return !rules.Has(r) }
+	lacks := func(r since.Rule) bool { return !s.target.has(r) }
 	set := func(kind btf.Kind, vlen uint32) { s.put(at+4, uint32(btf.MakeInfo(kind, int(vlen), false))) }
 	name := s.u32(s.out[at:])
 	switch {
