@@ -3,6 +3,7 @@ package loader
 import (
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
@@ -110,13 +111,12 @@ type slicer struct {
 	out   Address
 	seen  map[slice]bool
 	queue []slice
-	ways  map[int][][]int // by start of the function
 	// untyped searches do not determine where pointers lead.
 	untyped bool
 }
 
 func (lp *LinkedProgram) address(from slice) Address {
-	x := slicer{lp: lp, seen: map[slice]bool{}, ways: map[int][][]int{}}
+	x := slicer{lp: lp, seen: map[slice]bool{}}
 	x.run(from)
 	return x.out
 }
@@ -169,17 +169,13 @@ func (x *slicer) before(s slice) {
 		x.end(s)
 		return
 	}
-	ways := x.ways[f.Start]
-	if ways == nil {
-		ways = x.lp.predecessors(f)
-		x.ways[f.Start] = ways
-	}
+	ways := x.lp.ways.before(x.lp, f)
 	if s.pc == f.Start {
 		x.callers(f, s)
 	}
-	for _, prev := range ways[s.pc-f.Start] {
+	for _, prev := range ways.of(s.pc - f.Start) {
 		next := s
-		next.pc = prev
+		next.pc = int(prev)
 		x.push(next)
 	}
 }
@@ -325,7 +321,7 @@ func (x *slicer) load(s slice, in decode.Insn) {
 
 // relocsOf returns the relocations of a register's value before pc.
 func (x *slicer) relocsOf(pc int, reg uint8) []*Reloc {
-	y := slicer{lp: x.lp, seen: map[slice]bool{}, ways: x.ways, untyped: true}
+	y := slicer{lp: x.lp, seen: map[slice]bool{}, untyped: true}
 	y.run(slice{pc: pc, wanted: 1 << reg})
 	return y.out.Relocs
 }
@@ -412,13 +408,55 @@ func (x *slicer) alu(s slice, in decode.Insn) {
 	x.before(s)
 }
 
-// predecessors lists, for each instruction of a function, those that may execute immediately before
-// it.
-func (lp *LinkedProgram) predecessors(f Func) [][]int {
-	ways := make([][]int, f.Len+1)
+// waysOf keeps the ways into the instructions of a program's functions, since many accesses are
+// searched for.
+type waysOf struct {
+	mu      sync.Mutex
+	byStart map[int]*ways
+}
+
+// before returns the ways into the instructions of a function.
+func (k *waysOf) before(lp *LinkedProgram, f Func) *ways {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w := k.byStart[f.Start]
+	if w == nil {
+		if k.byStart == nil {
+			k.byStart = map[int]*ways{}
+		}
+		w = lp.waysInto(f)
+		k.byStart[f.Start] = w
+	}
+	return w
+}
+
+// ways are, for each instruction of a function, those that may execute immediately before it:
+// from[start[i]:start[i+1]].
+type ways struct{ start, from []int32 }
+
+func (w *ways) of(i int) []int32 { return w.from[w.start[i]:w.start[i+1]] }
+
+func (lp *LinkedProgram) waysInto(f Func) *ways {
+	w := &ways{start: make([]int32, f.Len+2)}
+	lp.eachWay(f, func(to, _ int) { w.start[to+1]++ })
+	for i := range f.Len + 1 {
+		w.start[i+1] += w.start[i]
+	}
+	w.from = make([]int32, w.start[f.Len+1])
+	next := slices.Clone(w.start)
+	lp.eachWay(f, func(to, from int) {
+		w.from[next[to]] = int32(from)
+		next[to]++
+	})
+	return w
+}
+
+// eachWay calls found for each way from an instruction to another one of the function, or to its
+// end: to counts from the function's start.
+func (lp *LinkedProgram) eachWay(f Func, found func(to, from int)) {
 	add := func(to, from int) {
-		if i := to - f.Start; i >= 0 && i < len(ways) {
-			ways[i] = append(ways[i], from)
+		if i := to - f.Start; i >= 0 && i <= f.Len {
+			found(i, from)
 		}
 	}
 	end := min(f.Start+f.Len, len(lp.Insns))
@@ -436,5 +474,4 @@ func (lp *LinkedProgram) predecessors(f Func) [][]int {
 			add(pc+max(in.Len(), 1), pc)
 		}
 	}
-	return ways
 }

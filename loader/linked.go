@@ -146,6 +146,7 @@ type LinkedProgram struct {
 	flowOnce   sync.Once
 	flow       *flow
 	verifyOnce sync.Once
+	ways       waysOf
 }
 
 // Verified sets what the verifier found about the types of the program's functions, Reliable and
@@ -295,6 +296,32 @@ func (lp *LinkedProgram) LineAt(pc int) (btf.LineInfo, bool) {
 		return fn.Lines[i-1], true
 	}
 	return fn.Function.LineAt(pc - fn.Start)
+}
+
+// EachLine calls f for the instructions at which a line begins, ascending: those of its records,
+// and the first one of each function. Up to the next one, LineAt stays the same.
+func (lp *LinkedProgram) EachLine(f func(pc int, line btf.LineInfo)) {
+	for i := range lp.Funcs {
+		fn := &lp.Funcs[i]
+		records, known, first := &lines{sorted: fn.Lines}, fn.Len, fn.Function.SectionOff
+		if fn.Lines == nil {
+			records, known = &fn.Function.sec.lines, len(fn.Function.Insns)
+		}
+		end := min(first+fn.Len, first+known, first+len(lp.Insns)-fn.Start)
+		starts := func(r int) int { return (int(records.insnOff(r)) + insnSize - 1) / insnSize } // its first slot in the section
+		next := sort.Search(records.len(), func(r int) bool { return starts(r) > first })
+		for at := first; at < end; next++ {
+			if r := next - 1; r >= 0 && (fn.Lines != nil || int(records.insnOff(r)/insnSize) >= first) {
+				if next == records.len() || starts(next) > at { // of several at one instruction, the last one counts
+					f(fn.Start+at-first, records.at(r))
+				}
+			}
+			if next == records.len() {
+				break
+			}
+			at = starts(next)
+		}
+	}
 }
 
 // RelocAt returns the CO-RE relocation of instruction pc.

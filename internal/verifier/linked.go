@@ -83,17 +83,9 @@ func linesAndFuncs(p *Program, lp *loader.LinkedProgram) {
 			p.Funcs = append(p.Funcs, FuncInfo{Insn: f.Start, Type: f.Type, Name: f.Name, Static: f.Function != nil && f.Function.Hidden && f.Function.IsSubprogram()})
 		}
 	}
-	last := -1
-	for pc := range lp.Insns {
-		li, ok := lp.LineAt(pc)
-		if !ok || int(li.InsnOff) == last {
-			if f, is := lp.FuncAt(pc); !ok || !is || f.Start != pc {
-				continue
-			}
-		}
-		last = int(li.InsnOff)
-		p.Lines = append(p.Lines, Line{Insn: pc, File: li.File, Line: int(li.Line), Text: li.Text})
-	}
+	lp.EachLine(func(pc int, l btf.LineInfo) {
+		p.Lines = append(p.Lines, Line{Insn: pc, File: l.File, Line: int(l.Line), Text: l.Text})
+	})
 }
 
 // mapConverter keeps one Map for each map of the loader.
