@@ -1,6 +1,8 @@
 package object
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +26,43 @@ func (ts *Types) Functions(spec *btf.Spec) []btf.ID {
 		ts.funcs[spec] = ids
 	}
 	return ids
+}
+
+// section is a DATASEC.
+type section struct {
+	spec *btf.Spec
+	name string
+}
+
+// Variable is a variable in a section of the kernel.
+type Variable struct {
+	Name      string
+	Off, Size uint64
+}
+
+// Variables returns the variables of a section by offset. The slice is shared: it is not to be
+// changed.
+func (ts *Types) Variables(spec *btf.Spec, name string) []Variable {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	key := section{spec, name}
+	vars, ok := ts.variables[key]
+	if !ok {
+		if t, found := spec.Find(btf.KindDatasec, name); found {
+			vars = make([]Variable, 0, len(t.Vars))
+			for _, v := range t.Vars {
+				if spec.Kind(v.Type) == btf.KindVar { // not decoded: there are hundreds, and few are used
+					vars = append(vars, Variable{spec.Name(v.Type), uint64(v.Offset), uint64(v.Size)})
+				}
+			}
+			slices.SortStableFunc(vars, func(a, b Variable) int { return cmp.Compare(a.Off, b.Off) })
+		}
+		if ts.variables == nil {
+			ts.variables = make(map[section][]Variable)
+		}
+		ts.variables[key] = vars
+	}
+	return vars
 }
 
 // WithProto returns the FUNCs with a prototype.

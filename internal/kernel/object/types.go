@@ -19,6 +19,8 @@ type Types struct {
 	protos  map[typeKey][]btf.ID // FUNCs by FUNC_PROTO, of those that were asked for
 	funcs   map[*btf.Spec][]btf.ID
 	events  map[*btf.Spec]map[string][]string // event classes by signature
+
+	variables map[section][]Variable
 }
 
 type typeKey struct {

@@ -69,16 +69,11 @@ type percpuKey struct {
 func NewPerCPU(s *object.Space) (*PerCPU, error) {
 	p := &PerCPU{Space: s}
 	if s.BTF() != nil {
-		if t, ok := s.BTF().Find(btf.KindDatasec, ".data..percpu"); ok {
-			p.vars = make([]percpuVar, 0, len(t.Vars))
-			for _, v := range t.Vars {
-				if s.BTF().Kind(v.Type) != btf.KindVar { // not decoded: there are hundreds, and few are used
-					continue
-				}
-				p.vars = append(p.vars, percpuVar{name: s.BTF().Name(v.Type), off: uint64(v.Offset), size: uint64(v.Size)})
-				p.section = max(p.section, uint64(v.Offset)+uint64(v.Size))
-			}
-			sort.SliceStable(p.vars, func(i, j int) bool { return p.vars[i].off < p.vars[j].off })
+		all := s.Types().Variables(s.BTF(), ".data..percpu")
+		p.vars = make([]percpuVar, len(all))
+		for i, v := range all {
+			p.vars[i] = percpuVar{name: v.Name, off: v.Off, size: v.Size}
+			p.section = max(p.section, v.Off+v.Size)
 		}
 	}
 	if p.section > 16<<20 {
