@@ -111,7 +111,7 @@ func (t *precision) pushHistory(s *state, flags uint8, spi, fr int, linked []lin
 	}
 	if len(t.histSlab) == 0 {
 		t.took(256 * 56)
-		t.histSlab = make([]hist, 256)
+		t.histSlab = t.hists.take(256)
 	}
 	h := &t.histSlab[0]
 	t.histSlab = t.histSlab[1:]

@@ -104,6 +104,10 @@ type pool struct {
 	freeStates []*state
 	freeSlots  []*slot
 	pending    []pendingState
+
+	frames again[frame]
+	states again[state]
+	slots  again[slot]
 }
 
 // precision keeps the history of a path and follows back registers that must be precise.
@@ -113,6 +117,7 @@ type precision struct {
 	bt        backtrack
 	histEntry *hist
 	histSlab  []hist
+	hists     again[hist]
 }
 
 // resources tracks references, locks and RCU, preemption and interrupt sections.
@@ -288,6 +293,7 @@ func (e *explorer) connect() {
 	p, s := e.position, &e.position.subject
 	e.attachment, e.layout, e.limits = attachment{s}, layout{s}, limits{subject: s}
 	e.liveness.position, e.pool.position, e.precision.position = p, p, p
+	e.pool.frames.kept, e.pool.states.kept, e.pool.slots.kept, e.precision.hists.kept = &keptFrames, &keptStates, &keptSlots, &keptHistory
 	e.resources.position, e.contexts.position = p, p
 	e.flowAnalysis = flowAnalysis{p, &e.liveness}
 	e.values = values{p, &e.liveness, &e.pool, &e.precision}

@@ -80,7 +80,7 @@ const slotsAtOnce = 32
 func (o *pool) newSlot() *slot {
 	if len(o.freeSlots) == 0 {
 		o.took(slotsAtOnce * slotBytes)
-		more := make([]slot, slotsAtOnce)
+		more := o.slots.take(slotsAtOnce)
 		for i := range more {
 			o.freeSlots = append(o.freeSlots, &more[i])
 		}
@@ -118,7 +118,9 @@ func (o *pool) newFrame() *frame {
 		return f
 	}
 	o.took(int64(frameBytes))
-	return &frame{pool: o}
+	f := &o.frames.take(1)[0]
+	f.pool = o
+	return f
 }
 
 func (o *pool) freeFrame(f *frame) {
@@ -136,7 +138,7 @@ func (o *pool) newState() *state {
 		return s
 	}
 	o.took(int64(stateBytes))
-	return new(state)
+	return &o.states.take(1)[0]
 }
 
 // freeState gives back a state that nothing refers to (free_verifier_state).

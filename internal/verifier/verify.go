@@ -77,6 +77,9 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 		o.Costs.end()
 	}
 	e.log.end(v, e)
+	if o.Costs == nil {
+		e.leave()
+	}
 	return v, nil
 }
 
@@ -87,7 +90,7 @@ func newExplorer(ctx context.Context, k *Kernel, p *Program, o Options) *explore
 		set = since.Version{Release: k.Release, Patch: k.Patch}.Rules()
 	}
 	e := &explorer{position: &position{subject: subject{
-		ctx: ctx, k: k, p: p, o: o, rel: k.Release, set: set, rules: numRules(set), insns: p.Insns, aux: make([]insnAux, len(p.Insns)), log: newLogger(o),
+		ctx: ctx, k: k, p: p, o: o, rel: k.Release, set: set, rules: numRules(set), insns: p.Insns, aux: takeAux(len(p.Insns)), log: newLogger(o),
 	}}}
 	e.r = e.newFlags()
 	e.connect()
