@@ -89,7 +89,13 @@ func (x *nameIndex) with(essential string) []uint32 {
 
 // positions returns the positions of the own types whose kind is wanted.
 func (s *Spec) positions(want func(Kind) bool) []uint32 {
-	var out []uint32
+	n := 0
+	for _, off := range s.offs {
+		if want(s.kindAt(off)) {
+			n++
+		}
+	}
+	out := make([]uint32, 0, n)
 	for i, off := range s.offs {
 		if want(s.kindAt(off)) {
 			out = append(out, uint32(i))

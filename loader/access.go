@@ -122,10 +122,9 @@ func (lp *LinkedProgram) address(from slice) Address {
 }
 
 func (x *slicer) run(from slice) {
-	for x.before(from); len(x.queue) > 0; {
-		at := x.queue[0]
-		x.queue = x.queue[1:]
-		x.step(at)
+	x.before(from)
+	for next := 0; next < len(x.queue); next++ {
+		x.step(x.queue[next])
 	}
 }
 

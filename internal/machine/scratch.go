@@ -146,11 +146,11 @@ func (m *Machine) endScratch(p *program, l *leaks) {
 			continue
 		}
 		now := m.mem.Bytes(r)[s.addr-r.Base:][:s.size]
-		unwritten := m.mem.Unwritten(s.addr, s.size)
-		if len(unwritten) == int(s.size) && s.last != nil {
+		if s.last != nil && m.mem.CountUnwritten(s.addr, s.size) == int(s.size) {
 			m.mem.Define(s.addr, s.size)
 			continue
 		}
+		unwritten := m.mem.Unwritten(s.addr, s.size)
 		for i := range s.left {
 			if len(unwritten) > 0 && unwritten[0] == s.addr+uint64(i) {
 				unwritten = unwritten[1:]

@@ -1,5 +1,7 @@
 package mem
 
+import "math/bits"
+
 // Unwrite marks [addr, addr+n) as not written by this run: what a kernel hands out without clearing
 // it, or what earlier runs left. Reads of such bytes are allowed and reported to OnUnwritten, a
 // store ends the mark. The range must be inside one object of plain memory that programs may write;
@@ -71,25 +73,42 @@ func (m *Memory) Allow(addr, n uint64) {
 // Unwritten returns the addresses of the marked bytes in [addr, addr+n), those of stacks included,
 // ascending.
 func (m *Memory) Unwritten(addr, n uint64) []uint64 {
-	off := (addr & m.mask) - m.base
-	if off >= m.limit {
+	count := m.CountUnwritten(addr, n)
+	if count == 0 {
 		return nil
 	}
-	var out []uint64
+	out := make([]uint64, 0, count)
+	m.eachUnwritten(addr, n, func(g uint64, mask uint8) {
+		for i := range uint64(granule) {
+			if mask&(1<<i) != 0 {
+				out = append(out, m.base+g*granule+i)
+			}
+		}
+	})
+	return out
+}
+
+// CountUnwritten returns the number of those.
+func (m *Memory) CountUnwritten(addr, n uint64) (count int) {
+	m.eachUnwritten(addr, n, func(_ uint64, mask uint8) { count += bits.OnesCount8(mask) })
+	return count
+}
+
+// eachUnwritten calls f for the granules with marked bytes in [addr, addr+n), ascending, with the
+// mask of those.
+func (m *Memory) eachUnwritten(addr, n uint64, f func(g uint64, mask uint8)) {
+	off := (addr & m.mask) - m.base
+	if off >= m.limit {
+		return
+	}
 	for at, end := off, off+min(n, m.limit-off); at < end; {
 		next := (at | (granule - 1)) + 1
 		g := at / granule
-		if k := m.marksOf(g, m.under(g)); k.unset != 0 {
-			mask := k.unset & byteMask(at, min(next, end))
-			for i := range uint64(granule) {
-				if mask&(1<<i) != 0 {
-					out = append(out, m.base+g*granule+i)
-				}
-			}
+		if mask := m.marksOf(g, m.under(g)).unset & byteMask(at, min(next, end)); mask != 0 {
+			f(g, mask)
 		}
 		at = next
 	}
-	return out
 }
 
 // Marked reports whether bytes of the region may be marked by [Memory.Unwrite].
