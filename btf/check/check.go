@@ -95,7 +95,6 @@ type checker struct {
 	rules *rules
 	order binary.ByteOrder
 	ptr   uint32
-	names int // longest identifier
 
 	raw                                                           []byte
 	hdrLen, typeOff, typeLen, strOff, strLen, layOff, layoutBytes uint32
@@ -128,20 +127,28 @@ func kernel(raw []byte, opts Options, r *rules) error {
 
 func newChecker(raw []byte, opts Options, r *rules) *checker {
 	opts.Release = 0 // it is asked by r only
-	c := &checker{opts: opts, rules: r, raw: raw, order: binary.LittleEndian, ptr: 8, names: shortNames}
+	c := &checker{opts: opts, rules: r, raw: raw, order: binary.LittleEndian, ptr: 8}
 	if len(raw) >= 2 && raw[0] == 0xeb && raw[1] == 0x9f {
 		c.order = binary.BigEndian
 	}
 	if opts.PointerSize != 0 {
 		c.ptr = uint32(opts.PointerSize)
 	}
-	if c.has(since.LongNames) {
-		c.names = longNames
-	}
 	return c
 }
 
+// has asks for a rule. What asks only where the rule matters has results that hold for more releases.
 func (c *checker) has(r since.Rule) bool { return c.rules.has(r) }
+
+// longest is the number of characters of the longest name.
+func (c *checker) longest() int {
+	if c.has(since.LongNames) {
+		return longNames
+	}
+	return shortNames
+}
+
+func (c *checker) tooLong(name string) bool { return len(name) > shortNames && len(name) > c.longest() }
 
 func fileProblem(rule Rule, errno uapi.Errno, format string, args ...any) *Problem {
 	return &Problem{Rule: rule, Entry: -1, Errno: errno, Detail: fmt.Sprintf(format, args...)}
@@ -180,10 +187,10 @@ func (c *checker) header() *Problem {
 		return fileProblem(RuleHeader, uapi.EINVAL, "%d bytes are too few for the header length", n)
 	}
 	known := uint32(headerSize)
-	if c.has(since.LayoutSection) {
+	c.hdrLen = c.u32(c.raw[4:])
+	if c.hdrLen > headerSize && c.has(since.LayoutSection) {
 		known = layoutSize
 	}
-	c.hdrLen = c.u32(c.raw[4:])
 	if n < c.hdrLen {
 		return fileProblem(RuleHeader, uapi.EINVAL, "the header has %d bytes, the file %d", c.hdrLen, n)
 	}
@@ -205,7 +212,7 @@ func (c *checker) header() *Problem {
 		return fileProblem(RuleHeader, uapi.EINVAL, "nothing follows the header")
 	}
 	c.typeOff, c.typeLen, c.strOff, c.strLen = c.u32(h[8:]), c.u32(h[12:]), c.u32(h[16:]), c.u32(h[20:])
-	if c.has(since.LayoutSection) && c.hdrLen >= layoutSize {
+	if c.hdrLen >= layoutSize && c.has(since.LayoutSection) {
 		c.layOff, c.layoutBytes = c.u32(h[24:]), c.u32(h[28:])
 	}
 	return c.sections(n - c.hdrLen)
@@ -257,7 +264,7 @@ func (c *checker) sections(expected uint32) *Problem {
 func (c *checker) strings() *Problem {
 	data := c.raw[c.hdrLen:]
 	end := c.strOff + c.strLen
-	if end != uint32(len(data)) && !(c.has(since.LayoutSection) && c.hdrLen >= layoutSize) {
+	if end != uint32(len(data)) && !(c.hdrLen >= layoutSize && c.has(since.LayoutSection)) {
 		return fileProblem(RuleSections, uapi.EINVAL, "strings end at %d, the file at %d", end, len(data))
 	}
 	c.strs = data[c.strOff:end]

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -112,27 +113,25 @@ func refuse(errno uapi.Errno, detail string) *errField {
 
 // ownedFields checks special fields (btf_parse_struct_metas, btf_check_and_fixup_fields).
 func (c *checker) ownedFields() *Problem {
-	if !c.has(since.OwnedFields) {
-		return nil
-	}
 	marked := map[uint32]bool{}
 	for i := range fieldKinds {
 		k := &fieldKinds[i]
-		if !k.marks() || !c.has(k.since) {
+		if !k.marks() {
 			continue
 		}
-		if id := c.structNamed(k.name); id != 0 {
+		if id := c.structNamed(k.name); id != 0 && c.has(k.since) {
 			marked[id] = true
 		}
 	}
-	if c.has(since.OwnedKptrs) {
+	tagged := slices.ContainsFunc(c.types[1:], func(t typ) bool { return t.kind == btf.KindTypeTag })
+	if tagged && c.has(since.OwnedKptrs) {
 		for id := uint32(1); id < uint32(len(c.types)); id++ {
 			if f, e := c.kptr(&c.types[id], 0, kptrs); e == nil && f != nil {
 				marked[id] = true
 			}
 		}
 	}
-	if len(marked) == 0 {
+	if len(marked) == 0 || !c.has(since.OwnedFields) {
 		return nil
 	}
 	c.empty = map[uint32]int{}

@@ -44,7 +44,7 @@ func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 	info := btf.Info(t.info)
 	t.flag, t.vlen = info.Flag(), info.Vlen()
 	kind := uint32(info.Kind())
-	if !c.has(since.WideInfo) {
+	if t.info&^0x8f00ffff != 0 && !c.has(since.WideInfo) { // all know the other bits
 		// The kernel checks unused bits first.
 		kind &= 0x1f
 		t.vlen &= narrowVlen
@@ -235,8 +235,8 @@ func (c *checker) badName(id btf.ID, off uint32) *Problem {
 	switch {
 	case s == "":
 		return c.problem(id, RuleName, "it has no name")
-	case len(s) > c.names:
-		return c.problem(id, RuleName, "its name has %d characters, the limit is %d", len(s), c.names)
+	case c.tooLong(s):
+		return c.problem(id, RuleName, "its name has %d characters, the limit is %d", len(s), c.longest())
 	}
 	return c.problem(id, RuleName, "%q is not a name this kernel accepts", c.shown(off))
 }
@@ -253,7 +253,7 @@ func printable(b byte) bool { return b >= 0x20 && b < 0x7f || b >= 0xa0 }
 // identifier is btf_name_valid_identifier.
 func (c *checker) identifier(off uint32) bool {
 	s, ok := c.str(off)
-	if !ok || s == "" || len(s) > c.names {
+	if !ok || s == "" || c.tooLong(s) {
 		return false
 	}
 	for i := range len(s) {
@@ -267,11 +267,11 @@ func (c *checker) identifier(off uint32) bool {
 
 // sectionName is btf_name_valid_section.
 func (c *checker) sectionName(off uint32) bool {
-	if !c.has(since.PrintableSections) {
+	if c.identifier(off) || !c.has(since.PrintableSections) {
 		return c.identifier(off)
 	}
 	s, ok := c.str(off)
-	if !ok || s == "" || len(s) > c.names {
+	if !ok || s == "" || c.tooLong(s) {
 		return false
 	}
 	for i := range len(s) {

@@ -435,7 +435,7 @@ func (c *checker) funcCheck(id btf.ID, t *typ) *Problem {
 func (c *checker) protoCheck(id btf.ID, t *typ) *Problem {
 	if ret := t.third; ret != 0 {
 		rt := c.byID(ret)
-		if rt == nil || c.has(since.ReturnsTypes) && sourceOnly(rt) {
+		if rt == nil || sourceOnly(rt) && c.has(since.ReturnsTypes) {
 			return c.problem(id, RuleReturn, "it returns type %d, which does not exist or is not a value type", ret)
 		}
 		if c.needsResolve(rt) && c.visits[ret] != resolved {
@@ -478,8 +478,27 @@ func (c *checker) protoCheck(id btf.ID, t *typ) *Problem {
 	return nil
 }
 
+// shortAndUntagged reports whether chains of modifiers keep the rules of all releases.
+func (c *checker) shortAndUntagged() bool {
+	for i := range c.types[1:] {
+		length := 0
+		for t := &c.types[1+i]; c.isModifier(t); length++ {
+			if length == 32 || t.kind == btf.KindTypeTag {
+				return false
+			}
+			if t = c.byID(t.third); t == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // modifiers checks chains of modifiers (btf_check_type_tags, btf_check_modifier_chain_length).
 func (c *checker) modifiers() *Problem {
+	if c.shortAndUntagged() {
+		return nil
+	}
 	order := c.has(since.TagsFirst) && !c.has(since.ShortChains)
 	if !order && !c.has(since.ShortChains) {
 		return nil

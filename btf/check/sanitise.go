@@ -68,7 +68,7 @@ func (s *sanitiser) note(kind btf.Kind, what string) {
 
 // header drops the layout section for kernels that do not know it.
 func (s *sanitiser) header(raw []byte) {
-	if s.target.has(since.LayoutSection) || s.hdrLen < layoutSize || s.layoutBytes == 0 && s.layOff == 0 {
+	if s.hdrLen < layoutSize || s.layoutBytes == 0 && s.layOff == 0 || s.target.has(since.LayoutSection) {
 		return
 	}
 	at := s.hdrLen + s.typeOff + s.typeLen
