@@ -185,7 +185,10 @@ func (x *slicer) callers(f Func, s slice) {
 	const arguments = 0x3e
 	called := false
 	for pc, in := range x.lp.Insns {
-		if to, ok := in.Target(pc); ok && in.Op() == decode.OpCallLocal && to == f.Start && s.wanted&arguments != 0 {
+		if in.Op() != decode.OpCallLocal || s.wanted&arguments == 0 {
+			continue
+		}
+		if to, ok := in.Target(pc); ok && to == f.Start {
 			called = true
 			x.before(slice{pc: pc, wanted: s.wanted & arguments, added: s.added})
 		}

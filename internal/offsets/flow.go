@@ -64,11 +64,13 @@ func (f *finder) walk() {
 			visits[pc]++
 			delete(f.found, pc)
 			in := f.p.Insns[pc]
-			if target, ok := in.Target(pc); ok && in.Op() == decode.OpCallLocal {
-				reach(target, callee(&s))
+			if in.Op() == decode.OpCallLocal {
+				if target, ok := in.Target(pc); ok {
+					reach(target, callee(&s))
+				}
 			}
 			f.step(pc, in, &s)
-			next = decode.Successors(next[:0], f.p.Insns, pc)
+			next = f.successors(next[:0], pc)
 			if on = len(next) == 1 && next[0] >= 0 && next[0] < n && !joins[next[0]]; on {
 				pc = next[0]
 				continue
@@ -78,6 +80,15 @@ func (f *finder) walk() {
 			}
 		}
 	}
+}
+
+// successors is [decode.Successors], at once for the many instructions that are no jumps.
+func (f *finder) successors(next []int, pc int) []int {
+	in := f.p.Insns[pc]
+	if in.Info().Flags&(decode.FlagBranch|decode.FlagJump|decode.FlagExit) == 0 {
+		return append(next, pc+in.Len())
+	}
+	return decode.Successors(next, f.p.Insns, pc)
 }
 
 // joins returns which instructions have several predecessors. The first one of the program and
@@ -93,11 +104,13 @@ func (f *finder) joins() []bool {
 	}
 	var next []int
 	for pc, in := range f.p.Insns {
-		if target, ok := in.Target(pc); ok && in.Op() == decode.OpCallLocal {
-			mark(target)
-			mark(target)
+		if in.Op() == decode.OpCallLocal {
+			if target, ok := in.Target(pc); ok {
+				mark(target)
+				mark(target)
+			}
 		}
-		next = decode.Successors(next[:0], f.p.Insns, pc)
+		next = f.successors(next[:0], pc)
 		for _, to := range next {
 			mark(to)
 		}
