@@ -76,7 +76,7 @@ func New(cfg Config) *Env {
 	e.heap = owned.New(cfg.Mem, &e.guest)
 	e.heap.OnFree = e.freeFields
 	e.Timers = deferred.New(&e.guest, cfg.MapAt)
-	e.print.Source = printSource{probe: &e.probe, kernel: cfg.Kernel, utf8: e.has(since.PrintfUTF8)}
+	e.print.Source = printSource{probe: &e.probe, kernel: cfg.Kernel, utf8: e.has(since.UTF8Formats)}
 	return e
 }
 

@@ -36,8 +36,8 @@ func skbChangeTail(c *Call, s *skb) (uint64, *vm.Action) {
 	if c.Args[2] != 0 || n > maxSkbLen || n < max(s.st.net, 0) {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	// From 6.4 on only the outermost headers may be resized.
-	if s.st.encap && s.e.has(since.EncapNoResize) {
+	// Only the outermost headers may be resized.
+	if s.st.encap {
 		return errnoRet(uapi.ENOTSUPP), nil
 	}
 	errno := s.p.Resize(min(n, s.p.Len()), n-s.p.Len())

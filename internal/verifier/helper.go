@@ -224,8 +224,8 @@ func (c *helpers) checkFuncIP(h *proto.Helper) {
 	}
 }
 
-// checkSetRetval checks the value that a hook shall return: for LSM hooks since 7.0, and for all,
-// as 32 bits, since 7.2. Programs of getsockopt set any.
+// checkSetRetval checks the value that a hook shall return, as 32 bits, since 7.2. Programs of
+// getsockopt set any.
 func (c *helpers) checkSetRetval(regs *[11]reg) {
 	// The kernel takes the value for a negated error, of which there are 4095.
 	if c.has(since.RetvalForAll) {
@@ -237,17 +237,6 @@ func (c *helpers) checkSetRetval(regs *[11]reg) {
 	}
 	if c.prog.attachProto != nil && c.prog.attachProto.Ref == 0 {
 		c.refuse(refusal.BPFLSMCgroupAttachVoidLSM)
-	}
-	if c.has(since.RetvalLSM) {
-		rg, ok := c.lsmRange()
-		if !ok {
-			rg = retRange{-maxErrno, 0}
-		}
-		c.precision.precise(1)
-		if r := &regs[1]; int64(rg.min) > r.SMin || r.SMax > int64(rg.max) {
-			c.frames.badRange(r, rg, "At bpf_set_retval", "R1")
-			panic(refused{uapi.EINVAL})
-		}
 	}
 }
 

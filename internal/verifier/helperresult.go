@@ -168,19 +168,17 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 	c.values.sane(r)
 }
 
-// retvalRange is what bpf_get_retval may return: that of LSM hooks is known since 6.19, and that of
-// other hooks but getsockopt, where user space may get any number, since 7.2.
+// retvalRange is what bpf_get_retval may return, as a range since 7.2: what the hook returns, but
+// with getsockopt, where user space may get any number.
 func (c *helpers) retvalRange() (retRange, bool) {
 	switch {
+	case !c.has(since.RetvalForAll):
+		return retRange{}, false
 	case c.prog.typ == uapi.ProgTypeLSM && c.p.Attach == uapi.AttachLSMCgroup:
-		if c.has(since.CgroupLSMRetval) {
-			return c.lsmRange()
-		}
-	case c.has(since.RetvalForAll):
-		getsockopt := c.prog.typ == uapi.ProgTypeCgroupSockopt && c.p.Attach == uapi.AttachCgroupGetsockopt
-		return retRange{-maxErrno, 0}, !getsockopt
+		return c.lsmRange()
 	}
-	return retRange{}, false
+	getsockopt := c.prog.typ == uapi.ProgTypeCgroupSockopt && c.p.Attach == uapi.AttachCgroupGetsockopt
+	return retRange{-maxErrno, 0}, !getsockopt
 }
 
 // cpus returns nr_cpu_ids.

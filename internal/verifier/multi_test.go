@@ -78,20 +78,20 @@ func TestFuncIPOfSessions(t *testing.T) {
 	}
 }
 
-// A socket is read behind a comparison with a register that is 0 (7.2), or with a constant.
+// A socket is read behind a comparison with a register that is 0 (from 7.1 on), or with a constant.
 func TestNullInRegisters(t *testing.T) {
 	const sock = "r1 = *(u64 *)(r1 + 168)\n"
 	for _, c := range []struct {
 		text string
 		from since.Release
 	}{
-		{sock + "if r1 == 0 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", since.R(7, 1)},
-		{sock + "r2 = 0\nif r1 == r2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", since.R(7, 2)},
-		{sock + "r2 = 0\nif r1 != r2 goto +1\ngoto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", since.R(7, 2)},
+		{sock + "if r1 == 0 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", since.R(7, 0)},
+		{sock + "r2 = 0\nif r1 == r2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", since.R(7, 1)},
+		{sock + "r2 = 0\nif r1 != r2 goto +1\ngoto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", since.R(7, 1)},
 		{sock + "r2 = 1\nif r1 == r2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", since.R(7, 3)},
 		{sock + "w2 = 0\nif w1 == w2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", since.R(7, 3)},
 	} {
-		for _, r := range []since.Release{since.R(7, 1), since.R(7, 2)} {
+		for _, r := range []since.Release{since.R(7, 0), since.R(7, 1), since.R(7, 2)} {
 			v := verdict(t, &verifier.Kernel{Release: r}, &verifier.Program{Type: uapi.ProgTypeSchedCls}, c.text)
 			assert.Equal(t, r >= c.from, v.Outcome == verifier.Accepted, "%s on %s: %s %s", c.text, r, v.Message, v.Missing)
 		}

@@ -75,7 +75,7 @@ func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 		// The place in the value is added to its address, which must not overflow.
 		off := ref.Off
 		// From 7.0 on libbpf places the variables of an arena at its end.
-		if off >= maxVarOff && (m.Type != uapi.MapTypeArena || !l.has(since.ArenaOffsets)) {
+		if off >= maxVarOff && !l.has(since.ArenaOffsets) {
 			l.refuse(refusal.DirectValueOffsetNotAllowed, off)
 		}
 		// Only these maps keep all values in one piece of memory, so that their address is known at

@@ -465,10 +465,6 @@ func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) 
 	} else if size < 0 {
 		errno = uapi.EFAULT
 	}
-	// No byte at the end of the stack is no access beyond it.
-	if size == 0 && errno == uapi.EACCES && lo == 0 && !k.has(since.ZeroSizeStack) {
-		errno = 0
-	}
 	if errno != 0 {
 		if r.Var.IsConst() {
 			k.refuseAs(errno, refusal.InvalidStackROffSize, what, ptr, off+k.constOffIn(r), size)

@@ -160,7 +160,7 @@ var beginnings = []struct {
 	{since.UnknownOperands, "6.10", "call 7\nr6 = r0\nr6 &= 3\ncall 7\nr0 &= 4\nr0 |= r6" + below, ""},
 	{since.EqRange, "6.4", "call 7\nif r0 < 3 goto +2\nif r0 != 2 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	{since.SameRegister, "6.19", "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
-	{since.NullRegisters, "7.2", "r1 = *(u64 *)(r1 + 168)\nr2 = 0\nif r1 == r2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", "R1 invalid mem access 'sock_common_or_null'"},
+	{since.NullRegisters, "7.1", "r1 = *(u64 *)(r1 + 168)\nr2 = 0\nif r1 == r2 goto +1\nr0 = *(u32 *)(r1 + 4)\nr0 = 0\nexit", "R1 invalid mem access 'sock_common_or_null'"},
 }
 
 // What a release began to accept is refused by the one before it; so are updates of older releases.
@@ -307,7 +307,7 @@ var endings = []struct {
 }{
 	{since.SleepableProgArrays, "7.0", uapi.ProgTypeSyscall, uapi.MapTypeProgArray, 0, "r1 = 0 ll\nr0 = 0\nexit", true,
 		"Sleepable programs can only use array, hash, ringbuf and local storage maps"},
-	{since.ContextMemArgs, "7.2", uapi.ProgTypeSyscall, 0, 0, "r2 = 8\nr3 = 0\ncall 113\nr0 = 0\nexit", true,
+	{since.ContextMemArgs, "7.1", uapi.ProgTypeSyscall, 0, 0, "r2 = 8\nr3 = 0\ncall 113\nr0 = 0\nexit", true,
 		"R1 type=ctx expected=fp, pkt, pkt_meta, map_key, map_value, mem, ringbuf_mem, buf, trusted_ptr_"},
 	{since.NoSeg6PullData, "7.2 6.1.189 6.12.112", uapi.ProgTypeLwtSeg6local, 0, 0, "r2 = 0\ncall 39\nr0 = 0\nexit", false, ""},
 	{since.LockdownWrites, "5.14", uapi.ProgTypeKprobe, 0, proto.Integrity, "*(u64 *)(r10 - 8) = 0\nr1 = 4096\nr2 = r10\nr2 += -8\nr3 = 8\ncall 36\nr0 = 0\nexit", false, ""},

@@ -62,11 +62,10 @@ const (
 	ZeroFills         // Linux 6.8, check_stack_read_fixed_off: reading a part of a spilled zero, or zero bytes, yields 0
 	NarrowFills       // Linux 6.9, check_stack_read_fixed_off: a part of a spill can be filled
 	StackAboveErrno   // Linux 6.8, check_stack_access_within_bounds: access above the frame is refused with EINVAL instead of EACCES
-	ZeroSizeStack     // Linux 6.8, check_stack_range_initialized: access of size 0 at the top of the frame is refused
 	DynptrSlots       // Linux 6.3, destroy_if_dynptr_stack_slot: stores into a dynptr end it or are refused, and dynptrs have constant offsets
 	HelperStackWrites // Linux 6.14, check_stack_range_initialized: whether a helper reads or writes decides the check of its stack buffer
 	ClobberBTFSpills  // Linux 5.19, check_stack_range_initialized: a helper that writes over a spilled pointer to a kernel object ends the pointer
-	SharedDynptrs     // Linux 6.19, destroy_if_dynptr_stack_slot: a dynptr that holds a reference can be overwritten while a clone of it remains
+	SharedDynptrs     // Linux 7.1, destroy_if_dynptr_stack_slot: a dynptr that holds a reference can be overwritten while a clone of it remains
 	DynptrSliceTypes  // Linux 7.2, destroy_if_dynptr_stack_slot: slices of every memory type end with their dynptr
 	DerivedDynptrs    // Linux 7.2, release_reference: dynptrs of a packet end when the packet is released
 	FastCalls         // Linux 6.12, mark_fastcall_patterns: spills around calls that preserve registers do not count as stack
@@ -112,8 +111,8 @@ const (
 	RefsOrdered            // Linux 6.14, release_reference_state: releasing a reference keeps the order of the others
 	AnyBackEdge            // Linux 6.7, push_insn: every instruction may lead back to one that precedes it, not only jumps
 	InsnBeforeWalk         // Linux 7.1, check_and_resolve_insns: the fields of all instructions are checked before exploration
-	StoreFieldsLate        // Linux 6.6, resolve_pseudo_ldimm64: the fields of stores are checked when exploration reaches them
-	CompareDstFirst        // Linux 6.8, check_cond_jmp_op: a comparison checks its destination register before its other fields
+	StoreFieldsLate        // Linux 5.12, resolve_pseudo_ldimm64: the fields of stores are checked when exploration reaches them
+	CompareDstFirst        // Linux 6.6, check_cond_jmp_op: a comparison checks its destination register before its other fields
 	ComparesInHistory      // Linux 6.16, check_cond_jmp_op: the history notes comparisons of stack pointers
 	AttachAfterCFG         // Linux 6.13, bpf_check: the attach target is checked after the control flow
 	LazyGlobals            // Linux 6.8, do_check_subprogs: global functions are verified after the program, and only if they are called
@@ -136,7 +135,7 @@ const (
 	SignedArenaLoads       // Linux 6.18, convert_ctx_accesses: loads from an arena may extend the sign
 	Gotox                  // Linux 6.19, check_indirect_jump: indirect jumps
 	FuncSymbols            // Linux 6.4, check_pseudo_btf_id: addresses of kernel functions can be loaded
-	ArenaOffsets           // Linux 7.0, resolve_pseudo_ldimm64: addresses in an arena may have any offset
+	ArenaOffsets           // Linux 7.0, resolve_pseudo_ldimm64: offsets in a map, such as those of an arena's variables, are limited by the map only
 	StoreConstToContext    // Linux 6.4, check_mem_access: constants can be stored to the context
 	LoadPacketReturns      // Linux 6.16, check_ld_abs: a legacy packet load in a function may end it with result 0
 	NoLoadPacketInCallback // Linux 7.2, check_ld_abs: legacy packet loads in callbacks are refused
@@ -173,19 +172,17 @@ const (
 	TreeCallbackRCU      // Linux 6.19, check_kfunc_call: RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones
 	TailCallInvalidates  // Linux 6.13, check_helper_call: a tail call may have changed the packet
 	TailCallReturns      // Linux 6.18, check_helper_call: a tail call in a function may return to the function's caller
-	TailCallUnderLock    // Linux 6.2, check_helper_call: tail calls under a lock are refused
+	TailCallUnderLock    // Linux 6.12, check_helper_call: tail calls under a lock are refused
 	LeaksTogether        // Linux 6.13, check_resource_leak: references, locks and sections are checked in one place before tail calls, packet loads and exits
 	LocksAtReturn        // Linux 6.9, check_resource_leak: functions may return to their caller with locks and sections held
 	CallbackRefs         // Linux 6.1, release_reference_state: callbacks cannot release references of their caller
 	SeveralReferences    // Linux 7.2, check_func_arg: a call may take several objects that must be released
 	InvalidScalars       // Linux 6.1, clear_all_pkt_pointers: pointers that become invalid are unknown numbers, not registers without a value
-	RetvalLSM            // Linux 7.0, check_helper_call: the argument of bpf_set_retval in LSM programs is checked
-	CgroupLSMRetval      // Linux 6.19, do_refine_retval_range: bpf_get_retval in LSM programs of cgroups returns what the hook may return
 	RetvalForAll         // Linux 7.2, check_helper_call: the argument and the result of bpf_set_retval and bpf_get_retval have a range in all programs
 
 	// Arguments of helpers
 
-	ConstDynptr        // Linux 7.1, process_dynptr_func: helpers accept a callback's dynptr if they do not release it
+	ConstDynptr        // Linux 7.2, process_dynptr_func: helpers accept a callback's dynptr if they do not release it
 	ConstDynptrChecked // Linux 6.2, process_dynptr_func: a callback's dynptr is checked like others, and helpers do not change it
 	HelperWrites       // Linux 6.12, check_helper_mem_access: map values and keys are checked by whether the helper writes them, not by whether it accepts uninitialised memory
 	UTF8Formats        // Linux 7.1, bpf_bprintf_prepare: format strings may contain bytes from 0x80 on
@@ -197,7 +194,7 @@ const (
 	XchgLocalKptr      // Linux 6.12, check_reg_type: bpf_kptr_xchg works on kptrs in objects that programs allocated
 	XchgKeepsRCU       // Linux 6.7, check_helper_call: an object given to bpf_kptr_xchg in an RCU section stays readable
 	KnownKeyLookup     // Linux 6.14, check_helper_call: a lookup in an array with a constant key within bounds needs no null check
-	ContextMemArgs     // Linux 7.2, check_reg_type: helpers take the context of syscall programs as memory
+	ContextMemArgs     // Linux 7.1, check_reg_type: helpers take the context of syscall programs as memory
 	BTFMemWrites       // Linux 7.2, check_helper_mem_access: kernel objects that are passed as memory are checked by whether it is written
 	LockdownWrites     // Linux 5.14, bpf_tracing_func_proto: a kernel that is locked down has no bpf_probe_write_user
 	NoSeg6PullData     // Linux 7.2, lwt_seg6local_func_proto: programs of type lwt_seg6local cannot pull packet data
@@ -209,9 +206,9 @@ const (
 	RCUProtectedKfuncs  // Linux 6.18, check_kfunc_call: kfuncs that are protected by RCU are called in RCU sections, and their results are valid there
 	KfuncResultsTrusted // Linux 7.0, check_kfunc_call: results of kfuncs are trusted
 	NullArgs            // Linux 6.15, check_kfunc_args: NULL can be passed for arguments of every kind that may be null
-	OptionalSuffix      // Linux 7.0, is_kfunc_arg_nullable: arguments with suffix __opt may be null
+	OptionalSuffix      // Linux 7.0, is_kfunc_arg_nullable: the suffix of optional buffers is __nullable; __opt, which types of older kernels have, counts as that
 	ReleaseByReference  // Linux 7.0, check_kfunc_args: releasing kfuncs check that the argument is referenced, not that it is trusted
-	TrustedOffsets      // Linux 6.8, check_kfunc_args: trusted arguments may point into an object
+	TrustedOffsets      // Linux 6.11, check_kfunc_args: trusted arguments may point into an object
 	SessionKfuncs       // Linux 7.0, bpf_kprobe_multi_filter: kfuncs of session programs can be called from all programs of their type
 	SessionContext      // Linux 7.0, get_kfunc_ptr_arg_type: bpf_session_is_return and bpf_session_cookie take the context
 	TimerArgs           // Linux 7.0, get_kfunc_ptr_arg_type: kfuncs take timers
@@ -259,7 +256,7 @@ const (
 	ArenaSources           // Linux 7.1, adjust_reg_min_max_vals: arithmetic with an arena pointer as source yields one
 	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
 	FlowKeysMath           // Linux 6.8, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys
-	NullRegisters          // Linux 7.2, check_cond_jmp_op: a branch that compares a pointer with a register that is 0 is a null check
+	NullRegisters          // Linux 7.1, check_cond_jmp_op: a branch that compares a pointer with a register that is 0 is a null check
 	CheckedKeepID          // Linux 7.2, mark_ptr_or_null_reg: a pointer keeps its identity when it is found not to be null
 	PointersEqual          // Linux 6.2, check_cond_jmp_op: a pointer that equals one that is not null is not null
 	MemoryNotNull          // Linux 6.4, reg_type_not_null: pointers to memory are known not to be null
@@ -360,11 +357,11 @@ const (
 	ReferenceWords      // Linux 6.17, check_func_arg: a call that takes two references is a mistake of the program, not of the verifier
 	FieldNames          // Linux 6.13, btf_field_type_name: messages about special fields use the names of their types
 	HelperStackWords    // Linux 6.15, check_stack_access_within_bounds: messages about a helper's stack buffer are those of loads and stores
-	DynptrFromZero      // Linux 6.3, process_dynptr_func: messages about dynptrs count arguments from 0
+	DynptrFromZero      // Linux 6.12, process_dynptr_func: messages about dynptrs and iterators count arguments from 0
 	SleepableWords      // Linux 6.1, bpf_check_attach_target: the message about programs that cannot sleep lists more types
 	NonSleepableWords   // Linux 7.1, check_helper_call: messages say in which context a call that may sleep is not allowed
-	RegisterWords       // Linux 7.0, check_kfunc_args: messages name arguments by register, R1 instead of arg#0
-	AlignmentWords      // Linux 7.2, check_generic_ptr_alignment: messages about alignment give the sum of a pointer's offsets
+	RegisterWords       // Linux 7.2, check_kfunc_args: messages name arguments by register, R1 instead of arg#0
+	AlignmentWords      // Linux 7.1, check_generic_ptr_alignment: messages about alignment give the sum of a pointer's offsets
 	SessionWords        // Linux 7.0, bpf_check_attach_target: messages about returns mention fsession
 
 	// bpf(2) and the objects of the kernel
@@ -377,7 +374,7 @@ const (
 	TestRegFlag           // Linux 6.8, bpf_prog_load: BPF_F_TEST_REG_INVARIANTS
 	TagSHA256             // Linux 6.18, bpf_prog_calc_tag: a program's tag is the start of a SHA-256, not of a SHA-1
 	BTFByIDFlags          // Linux 6.17, bpf_btf_get_fd_by_id: BPF_BTF_GET_FD_BY_ID has flags and a token
-	CommonAttrs           // Linux 7.0, __sys_bpf: attributes that all commands share
+	CommonAttrs           // Linux 7.2, __sys_bpf: attributes that all commands share
 	OpsTestRun            // Linux 5.16, bpf_struct_ops_test_run: test runs of struct_ops programs
 	OpsTestNull           // Linux 6.10, check_test_run_args: test runs of struct_ops programs refuse 0 for pointers that are not nullable
 	XDPLive               // Linux 5.18, bpf_prog_test_run_xdp: BPF_F_TEST_XDP_LIVE_FRAMES
@@ -419,11 +416,9 @@ const (
 
 	TimerAbs          // Linux 6.4, bpf_timer_start: BPF_F_TIMER_ABS
 	TimerCPUPin       // Linux 6.7, bpf_timer_start: BPF_F_TIMER_CPU_PIN
-	PrintfUTF8        // Linux 6.18, bpf_trace_printk: format strings that are printed at run time may contain bytes from 0x80 on
 	MapRetLong        // Linux 6.3, map_update_elem: map helpers that the verifier calls directly return 64 bits
 	RedirectBroadcast // Linux 5.14, __bpf_xdp_redirect_map: BPF_F_BROADCAST and BPF_F_EXCLUDE_INGRESS
 	BBRRateSample     // Linux 6.10, bbr_main: congestion control's cong_control gets the ACK and its flags before the rate sample
-	EncapNoResize     // Linux 5.12, __bpf_skb_change_tail: encapsulated packets are not resized
 	EncapL2Eth        // Linux 5.13, bpf_skb_adjust_room: BPF_F_ADJ_ROOM_ENCAP_L2_ETH
 	DecapL3           // Linux 6.3, bpf_skb_adjust_room: BPF_F_ADJ_ROOM_DECAP_L3_IPV4 and _IPV6
 	DecapTunnel       // Linux 7.1, bpf_skb_adjust_room: bpf_skb_adjust_room has flags for the decapsulation of tunnels

@@ -47,7 +47,7 @@ var mapsRows = [...]Row{
 		"programs that may sleep can use queues and stacks"},
 	{"SleepableProgArrays", v7_0, nil, Recorded, "check_map_prog_compatibility",
 		"programs that may sleep can use program arrays"},
-	{"SleepableTries", v7_2, nil, Memory, "check_map_prog_compatibility",
+	{"SleepableTries", v7_2, nil, Source, "check_map_prog_compatibility",
 		"programs that may sleep can use tries and resizable hashes"},
 	{"SleepableLocks", v6_6, nil, Source, "check_map_prog_compatibility",
 		"programs that may sleep can use spin locks"},

@@ -1,7 +1,7 @@
 package since
 
 var numbersRows = [...]Row{
-	{"MixedBounds", v6_8, nil, Memory, "reg_bounds_sync",
+	{"MixedBounds", v6_8, nil, Source, "reg_bounds_sync",
 		"64-bit and 32-bit ranges narrow each other"},
 	{"SplitSign", v6_17, []Update{{v6_12, 81}}, Source, "__reg64_deduce_bounds",
 		"a signed range on both sides of zero narrows an unsigned range that overlaps only one side"},
