@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -119,5 +120,37 @@ func BenchmarkCheck(b *testing.B) {
 		if err := Check(insns, CheckConfig{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestInstructionsBegin lists the instructions that Linux 3.18 lacks by the release that brought
+// them to kernel/bpf/core.c or, for those that only the verifier rewrites, to verifier.c.
+func TestInstructionsBegin(t *testing.T) {
+	begin := map[Version]*regexp.Regexp{
+		4<<16 | 14<<8: regexp.MustCompile(`^js?l[te]64_(imm|reg)$`),
+		4<<16 | 16<<8: regexp.MustCompile(`^call_local$`),
+		5<<16 | 0<<8:  regexp.MustCompile(`^arsh32_(imm|reg)$`),
+		5<<16 | 1<<8:  regexp.MustCompile(`^j(s?[gl][te]|eq|ne|set)32_(imm|reg)$`),
+		5<<16 | 2<<8:  regexp.MustCompile(`^ld_map_value$`),
+		5<<16 | 10<<8: regexp.MustCompile(`^ld_btf_id$`),
+		5<<16 | 12<<8: regexp.MustCompile(`^(atomic_(or|and|xor|fetch_(add|or|and|xor))|xchg|cmpxchg)_(w|dw)$`),
+		5<<16 | 13<<8: regexp.MustCompile(`^(call_kfunc|ld_func)$`),
+		5<<16 | 14<<8: regexp.MustCompile(`^ld_map_idx(_value)?$`),
+		6<<16 | 6<<8:  regexp.MustCompile(`^(bswap(16|32|64)|ja32|ldx_s[bhw]|movsx(8|16)_(32|64)|movsx32_64|s(div|mod)(32|64)_(imm|reg))$`),
+		6<<16 | 9<<8:  regexp.MustCompile(`^(addr_space_cast|may_goto)$`),
+		6<<16 | 15<<8: regexp.MustCompile(`^(load_acq|store_rel)_(b|h|w|dw)$`),
+		6<<16 | 19<<8: regexp.MustCompile(`^gotox$`),
+	}
+	for op := OpInvalid + 1; op < NumOps; op++ {
+		want := Version(3<<16 | 18<<8)
+		if op == OpCallX {
+			want = never
+		}
+		for v, names := range begin {
+			if names.MatchString(op.String()) {
+				want = v
+			}
+		}
+		assert.Equal(t, want, op.Info().Since, op.String())
 	}
 }

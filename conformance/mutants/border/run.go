@@ -14,11 +14,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/mutate"
 )
 
-// timeLimit ends the tests of one package that a mutant causes to loop, surveyLimit those without
-// mutants.
+// loopFactor is how much more processor time than without mutants, and graceTime how much on top,
+// tests may take: a mutant that needs more loops, or makes the product much slower.
 const (
-	timeLimit   = 3 * time.Minute
-	surveyLimit = 15 * time.Minute
+	loopFactor = 5
+	graceTime  = 5 * time.Second
 )
 
 // Words of results that name no test.
@@ -33,9 +33,10 @@ type judge struct {
 	mutate.Bench
 	sample []mutate.Border
 	left   map[int]bool
-	took   map[string]time.Duration
-	// reachedBy has, by mutant, the packages whose tests execute it, the quickest first.
-	reachedBy map[int][]string
+	bin    map[string]string
+	// reachedBy has, by mutant, the tests that execute it, the quickest first, those of its own
+	// package before others.
+	reachedBy map[int][]*mutate.Single
 	result    map[int]string
 }
 
@@ -52,8 +53,8 @@ func run(o *options, stop <-chan os.Signal) error {
 	if err != nil {
 		return err
 	}
-	j := &judge{options: *o, sample: mutate.Sample(found, o.n, o.seed), left: map[int]bool{}, took: map[string]time.Duration{},
-		reachedBy: map[int][]string{}, result: map[int]string{}}
+	j := &judge{options: *o, sample: mutate.Sample(found, o.n, o.seed), left: map[int]bool{}, bin: map[string]string{},
+		reachedBy: map[int][]*mutate.Single{}, result: map[int]string{}}
 	fmt.Printf("%d mutants of %d, seed %d\n", len(j.sample), len(found), o.seed)
 	if o.list {
 		for i := range j.sample {
@@ -108,14 +109,14 @@ func (j *judge) resume() error {
 	return nil
 }
 
-// surveyAll finds out which packages' tests execute which mutants.
+// surveyAll finds out which tests execute which mutants.
 func (j *judge) surveyAll(all []pkg, stop <-chan os.Signal) error {
 	own := map[string]bool{}
 	for i := range j.sample {
 		own[path.Dir(j.sample[i].File)] = !j.left[i] || own[path.Dir(j.sample[i].File)]
 	}
 	for _, p := range all {
-		if j.own && !own[p.rel] {
+		if j.own && !own[p.rel] || !beginsWith(p.rel, j.tests) {
 			continue
 		}
 		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || strings.HasPrefix(p.rel, "scripts") || strings.HasPrefix(p.rel, "conformance/mutants") {
@@ -126,22 +127,40 @@ func (j *judge) surveyAll(all []pkg, stop <-chan os.Signal) error {
 			return fmt.Errorf("interrupted")
 		default:
 		}
-		_, reached, took, err := j.Survey(p.rel, surveyLimit)
-		if err != nil {
+		if err := j.survey(p.rel); err != nil {
 			fmt.Println("left out:", err)
-			continue
-		}
-		fmt.Printf("%s: %v, %d mutants executed\n", p.rel, took.Round(time.Second/10), len(reached))
-		j.took[p.rel] = took
-		for n := range reached {
-			if j.own && path.Dir(j.sample[n-1].File) != p.rel {
-				continue
-			}
-			j.reachedBy[n-1] = append(j.reachedBy[n-1], p.rel)
 		}
 	}
-	for _, by := range j.reachedBy {
-		slices.SortFunc(by, func(a, b string) int { return cmp.Or(cmp.Compare(j.took[a], j.took[b]), strings.Compare(a, b)) })
+	for i, by := range j.reachedBy {
+		own := path.Dir(j.sample[i].File)
+		slices.SortFunc(by, func(a, b *mutate.Single) int {
+			return cmp.Or(cmp.Compare(boolInt(b.Pkg == own), boolInt(a.Pkg == own)), cmp.Compare(a.Took, b.Took), strings.Compare(a.Name, b.Name))
+		})
+	}
+	return nil
+}
+
+// survey finds out which tests of a package execute which mutants.
+func (j *judge) survey(pkg string) error {
+	bin, tests, left, err := j.Singles(pkg, j.longest)
+	if err != nil {
+		return err
+	}
+	j.bin[pkg] = bin
+	var took time.Duration
+	reached := map[int]bool{}
+	for t := range tests {
+		took += tests[t].Took
+		for n := range tests[t].Reached {
+			if !j.own || path.Dir(j.sample[n-1].File) == pkg {
+				j.reachedBy[n-1] = append(j.reachedBy[n-1], &tests[t])
+				reached[n] = true
+			}
+		}
+	}
+	fmt.Printf("%s: %d tests, %v, %d mutants executed\n", pkg, len(tests), took.Round(time.Second/10), len(reached))
+	if len(left) > 0 {
+		fmt.Println("\tleft out, as they fail alone or take too long:", strings.Join(left, " "))
 	}
 	return nil
 }
@@ -195,33 +214,32 @@ func (j *judge) append(i int) {
 	}
 }
 
-// judge returns the test that detects a mutant, after its package.
+// judge returns the test that detects a mutant, after its package. The first tests run alone, later
+// ones together with others that take as long as all before them: most mutants are detected soon,
+// and those that survive start few processes.
 func (j *judge) judge(i int) string {
-	by := slices.Clone(j.reachedBy[i])
+	by := j.reachedBy[i]
 	if len(by) == 0 {
 		return unreached
 	}
-	own := path.Dir(j.sample[i].File)
-	slices.SortStableFunc(by, func(a, b string) int {
-		return cmp.Compare(boolInt(b == own), boolInt(a == own))
-	})
-	start := time.Now()
-	for _, p := range by {
-		left := j.budget - time.Since(start)
-		if left < j.took[p] && p != own {
+	const quick = time.Second
+	var spent time.Duration
+	for n := 0; n < len(by); {
+		pkg, names, sum := by[n].Pkg, []string(nil), time.Duration(0)
+		for ; n < len(by) && by[n].Pkg == pkg && (names == nil || sum+by[n].Took <= max(quick, spent)); n++ {
+			names, sum = append(names, by[n].Name), sum+by[n].Took
+		}
+		if spent > 0 && spent+sum > j.budget {
 			return survived + " (in the tests that the budget allowed)"
 		}
-		bin, _, _, err := j.Survey(p, surveyLimit)
-		if err != nil {
-			return err.Error()
-		}
-		test, err := j.Test(p, bin, max(timeLimit, 4*j.took[p]), mutate.EnvFault+"="+strconv.Itoa(i+1))
+		test, took, err := j.RunTests(pkg, j.bin[pkg], names, loopFactor*sum+graceTime, mutate.EnvFault+"="+strconv.Itoa(i+1))
 		if err != nil {
 			return err.Error()
 		}
 		if test != "" {
-			return p + " " + test
+			return pkg + " " + test
 		}
+		spent += took
 	}
 	return survived
 }

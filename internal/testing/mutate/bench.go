@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -83,17 +82,8 @@ func (b *Bench) survey(t *tested, pkg string, limit time.Duration) error {
 		}
 		t.skip = append(t.skip, regexp.QuoteMeta(by))
 	}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	t.reached = map[int]bool{}
-	for _, f := range files {
-		if n, err := strconv.Atoi(f.Name()); err == nil {
-			t.reached[n] = true
-		}
-	}
-	return nil
+	t.reached, err = reachedIn(dir)
+	return err
 }
 
 // Build compiles a package's tests with an overlay.

@@ -43,9 +43,12 @@ func (m *Border) String() string {
 	return fmt.Sprintf("%s:%d %s: %s: %s -> %s", m.File, m.Line, m.Func, m.Class, m.Old, m.New)
 }
 
-// Borders returns the mutants of a Go file, in the order of their places. Conditions of loops are
-// left alone: a loop that runs once more fails in most tests, which says little about them. So is
-// "err != nil", by which errors are passed on: it is no rule.
+// Borders returns the mutants of a Go file, in the order of their places. What is left alone:
+//   - Conditions of loops: a loop that runs once more fails in most tests, which says little about them.
+//   - "err != nil", and what passes another error on: it is no rule. Where the error is made is one.
+//   - Conditions under which a function panics: no input fulfills them.
+//   - A comparison after which one operand is assigned to the other: when they are equal, that
+//     changes nothing.
 func Borders(file, src string) ([]Border, error) {
 	tokens := token.NewFileSet()
 	parsed, err := parser.ParseFile(tokens, file, src, parser.SkipObjectResolution)
@@ -76,6 +79,7 @@ type borders struct {
 	src, file string
 	fn        string
 	all       []Border
+	equal     *ast.BinaryExpr // a comparison that need not decide between equal operands
 }
 
 func (w *borders) offset(p token.Pos) int { return w.tokens.Position(p).Offset }
@@ -116,8 +120,14 @@ func (w *borders) visit(n ast.Node) bool {
 		return n.Tok != token.CONST
 	case *ast.IfStmt:
 		cond := quoted(w.of(n.Cond))
-		if cond == "err != nil" {
-			break
+		switch {
+		case cond == "err != nil", passesOn(n):
+			return true
+		case panics(n.Body):
+			return false
+		}
+		if c, ok := n.Cond.(*ast.BinaryExpr); ok && w.assigns(n, c) {
+			w.equal = c
 		}
 		w.add(Skip, n.Cond, "false", "("+cond+") && !faultOn(%[1]d)")
 	case *ast.BinaryExpr:
@@ -134,12 +144,63 @@ func (w *borders) visit(n ast.Node) bool {
 	return true
 }
 
+// passesOn reports whether a statement only returns an error number or a fault that is there.
+func passesOn(n *ast.IfStmt) bool {
+	c, ok := n.Cond.(*ast.BinaryExpr)
+	if !ok || c.Op != token.NEQ || n.Else != nil || len(n.Body.List) != 1 {
+		return false
+	}
+	name, none := identOf(c.X), "nil"
+	if lit, ok := c.Y.(*ast.BasicLit); ok {
+		none = lit.Value
+	} else if identOf(c.Y) != "nil" {
+		return false
+	}
+	back, ok := n.Body.List[0].(*ast.ReturnStmt)
+	return ok && (none == "nil" || none == "0") && slices.Contains([]string{"err", "errno", "e", "f", "fault"}, name) &&
+		slices.ContainsFunc(back.Results, func(r ast.Expr) bool { return identOf(r) == name })
+}
+
+// identOf returns the name that an expression is, or "".
+func identOf(x ast.Expr) string {
+	if id, ok := x.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
+// panics reports whether a block does nothing but panic.
+func panics(b *ast.BlockStmt) bool {
+	if len(b.List) != 1 {
+		return false
+	}
+	x, ok := b.List[0].(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := x.X.(*ast.CallExpr)
+	return ok && identOf(call.Fun) == "panic"
+}
+
+// assigns reports whether a statement only assigns one operand of its condition to the other.
+func (w *borders) assigns(n *ast.IfStmt, c *ast.BinaryExpr) bool {
+	if len(n.Body.List) != 1 || n.Else != nil {
+		return false
+	}
+	a, ok := n.Body.List[0].(*ast.AssignStmt)
+	if !ok || a.Tok != token.ASSIGN || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+		return false
+	}
+	to, from, x, y := w.of(a.Lhs[0]), w.of(a.Rhs[0]), w.of(c.X), w.of(c.Y)
+	return to == x && from == y || to == y && from == x
+}
+
 var errnoName = regexp.MustCompile(`^E[A-Z0-9]{2,}$`)
 
 func (w *borders) binary(n *ast.BinaryExpr) {
 	x, y := quoted(w.of(n.X)), quoted(w.of(n.Y))
 	// The text is there twice, so that lines after it would move.
-	if to, ok := shifted[n.Op]; ok && !strings.Contains(w.of(n), "\n") {
+	if to, ok := shifted[n.Op]; ok && n != w.equal && !strings.Contains(w.of(n), "\n") {
 		w.add(Compare, n, w.of(n.X)+" "+to.String()+" "+w.of(n.Y),
 			"(!faultOn(%[1]d) && ("+x+" "+n.Op.String()+" "+y+") || faultOn(%[1]d) && ("+x+" "+to.String()+" "+y+"))")
 	}

@@ -44,6 +44,23 @@ func check(n int, strict bool) error {
 	return nil
 }
 
+func largest(all ...int) (most int, e uapi.Errno) {
+	for _, n := range all {
+		if n > most {
+			most = n
+		}
+	}
+	if e := least(most); e != 0 {
+		return 0, e
+	}
+	if most > 1000 && !limit {
+		panic("limit")
+	}
+	return most, 0
+}
+
+func least(n int) (e uapi.Errno) { return e }
+
 func main() {
 	fmt.Println(check(3, true), check(4, true), rows[0] == v6_1, limit)
 }
@@ -67,7 +84,8 @@ func TestBordersOfAFile(t *testing.T) {
 		"26 condition i%2 == 0 || strict -> false",
 		"26 operand i%2 == 0 -> (dropped)",
 		"26 operand strict -> (dropped)",
-	}, lines, "constants and conditions of loops have none")
+		"35 condition n > most -> false",
+	}, lines, "constants, conditions of loops, errors passed on and those of panics have none")
 }
 
 // TestInline builds a program once and runs it with each of its mutants.

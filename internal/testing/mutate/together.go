@@ -76,20 +76,18 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
+	"sync/atomic"
 )
 
 var faultNumber, _ = strconv.Atoi(os.Getenv(%q))
 
 var faultsReached = os.Getenv(%q)
 
-var faultsSeen sync.Map
+var faultsSeen [1 << 16]atomic.Bool
 
 func faultOn(n int) bool {
-	if faultsReached != "" {
-		if _, seen := faultsSeen.LoadOrStore(n, true); !seen {
-			os.WriteFile(filepath.Join(faultsReached, strconv.Itoa(n)), nil, 0o644)
-		}
+	if faultsReached != "" && !faultsSeen[n].Load() && !faultsSeen[n].Swap(true) {
+		os.WriteFile(filepath.Join(faultsReached, strconv.Itoa(n)), nil, 0o644)
 	}
 	return n == faultNumber
 }
