@@ -58,10 +58,16 @@ var fieldKinds = []fieldKind{
 // resilient lock does not.
 func (k *fieldKind) marks() bool { return k.kind != resLock }
 
-func fieldSize(f field) uint32 {
+// fieldSize returns the size that a field has on the release.
+func (c *checker) fieldSize(f field) uint32 {
 	for i := range fieldKinds {
-		if fieldKinds[i].kind == f {
-			return fieldKinds[i].size
+		k := &fieldKinds[i]
+		switch {
+		case k.kind != f:
+		case f&nodes != 0 && !c.has(since.NodeOwners):
+			return k.size - 8
+		default:
+			return k.size
 		}
 	}
 	return 8
@@ -202,7 +208,7 @@ func (c *checker) fieldsOf(id uint32, t *typ) *Problem {
 	next := uint32(0)
 	for i := range list {
 		f := &list[i]
-		size := fieldSize(f.kind)
+		size := c.fieldSize(f.kind)
 		switch {
 		case f.off+size > t.third:
 			return c.fieldProblem(id, refuse(uapi.EFAULT, "a special field ends after the struct"))
@@ -266,7 +272,7 @@ func (c *checker) fieldType(t *typ, mask field, seen *field) (kind field, size, 
 			}
 			*seen |= k.kind
 		}
-		return k.kind, k.size, k.align, nil
+		return k.kind, c.fieldSize(k.kind), k.align, nil
 	}
 	if mask&kptrs != 0 && t.kind != btf.KindStruct {
 		return kptrRef, 8, 8, nil

@@ -277,7 +277,7 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 		return
 	}
 	if t.Kind == btf.KindStruct {
-		if f, ok := structFields[t.Name]; ok && p.e.has(f.since) && t.Size == f.size {
+		if f, ok := structFields[t.Name]; ok && p.e.has(f.since) && t.Size == p.sizeOf(f) {
 			// Functions find these without an offset, so that there can be only one.
 			p.bad = p.bad || p.seen&f.kind&uniqueFields != 0
 			p.seen |= f.kind
@@ -315,6 +315,14 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			p.out = append(p.out, k)
 		}
 	}
+}
+
+// sizeOf returns the size that a field has on the release.
+func (p *fieldParser) sizeOf(f structField) uint32 {
+	if f.kind&(fieldListNode|fieldRBNode) != 0 && !p.e.has(since.NodeOwners) {
+		return f.size - 8
+	}
+	return f.size
 }
 
 // kptr recognises a pointer with a type tag that the kernel manages: it drops the object when the

@@ -89,6 +89,10 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	if k.flags.has(kfSleepable) && !c.resources.sleepable() {
 		c.refuse(refusal.ProgramMustSleepableCallSleepableKfunc, k.name)
 	}
+	// RCU sections are for pointers that the kernel's types mark, which only clang does.
+	if k.is(proto.EntersRCU|proto.LeavesRCU) && !c.has(since.RCUWithoutTags) && !c.rcuTagged() {
+		c.refuse(refusal.NoVmlinuxBTFRcuTagSupport, k.name)
+	}
 	m := &callMeta{k: k}
 	c.kfuncArgs(m)
 	c.dropInTracing(m)
@@ -135,6 +139,12 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		return c.frames.exit(true)
 	}
 	return c.frames.enterCallback()
+}
+
+// rcuTagged reports whether the kernel's types say which pointers RCU protects.
+func (c *kfuncs) rcuTagged() bool {
+	_, ok := c.k.BTF.FindID(btf.KindTypeTag, "rcu")
+	return ok
 }
 
 // throwing checks a call of bpf_throw.

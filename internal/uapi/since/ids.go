@@ -202,6 +202,7 @@ const (
 
 	// Kernel functions
 
+	RCUWithoutTags      // Linux 6.4, check_kfunc_call: RCU sections do not need a kernel whose types tell which pointers RCU protects
 	RefcountAtStart     // Linux 7.2, check_kfunc_args: bpf_refcount_acquire takes objects at offset 0 only
 	RCUProtectedKfuncs  // Linux 6.18, check_kfunc_call: kfuncs that are protected by RCU are called in RCU sections, and their results are valid there
 	KfuncResultsTrusted // Linux 7.0, check_kfunc_call: results of kfuncs are trusted
@@ -279,6 +280,7 @@ const (
 	Kptrs                  // Linux 5.19, btf_parse_kptr: kptrs
 	KptrUntrustedTag       // Linux 6.4, btf_parse_kptr: tag kptr means a referenced object, tag kptr_untrusted one without a reference
 	LocalKptrs             // Linux 6.4, btf_parse_kptr: a kptr may point to a type of the program; before, a map with one had no special fields
+	NodeOwners             // Linux 6.6, btf_find_struct: bpf_list_node and bpf_rb_node have 24 and 32 bytes instead of 16 and 24: a struct of another size is none
 	PercpuKptrs            // Linux 6.7, btf_parse_kptr: tag percpu_kptr
 	UserPtrs               // Linux 6.13, btf_parse_kptr: tag uptr
 	NestedFields           // Linux 6.11, btf_find_struct_field: special fields are found in nested structs and arrays, and their number is limited

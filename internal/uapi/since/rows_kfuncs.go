@@ -1,6 +1,8 @@
 package since
 
 var kfuncsRows = [...]Row{
+	{"RCUWithoutTags", v6_4, nil, Source, "check_kfunc_call",
+		"RCU sections do not need a kernel whose types tell which pointers RCU protects"},
 	{"RefcountAtStart", v7_2, nil, Recorded, "check_kfunc_args",
 		"bpf_refcount_acquire takes objects at offset 0 only"},
 	{"RCUProtectedKfuncs", v6_18, nil, Source, "check_kfunc_call",

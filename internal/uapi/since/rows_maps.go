@@ -21,6 +21,8 @@ var mapsRows = [...]Row{
 		"tag kptr means a referenced object, tag kptr_untrusted one without a reference"},
 	{"LocalKptrs", v6_4, nil, Source, "btf_parse_kptr",
 		"a kptr may point to a type of the program; before, a map with one had no special fields"},
+	{"NodeOwners", v6_6, nil, Source, "btf_find_struct",
+		"bpf_list_node and bpf_rb_node have 24 and 32 bytes instead of 16 and 24: a struct of another size is none"},
 	{"PercpuKptrs", v6_7, nil, Source, "btf_parse_kptr",
 		"tag percpu_kptr"},
 	{"UserPtrs", v6_13, nil, Source, "btf_parse_kptr",

@@ -367,6 +367,7 @@ const (
 	BpfPercpuObjNewTypeID                             // "bpf_percpu_obj_new type ID argument must be of a struct of scalars"
 	BpfPercpuObjNewTypeID2                            // "bpf_percpu_obj_new type ID argument must not contain special fields"
 	JITNotSupportCallingKfunc                         // "JIT does not support calling kfunc %s#%d"
+	NoVmlinuxBTFRcuTagSupport                         // "no vmlinux btf rcu tag support for kfunc %s"
 	FunctionCallsNotAllowedWhileHolding               // "function calls are not allowed while holding a lock"
 	NoTreeAtPointer                                   // ""
 	CallbackFunctionNotAllowedMap                     // "callback function not allowed for map"

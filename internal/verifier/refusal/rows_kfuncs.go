@@ -89,4 +89,5 @@ var kfuncsRows = [...]Row{
 	{Name: "BpfPercpuObjNewTypeID", Errno: uapi.EINVAL, Text: "bpf_percpu_obj_new type ID argument must be of a struct of scalars", Why: structAccess},
 	{Name: "BpfPercpuObjNewTypeID2", Errno: uapi.EINVAL, Text: "bpf_percpu_obj_new type ID argument must not contain special fields", Why: structAccess},
 	{Name: "JITNotSupportCallingKfunc", Errno: uapi.ENOTSUPP, Text: "JIT does not support calling kfunc %s#%d", Why: unwinder},
+	{Name: "NoVmlinuxBTFRcuTagSupport", Errno: uapi.EACCES, Text: "no vmlinux btf rcu tag support for kfunc %s", Why: rcuTags, Until: since.RCUWithoutTags},
 }

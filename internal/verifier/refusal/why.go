@@ -52,6 +52,7 @@ const (
 	preemption        = "bpf_preempt_disable and bpf_preempt_enable must be paired on every path"
 	progMap           = "this program type cannot use such a map"
 	rcuSection        = "the read-side section is missing, nested or not closed on this path: put bpf_rcu_read_lock and bpf_rcu_read_unlock around the use of the object, on every path"
+	rcuTags           = "before Linux 6.4 only kernels that clang compiled have RCU sections for programs: their types say which pointers RCU protects"
 	refRelease        = "the call needs a reference that this program owns: acquire it on this path, and release it once"
 	returnRange       = "the program's return value is outside the range that this hook allows"
 	scalarUse         = "the register does not hold what is needed here: on this path it may hold something else"

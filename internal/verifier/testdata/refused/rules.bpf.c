@@ -32,6 +32,7 @@ struct counted {
 	u64 v;
 };
 struct leaf {
+	struct bpf_spin_lock own; /* a field that 6.2 to 6.5 find: their nodes have another size */
 	struct bpf_rb_node node;
 	struct bpf_refcount ref;
 	u64 v;
@@ -68,6 +69,7 @@ struct object {
 	struct task_struct __kptr *task;
 };
 struct item {
+	struct bpf_spin_lock own;
 	struct bpf_list_node l;
 	u64 v;
 };
