@@ -140,33 +140,29 @@ func (s *memberSearch) visit(p place) {
 		if p.ptr && p.depth == 0 {
 			sep = "->"
 		}
-		path := p.path + sep + m.Name
+		path := func() string { return p.path + sep + m.Name } // of few members
 		inPlace := p.id == s.reject.at
 		if m.Name == s.name && !inPlace && len(s.moved) < 2 {
 			if ok, f := s.matcher.fieldsCompatible(s.local, m.Type); ok && f == nil {
-				s.moved = append(s.moved, Hint{
-					Kind: HintMoved, Path: path, Type: typeText(s.spec, m.Type),
-					Text: fmt.Sprintf("the kernel has it as %s (%s)", path, typeText(s.spec, m.Type)),
-				})
+				at, typ := path(), typeText(s.spec, m.Type)
+				s.moved = append(s.moved, Hint{Kind: HintMoved, Path: at, Type: typ, Text: fmt.Sprintf("the kernel has it as %s (%s)", at, typ)})
 			}
 		}
 		if s.wantType != "" && m.Name != s.name && len(s.sameType) < 2 && structName(s.spec, m.Type) == s.wantType {
-			s.sameType = append(s.sameType, Hint{
-				Kind: HintSameType, Path: path, Type: typeText(s.spec, m.Type),
-				Text: fmt.Sprintf("the kernel has a %s in %s", typeText(s.spec, m.Type), path),
-			})
+			at, typ := path(), typeText(s.spec, m.Type)
+			s.sameType = append(s.sameType, Hint{Kind: HintSameType, Path: at, Type: typ, Text: fmt.Sprintf("the kernel has a %s in %s", typ, at)})
 		}
 		s.enter(p, m, path)
 	})
 }
 
 // enter queues the struct that a member is or, at most once per path, points to.
-func (s *memberSearch) enter(p place, m *btf.Member, path string) {
+func (s *memberSearch) enter(p place, m *btf.Member, path func() string) {
 	t := skip(s.spec, m.Type)
 	if t == nil || p.depth >= movedDepth {
 		return
 	}
-	next := place{path: path, depth: p.depth + 1, ptr: p.ptr}
+	next := place{depth: p.depth + 1, ptr: p.ptr}
 	if t.Kind == btf.KindPtr && !p.ptr {
 		t = skip(s.spec, t.Ref)
 		next.ptr, next.depth = true, 0
@@ -175,7 +171,7 @@ func (s *memberSearch) enter(p place, m *btf.Member, path string) {
 		return
 	}
 	s.seen[t.ID] = true
-	next.id = t.ID
+	next.id, next.path = t.ID, path()
 	s.queue = append(s.queue, next)
 }
 

@@ -105,6 +105,9 @@ func (s slice) single() bool { return bits.OnesCount16(s.wanted)+bits.OnesCount6
 // sliceStates limits the states that one search visits.
 const sliceStates = 4096
 
+// keptStates is the number for which a map has room that the next search uses.
+const keptStates = 256
+
 // slicer searches backward from an access along all paths that lead there.
 type slicer struct {
 	lp    *LinkedProgram
@@ -116,9 +119,33 @@ type slicer struct {
 }
 
 func (lp *LinkedProgram) address(from slice) Address {
-	x := slicer{lp: lp, seen: map[slice]bool{}}
+	x := newSlicer(lp)
 	x.run(from)
-	return x.out
+	return x.end()
+}
+
+// slicers are used again: there is one search for each instruction that reads kernel memory.
+var slicers sync.Pool
+
+func newSlicer(lp *LinkedProgram) *slicer {
+	x, ok := slicers.Get().(*slicer)
+	if !ok {
+		x = &slicer{seen: map[slice]bool{}}
+	}
+	x.lp = lp
+	return x
+}
+
+// end returns what was found. The slicer is used no more.
+func (x *slicer) end() Address {
+	out := x.out
+	if len(x.seen) > keptStates { // clearing a large map takes long
+		x.seen = map[slice]bool{}
+	}
+	clear(x.seen)
+	*x = slicer{seen: x.seen, queue: x.queue[:0]}
+	slicers.Put(x)
+	return out
 }
 
 func (x *slicer) run(from slice) {
@@ -140,8 +167,8 @@ func (x *slicer) push(s slice) {
 	}
 }
 
-// end records what a path added.
-func (x *slicer) end(s slice) {
+// ended records what a path added.
+func (x *slicer) ended(s slice) {
 	switch {
 	case s.added&addedReloc != 0:
 	case s.added&toElements != 0:
@@ -165,7 +192,7 @@ func (x *slicer) before(s slice) {
 	s.wanted &^= frame
 	f, ok := x.lp.FuncAt(s.pc)
 	if !ok || s.wanted == 0 && s.slots == 0 {
-		x.end(s)
+		x.ended(s)
 		return
 	}
 	ways := x.lp.ways.before(x.lp, f)
@@ -194,7 +221,7 @@ func (x *slicer) callers(f Func, s slice) {
 		}
 	}
 	if !called {
-		x.end(s)
+		x.ended(s)
 	}
 }
 
@@ -323,9 +350,10 @@ func (x *slicer) load(s slice, in decode.Insn) {
 
 // relocsOf returns the relocations of a register's value before pc.
 func (x *slicer) relocsOf(pc int, reg uint8) []*Reloc {
-	y := slicer{lp: x.lp, seen: map[slice]bool{}, untyped: true}
+	y := newSlicer(x.lp)
+	y.untyped = true
 	y.run(slice{pc: pc, wanted: 1 << reg})
-	return y.out.Relocs
+	return y.end().Relocs
 }
 
 // call goes back over a call, which may have returned a wanted register, or have written wanted

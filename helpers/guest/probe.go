@@ -158,9 +158,13 @@ func (p *Prober) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 
 // chance fills b with arbitrary bytes for an address outside every object.
 func (p *Prober) chance(addr uint64, b []byte) {
+	var word uint64
 	for i := range b {
 		at := addr + uint64(i)
-		b[i] = byte(p.World.Hash("past an end", strconv.FormatUint(at/8, 16)) >> (8 * (at % 8)))
+		if i == 0 || at%8 == 0 {
+			word = p.World.Hash("past an end", strconv.FormatUint(at/8, 16))
+		}
+		b[i] = byte(word >> (8 * (at % 8)))
 	}
 }
 

@@ -15,6 +15,13 @@ func (ts *Types) Functions(spec *btf.Spec) []btf.ID {
 	defer ts.mu.Unlock()
 	ids, ok := ts.funcs[spec]
 	if !ok {
+		n := 0
+		for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
+			if spec.Kind(id) == btf.KindFunc {
+				n++
+			}
+		}
+		ids = make([]btf.ID, 0, n)
 		for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
 			if spec.Kind(id) == btf.KindFunc {
 				ids = append(ids, id)
