@@ -137,7 +137,8 @@ func newChecker(raw []byte, opts Options, r *rules) *checker {
 	return c
 }
 
-// has asks for a rule. What asks only where the rule matters has results that hold for more releases.
+// has asks for a rule. What asks only where the rule matters has results that hold for more
+// releases.
 func (c *checker) has(r since.Rule) bool { return c.rules.has(r) }
 
 // longest is the number of characters of the longest name.

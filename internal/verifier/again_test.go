@@ -16,8 +16,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
-// TestMemoryTakenAgainIsZero: what a verification takes looks like new memory, whatever those before
-// left in it, and no two parts of it overlap.
+// TestMemoryTakenAgainIsZero: what a verification takes looks like new memory, whatever those
+// before left in it, and no two parts of it overlap.
 func TestMemoryTakenAgainIsZero(t *testing.T) {
 	var kept sync.Pool
 	for round := range 3 {
