@@ -53,11 +53,16 @@ func (c *call) generic(read func() ([]byte, bool)) {
 		return
 	}
 	msg, ok := read()
-	if !ok || len(msg) < nlmsgHdrSize+genlHdrSize || int(le.Uint32(msg)) > len(msg) || le.Uint32(msg) < nlmsgHdrSize+genlHdrSize || !c.s.isEthtool(le.Uint16(msg[4:])) {
+	if !ok || len(msg) < nlmsgHdrSize+genlHdrSize || int(le.Uint32(msg)) > len(msg) || le.Uint32(msg) < nlmsgHdrSize+genlHdrSize {
 		c.s.host(c.n)
 		return
 	}
-	e, served := c.ethtool(g, ino, netns, msg[:le.Uint32(msg)])
+	family := c.s.family(int(le.Uint16(msg[4:])))
+	if family == nil {
+		c.s.host(c.n)
+		return
+	}
+	e, served := family(c, g, ino, netns, msg[:le.Uint32(msg)])
 	if !served {
 		c.s.host(c.n)
 		return
@@ -69,13 +74,21 @@ func (c *call) generic(read func() ([]byte, bool)) {
 	c.s.reply(c.n, int64(len(msg)), 0)
 }
 
-// isEthtool reports whether a number is that of the host's family ethtool, which it gave the tool,
-// too.
-func (s *supervisor) isEthtool(family uint16) bool {
-	if s.ethtoolFamily == 0 {
-		s.ethtoolFamily = hostFamily("ethtool")
+// genericFamily serves a message of a family of generic netlink; served is false if it is about a
+// device of the host.
+type genericFamily func(c *call, g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, served bool)
+
+// family returns what serves the family with a number, which the host gave the tool, too, or nil.
+func (s *supervisor) family(number int) genericFamily {
+	if s.families == nil {
+		s.families = map[int]genericFamily{}
+		for name, serve := range map[string]genericFamily{"ethtool": (*call).ethtool, "netdev": (*call).netdev} {
+			if id := hostFamily(name); id > unix.GENL_ID_CTRL {
+				s.families[id] = serve
+			}
+		}
 	}
-	return s.ethtoolFamily > unix.GENL_ID_CTRL && int(family) == s.ethtoolFamily
+	return s.families[number]
 }
 
 // hostFamily returns the number of a family of generic netlink at the host, -1 if it has none.
@@ -239,15 +252,16 @@ func (s *supervisor) enumerator(of, name string) uint32 {
 
 // Commands of SIOCETHTOOL, and the set of strings that names statistics (ETH_SS_STATS).
 const (
-	ethtoolDriver, ethtoolStrings, ethtoolStats, ethtoolSets = 0x3, 0x1b, 0x1d, 0x37
-	ethtoolStatsSet                                          = 1
+	ethtoolDriver, ethtoolStrings, ethtoolStats, ethtoolSets, ethtoolChannels = 0x3, 0x1b, 0x1d, 0x37, 0x3c
+	ethtoolStatsSet                                                           = 1
 )
 
-// Sizes of struct ethtool_drvinfo, of a text in it, and of the name of a statistic.
-const ethtoolDriverSize, ethtoolTextSize, ethtoolNameSize = 196, 32, 32
+// Sizes of struct ethtool_drvinfo, of a text in it, of the name of a statistic, and of struct
+// ethtool_channels.
+const ethtoolDriverSize, ethtoolTextSize, ethtoolNameSize, ethtoolChannelsSize = 196, 32, 32, 36
 
 // ethtoolIoctl answers a question about a simulated device at an address (dev_ethtool): its driver,
-// and of its statistics the other end of a pair of veth devices. Packets do not travel, so others
+// the channels of a veth device, and of its statistics the other end. Packets do not travel, so others
 // are not counted.
 func (c *call) ethtoolIoctl(d *network.Device, addr uint64) unix.Errno {
 	b := make([]byte, 4)
@@ -266,6 +280,12 @@ func (c *call) ethtoolIoctl(d *network.Device, addr uint64) unix.Errno {
 			le.PutUint32(b[statistics:], 1)
 		}
 		copy(b[4+ethtoolTextSize:4+2*ethtoolTextSize-1], version)
+	case command == ethtoolChannels && veth:
+		b = append(b, make([]byte, ethtoolChannelsSize-len(b))...)
+		le.PutUint32(b[4:], d.RxQueues)
+		le.PutUint32(b[8:], d.TxQueues)
+		le.PutUint32(b[20:], 1) // as many are used
+		le.PutUint32(b[24:], 1)
 	case command == ethtoolSets && veth: // which sets there are, of those that are asked for, and their sizes
 		b = make([]byte, 16)
 		if !c.Read(addr, b) {

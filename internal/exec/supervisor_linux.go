@@ -71,10 +71,8 @@ type supervisor struct {
 	workDirIDs   map[workDir]int
 
 	// seen are the ids of processes that ever made a notified call.
-	seen map[int]bool
-	// ethtoolFamily is the number of the host's family ethtool of generic netlink: 0 until it was
-	// asked for, -1 if there is none.
-	ethtoolFamily int
+	seen     map[int]bool
+	families map[int]genericFamily // of generic netlink, by the numbers that the host gave them
 
 	quiet    quiet
 	lives    lives
