@@ -434,6 +434,10 @@ func boundChild() error {
 	fmt.Println(len(b) > 0 && bytes.Equal(b, want), err)
 	b, err = os.ReadFile("/kernel/btf/vmlinux")
 	fmt.Println(len(b) > 0, err)
+	const bpffs = "/sys/fs/bpf"
+	err = errors.Join(os.Mkdir(bpffs+"/d", 0o755), os.Symlink(bpffs+"/d/", bpffs+"/l"), os.Symlink("d", bpffs+"/r"), os.Mkdir(bpffs+"/l//x", 0o755), os.Mkdir(bpffs+"/r/y", 0o755))
+	list, e := os.ReadDir(bpffs + "/d")
+	fmt.Println(list, errors.Join(err, e))
 	return nil
 }
 
@@ -449,6 +453,7 @@ func TestMountsOfTheHostsFileSystemsAreSimulatedToo(t *testing.T) {
 /kernel/btf/vmlinux true <nil> <nil>
 true <nil>
 true <nil>
+[d x/ d y/] <nil>
 `, r.out)
 }
 

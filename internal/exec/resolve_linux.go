@@ -485,22 +485,20 @@ func (c *call) hostName(at, root string) string {
 }
 
 // place returns what the simulated kernel calls a place that a walk found.
-func (w *walker) place(at string) place {
-	known := w.known(at)
-	if !simulated(known) && w.root != "/" { // a root directory with the kernel's file systems in it
-		if rest, ok := strings.CutPrefix(at, w.root+"/"); ok && simulated(knownAs("/"+rest)) {
-			known = knownAs("/" + rest)
-		}
-	}
-	return place{at: at, path: known}
-}
+func (w *walker) place(at string) place { return place{at: at, path: w.known(at)} }
 
 // known returns the path by which the simulated kernel knows a place of the host.
 func (w *walker) known(at string) string {
 	if p := w.c.mounted(at); p != at {
 		return p
 	}
-	return knownAs(w.mounts.translate(at, w.root))
+	known := knownAs(w.mounts.translate(at, w.root))
+	if !simulated(known) && w.root != "/" { // a root directory with the kernel's file systems in it
+		if rest, ok := strings.CutPrefix(at, w.root+"/"); ok && simulated(knownAs("/"+rest)) {
+			return knownAs("/" + rest)
+		}
+	}
+	return known
 }
 
 // aliases are the places of links that every system may have: the walk follows them, and the
