@@ -160,6 +160,9 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 		if progtype.Of(h.prog.typ).Takes.Has(progtype.TakesPacket) {
 			in.Packet = e.Packet
 		}
+		if h.place.kind == onDevice {
+			in.Net.Fields = s.receivedBy(h.place)
+		}
 		res, err := s.run(nil, h.prog, in)
 		f := Fired{Program: h.prog.name, Err: err}
 		if res != nil {

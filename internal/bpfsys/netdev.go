@@ -1,7 +1,10 @@
 package bpfsys
 
 import (
+	"slices"
+
 	"github.com/bpfrun/bpfrun/internal/bpfsys/network"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -54,6 +57,25 @@ func (s *System) attachable(c Caller, ifindex uint32, at uapi.AttachType) (place
 		d = Device{dev.Peer.Netns, dev.Peer.Index}
 	}
 	return d.on(at), 0
+}
+
+// receivedBy returns the fields of a packet's context that say that the device of a place received
+// it, or sends it. Simulated devices become known to the kernel's model by their index.
+func (s *System) receivedBy(p place) map[string]uint64 {
+	on := p.device()
+	k := s.machine.Kernel()
+	if d := s.net.At(on.Netns, on.Index); d != nil {
+		if _, known := k.Device(on.Index); !known {
+			k.SetNetwork(net.Network{Devices: append(slices.Clone(k.Devices()), net.Device{Index: d.Index, Name: d.Name, MTU: int(d.MTU), Hardware: d.Address})})
+		}
+	}
+	if _, known := k.Device(on.Index); !known { // of the host
+		return nil
+	}
+	if p.at == uapi.AttachXDP {
+		return map[string]uint64{"ingress_ifindex": uint64(on.Index)}
+	}
+	return map[string]uint64{"ifindex": uint64(on.Index)}
 }
 
 // Network calls f with the simulated network, which nobody else uses meanwhile.

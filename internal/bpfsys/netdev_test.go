@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 	"github.com/bpfrun/bpfrun/internal/bpfsys/network"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -92,6 +93,38 @@ func TestNetkitProgramsAttachThroughThePrimaryDevice(t *testing.T) {
 	_, err = k.s.Fire(bpfsys.Event{Hook: "netkit_primary"})
 	assert.ErrorIs(t, err, bpfsys.ErrNoHook)
 	assert.Equal(t, uapi.ENODEV, k.s.RemoveDevice(bpfsys.Device{Index: uint32(nk)}))
+}
+
+// TestProgramsSeeTheDeviceThatTheyAreAttachedTo: the index in the context, which is also that of the
+// kernel's own struct.
+func TestProgramsSeeTheDeviceThatTheyAreAttachedTo(t *testing.T) {
+	for _, tt := range []struct {
+		hook string
+		typ  uapi.ProgType
+		at   uapi.AttachType
+		off  int16
+	}{{"xdp", uapi.ProgTypeXDP, uapi.AttachXDP, 12}, {"tcx_ingress", uapi.ProgTypeSchedCls, uapi.AttachTcxIngress, 40}} {
+		t.Run(tt.hook, func(t *testing.T) {
+			k := newCaller(t, newestKernel(t))
+			var indices []uint64
+			for range 2 {
+				index := k.newDevice(0, "veth")
+				prog, e := k.load(tt.typ, []decode.Insn{{Code: 0x61, Src: 1, Off: tt.off}, {Code: 0x95}}, field{68, int(tt.at)})
+				require.Zero(t, e)
+				_, e = k.linkDevice(prog, index, tt.at)
+				require.Zero(t, e)
+				indices = append(indices, uint64(index))
+			}
+			fired, err := k.s.Fire(bpfsys.Event{Hook: tt.hook})
+			require.NoError(t, err)
+			var got []uint64
+			for _, f := range fired {
+				require.NoError(t, f.Err)
+				got = append(got, f.Ret)
+			}
+			assert.Equal(t, indices, got)
+		})
+	}
 }
 
 // TestDevicesAreOfACallersNamespace: an index means a device of the caller's network namespace, and
