@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
+	kclock "github.com/bpfrun/bpfrun/internal/kernel/clock"
 	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -39,6 +40,8 @@ type PerfEvent struct {
 	ret     bool
 	offset  uint64
 	output  bool   // programs write to this event
+	samples uint64 // what records have (PERF_SAMPLE_*)
+	clock   uint32 // CLOCK_*, or clockLocal, of their times
 	wakeup  uint64 // records, or bytes with watermark set, until readers are woken
 	unread  uint64
 	bytes   bool // watermark
@@ -205,6 +208,10 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a *perfattr.Attr) uapi.Er
 			return uapi.ENOENT
 		}
 		e.output = e.config == output
+		e.samples, e.clock = a.SampleType(), clockLocal
+		if a.UseClockid() {
+			e.clock = a.Clockid()
+		}
 		e.hook = machine.Hook{AttachTo: "software:" + strconv.FormatUint(e.config, 10), Section: "perf_event"}
 	case perfHardware, perfCache, perfRaw:
 		e.hook = machine.Hook{AttachTo: "hardware:" + strconv.FormatUint(e.config, 10), Section: "perf_event"}
@@ -408,6 +415,9 @@ func (e *PerfEvent) mapped(s *System, length uint64) uapi.Errno {
 	if e.data = length - uapi.PageSize; e.data > 0 && !e.output {
 		s.note("perf event %s has a buffer, but its samples are not simulated, only what programs write (PERF_COUNT_SW_BPF_OUTPUT): perf trace and perf record print none", e.hook.AttachTo)
 	}
+	if left := e.samples &^ samplesKnown; e.output && left != 0 {
+		s.note("records of perf event %s lack what sample_type %#x asks for besides times, ids, the CPU and the program's data", e.hook.AttachTo, left)
+	}
 	b := e.mem.Bytes()
 	le.PutUint64(b[perfDataOffset:], uapi.PageSize)
 	le.PutUint64(b[perfDataSize:], e.data)
@@ -455,11 +465,50 @@ func (e *PerfEvent) write(rec []byte) bool {
 	return true
 }
 
-// sample writes a PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW, preceded by a PERF_RECORD_LOST if
-// samples were lost.
-func (e *PerfEvent) sample(data []byte) bool {
+// What records of output have besides the program's data (PERF_SAMPLE_*).
+const (
+	sampleTime, sampleAddr, sampleID, sampleCPU, samplePeriod, sampleStreamID, sampleRaw, sampleIdentifier = 1 << 2, 1 << 3, 1 << 6, 1 << 7, 1 << 8, 1 << 9, 1 << 10, 1 << 16
+	samplesKnown                                                                                           = sampleTime | sampleAddr | sampleID | sampleCPU | samplePeriod | sampleStreamID | sampleRaw | sampleIdentifier
+)
+
+// clockLocal is the clock of events that name none (perf_event_clock).
+const clockLocal = ^uint32(0)
+
+// now returns the time of a record.
+func (e *PerfEvent) now(c *kclock.Clock) uint64 {
+	const realtime, boottime, tai = 0, 7, 11
+	switch e.clock {
+	case realtime:
+		return c.Real()
+	case boottime:
+		return c.Boot()
+	case tai:
+		return c.TAI()
+	}
+	return c.Mono()
+}
+
+// fields returns what a record has before the program's data, in the kernel's order
+// (perf_output_sample). Output has no address and no period.
+func (e *PerfEvent) fields(c *kclock.Clock) (b []byte) {
+	if e.samples&^sampleRaw == 0 {
+		return nil
+	}
+	for _, f := range []struct{ bit, value uint64 }{
+		{sampleIdentifier, uint64(e.id)}, {sampleTime, e.now(c)}, {sampleAddr, 0}, {sampleID, uint64(e.id)}, {sampleStreamID, uint64(e.id)}, {sampleCPU, uint64(uint32(e.cpu))}, {samplePeriod, 0},
+	} {
+		if e.samples&f.bit != 0 {
+			b = le.AppendUint64(b, f.value)
+		}
+	}
+	return b
+}
+
+// sample writes a PERF_RECORD_SAMPLE with fields and PERF_SAMPLE_RAW, preceded by a
+// PERF_RECORD_LOST if samples were lost.
+func (e *PerfEvent) sample(fields, data []byte) bool {
 	raw := (4+len(data)+7)&^7 - 4
-	rec := make([]byte, 0, 24+12+raw)
+	rec := make([]byte, 0, 24+12+len(fields)+raw)
 	if e.lost > 0 {
 		rec = le.AppendUint32(rec, recordLost)
 		rec = le.AppendUint32(rec, 24<<16)
@@ -467,7 +516,8 @@ func (e *PerfEvent) sample(data []byte) bool {
 		rec = le.AppendUint64(rec, e.lost)
 	}
 	rec = le.AppendUint32(rec, recordSample)
-	rec = le.AppendUint32(rec, uint32(12+raw)<<16)
+	rec = le.AppendUint32(rec, uint32(12+len(fields)+raw)<<16)
+	rec = append(rec, fields...)
 	rec = le.AppendUint32(rec, uint32(raw))
 	rec = append(rec, data...)
 	rec = append(rec, make([]byte, raw-len(data))...)
@@ -492,14 +542,18 @@ const maxSample = 1<<16 - 64 // a record's length has 16 bits
 // event must be of that one.
 func (p *perfSink) Sample(slot uint32, _ int, data []byte) bool {
 	e, ok := p.m.slots[string(le.AppendUint32(nil, slot))].(*PerfEvent)
-	if !ok || !e.output || len(data) > maxSample {
+	if !ok || !e.output {
 		return false
 	}
 	e = e.buffer()
+	fields := e.fields(p.s.machine.Kernel().Clock())
+	if len(fields)+len(data) > maxSample {
+		return false
+	}
 	if e.mem == nil {
 		return true // records are not enabled
 	}
-	if e.paused || !e.sample(data) {
+	if e.paused || !e.sample(fields, data) {
 		p.m.held = max(p.m.held, e.data)
 		return false
 	}
