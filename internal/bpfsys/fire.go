@@ -144,6 +144,9 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	if err != nil {
 		return nil, err
 	}
+	if task == nil {
+		s.keepCurrent(e.CPU)
+	}
 	args, err := s.eventArgs(e, slices.Concat(entry, ret))
 	if err != nil {
 		return nil, err
@@ -211,6 +214,9 @@ func (h *attachment) point() Point {
 	return p
 }
 
+// maxEventTasks limits the tasks of events.
+const maxEventTasks = 4096
+
 // task returns the task in which an event happens, or nil without fields. A task is created on
 // first use of its ids and kept for later events with the same ids.
 func (s *System) task(fields map[string]any) (*kobject.Object, error) {
@@ -224,8 +230,8 @@ func (s *System) task(fields map[string]any) (*kobject.Object, error) {
 	}
 	t := s.tasks[key]
 	if t == nil {
-		if len(s.tasks) >= 4096 {
-			return nil, errors.New("more than 4096 tasks in events")
+		if len(s.tasks) >= maxEventTasks {
+			return nil, fmt.Errorf("more than %d tasks in events", maxEventTasks)
 		}
 		var err error
 		if t, err = k.NewTask(fmt.Sprint("event-", fields["pid"], "/", fields["tgid"])); err != nil {
@@ -244,6 +250,21 @@ func (s *System) task(fields map[string]any) (*kobject.Object, error) {
 		}
 	}
 	return t, nil
+}
+
+// keepCurrent makes a CPU's current task one of events, which is in /proc by its ids.
+func (s *System) keepCurrent(cpu int) {
+	t := s.machine.Kernel().CurrentOn(cpu)
+	if t == nil {
+		return
+	}
+	key := taskKey(map[string]any{"pid": t.Num("pid"), "tgid": t.Num("tgid")})
+	if s.tasks == nil {
+		s.tasks = map[string]*kobject.Object{}
+	}
+	if s.tasks[key] == nil && len(s.tasks) < maxEventTasks {
+		s.tasks[key] = t
+	}
 }
 
 // taskKey identifies a task of events by its ids.
