@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/kernel"
-	kclock "github.com/bpfrun/bpfrun/internal/kernel/clock"
 	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -475,27 +474,28 @@ const (
 const clockLocal = ^uint32(0)
 
 // now returns the time of a record.
-func (e *PerfEvent) now(c *kclock.Clock) uint64 {
+func (e *PerfEvent) now(k *kernel.Kernel) uint64 {
 	const realtime, boottime, tai = 0, 7, 11
-	switch e.clock {
+	switch c := k.Clock(); e.clock {
 	case realtime:
 		return c.Real()
 	case boottime:
 		return c.Boot()
 	case tai:
 		return c.TAI()
+	default:
+		return c.Mono()
 	}
-	return c.Mono()
 }
 
 // fields returns what a record has before the program's data, in the kernel's order
 // (perf_output_sample). Output has no address and no period.
-func (e *PerfEvent) fields(c *kclock.Clock) (b []byte) {
+func (e *PerfEvent) fields(k *kernel.Kernel) (b []byte) {
 	if e.samples&^sampleRaw == 0 {
 		return nil
 	}
 	for _, f := range []struct{ bit, value uint64 }{
-		{sampleIdentifier, uint64(e.id)}, {sampleTime, e.now(c)}, {sampleAddr, 0}, {sampleID, uint64(e.id)}, {sampleStreamID, uint64(e.id)}, {sampleCPU, uint64(uint32(e.cpu))}, {samplePeriod, 0},
+		{sampleIdentifier, uint64(e.id)}, {sampleTime, e.now(k)}, {sampleAddr, 0}, {sampleID, uint64(e.id)}, {sampleStreamID, uint64(e.id)}, {sampleCPU, uint64(uint32(e.cpu))}, {samplePeriod, 0},
 	} {
 		if e.samples&f.bit != 0 {
 			b = le.AppendUint64(b, f.value)
@@ -546,7 +546,7 @@ func (p *perfSink) Sample(slot uint32, _ int, data []byte) bool {
 		return false
 	}
 	e = e.buffer()
-	fields := e.fields(p.s.machine.Kernel().Clock())
+	fields := e.fields(p.s.machine.Kernel())
 	if len(fields)+len(data) > maxSample {
 		return false
 	}
