@@ -136,7 +136,7 @@ func (vs *Values) pointerArithmetic(op string, x, y *Value) (v *Value, ok bool, 
 		if op != "-" {
 			return nil, false, errors.New("two pointers cannot be added")
 		}
-		return vs.Number((a-b)/vs.stride(xt), true), true, nil
+		return vs.Number(uint64(int64(a-b)/int64(vs.stride(xt))), true), true, nil
 	}
 	if yp {
 		if op == "-" {
