@@ -106,9 +106,6 @@ var HookPlaces = []HookPlace{
 func (p Place) At(section, hook string) (out Place, masked bool) {
 	h, ok := p.hook(section, hook)
 	if !ok {
-		if p.lsm {
-			p.SoftIRQ, p.HardIRQ = false, false
-		}
 		return p, false
 	}
 	p.Task, p.SoftIRQ, p.HardIRQ = p.Task && h.Task, p.SoftIRQ && h.SoftIRQ, p.HardIRQ && h.HardIRQ

@@ -38,7 +38,7 @@ type Place struct {
 	// Evidence is how it is known where they run, and that nothing comes in between.
 	Evidence since.Evidence
 	// hooked means that the hook decides where that is reached; lsm that it is named without
-	// security_, and in tasks if nothing is known of it.
+	// security_.
 	hooked, lsm bool
 }
 
