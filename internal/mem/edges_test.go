@@ -174,3 +174,44 @@ func TestChangesAreKeptForAWhile(t *testing.T) {
 	lo, hi = m.Change(m.Epoch() - Changes)
 	assert.Equal(t, everywhere, span{lo, hi})
 }
+
+// TestFreeingTwiceIsHarmless: the memory is given out once, however often it was freed.
+func TestFreeingTwiceIsHarmless(t *testing.T) {
+	m := newMem(t, Config{})
+	r := alloc(t, m, 64, Stack, "")
+	for range 3 {
+		m.Free(r)
+	}
+	held := m.quarBytes
+	m.Free(r)
+	assert.Equal(t, held, m.quarBytes)
+	for range 2 * quarantineCount {
+		m.Free(alloc(t, m, 64, Stack, ""))
+	}
+	live := map[uint64]bool{}
+	for range 2 * quarantineCount {
+		r := alloc(t, m, 64, Stack, "")
+		require.False(t, live[r.Base], "%#x twice", r.Base)
+		live[r.Base] = true
+	}
+}
+
+// TestAccessesAcrossTheEnd say how much of them is beyond it.
+func TestAccessesAcrossTheEnd(t *testing.T) {
+	m := newMem(t, Config{})
+	r := alloc(t, m, 64, Stack, "")
+	for _, tt := range []struct {
+		off   uint64
+		size  int
+		want  string
+		delta int64
+	}{
+		{60, 8, "the last 4 bytes of the access are past the end of ", 0}, {63, 2, "the last 1 byte of the access", 0}, {64, 1, "just past the end of ", 0}, {68, 4, "4 bytes past the end of ", 4},
+	} {
+		_, f := m.Load(r.Base+tt.off, tt.size)
+		require.NotNil(t, f, "%+v", tt)
+		assert.Equal(t, OutOfBounds, f.Kind)
+		assert.Contains(t, f.Error(), tt.want, "%+v", tt)
+		assert.Equal(t, tt.delta, f.Delta, "%+v", tt)
+	}
+}
