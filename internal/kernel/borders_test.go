@@ -169,3 +169,39 @@ func TestKindsOfIterators(t *testing.T) {
 		})
 	}
 }
+
+// TestLengthsOfOptions: what a program may leave as optlen, at both sides of the buffer's size.
+func TestLengthsOfOptions(t *testing.T) {
+	k := newEmbedded(t)
+	for optlen, want := range map[int32]int{-1: -1, 0: 0, 7: 7, 8: 8, 9: -1} {
+		c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeCgroupSockopt, Attach: uapi.AttachCgroupGetsockopt, NetSpec: hook.NetSpec{Sockopt: &hook.Sockopt{Value: make([]byte, 8)}}})
+		require.Nil(t, k.Mem().Store(c.Addr+32, 4, uint64(uint32(optlen))))
+		value := c.OptionValue()
+		assert.Equal(t, want <= 0, value == nil, "%d", optlen)
+		assert.Len(t, value, max(want, 0), "%d", optlen)
+		assert.Equal(t, optlen, c.Sockopt().Len)
+		assert.Len(t, c.Sockopt().Value, min(max(int(optlen), 0), 8), "%d", optlen)
+	}
+	xdp := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeXDP})
+	assert.Nil(t, xdp.OptionValue())
+	assert.Nil(t, xdp.Sockopt())
+	assert.False(t, xdp.SetSysctl(&hook.Sysctl{Name: "a"}))
+}
+
+// TestNamesOfSysctls: a path below /proc/sys, and values of at most a page.
+func TestNamesOfSysctls(t *testing.T) {
+	k := newEmbedded(t)
+	page := make([]byte, uapi.PageSize)
+	c := newContext(t, k, hook.ContextSpec{ProgType: uapi.ProgTypeCgroupSysctl})
+	for _, tt := range []struct {
+		s  hook.Sysctl
+		ok bool
+	}{
+		{hook.Sysctl{Name: "a/b"}, true}, {hook.Sysctl{}, false}, {hook.Sysctl{Name: "/a"}, false},
+		{hook.Sysctl{Name: "a", Value: page, New: page}, true}, {hook.Sysctl{Name: "a", Value: append(page, 1)}, false}, {hook.Sysctl{Name: "a", New: append(page, 1)}, false},
+	} {
+		assert.Equal(t, tt.ok, tt.s.Check() == nil, "%q", tt.s.Name)
+		assert.Equal(t, tt.ok, c.SetSysctl(&tt.s), "%q", tt.s.Name)
+	}
+	assert.Equal(t, "a", c.Sysctl().Name)
+}

@@ -146,7 +146,7 @@ func (c *Context) Sockopt() *Sockopt {
 	number := func(name string) int32 { return int32(uint32(c.view.Get(name))) }
 	return &Sockopt{
 		Level: number("level"), Name: number("optname"), Len: number("optlen"), Retval: number("retval"),
-		Value: slices.Clone(c.k.Mem().ExtentBytes(c.optval)[:min(c.OptionRoom(), int(number("optlen")))]),
+		Value: slices.Clone(c.k.Mem().ExtentBytes(c.optval)[:min(c.OptionRoom(), max(int(number("optlen")), 0))]),
 	}
 }
 
