@@ -239,3 +239,31 @@ func TestMemoryOfValuesGrows(t *testing.T) {
 	other.Grow(grown[:1])
 	assert.Equal(t, grown, other.Grown())
 }
+
+// TestFlagsOfDeletionsAndUpdates: a struct that is a link stays, and only values with a lock are
+// locked.
+func TestFlagsOfDeletionsAndUpdates(t *testing.T) {
+	env := newEnv(t, 1)
+	for flags, want := range map[uint32]uapi.Errno{0: OK, uapi.MapLink: uapi.EOPNOTSUPP} {
+		m := newMap(t, env, Spec{Type: uapi.MapTypeStructOps, KeySize: 4, ValueSize: 8, MaxEntries: 1, Flags: flags})
+		require.Equal(t, OK, m.Update(AllCPUs, k32(0), k64(1), 0))
+		assert.Equal(t, want, m.Delete(k32(0)), "%#x", flags)
+	}
+	p := newMap(t, env, Spec{Type: uapi.MapTypeProgArray, KeySize: 4, ValueSize: 4, MaxEntries: 2})
+	require.Implements(t, (*ProgArray)(nil), p)
+	assert.Len(t, p.(ProgArray).Links(), 2)
+	assert.Equal(t, OK, p.(ProgArray).SetProg(1, "program"))
+	_, ok := p.(ProgArray).Prog(0)
+	assert.False(t, ok)
+	prog, ok := p.(ProgArray).Prog(1)
+	assert.True(t, ok)
+	assert.Equal(t, "program", prog)
+	_, ok = p.(ProgArray).Prog(2)
+	assert.False(t, ok)
+	x := newMap(t, env, Spec{Type: uapi.MapTypeXskmap, KeySize: 4, ValueSize: 4, MaxEntries: 2})
+	assert.NotImplements(t, (*ProgArray)(nil), x)
+	for _, k := range []SpecialKind{SpinLock, ResSpinLock, Timer} {
+		b := base{fields: []Special{{Kind: k}}}
+		assert.Equal(t, k != Timer, b.hasLock(), "%v", k)
+	}
+}
