@@ -23,6 +23,7 @@ func TestLogsAreThoseOfTheKernel(t *testing.T) {
 		least int
 	}{
 		{"testdata/logs-6.18.jsonl.gz", embedded.Spec, 20},
+		{"testdata/logs-generated-6.18.jsonl.gz", embedded.Spec, 317},
 		{"testdata/logs-7.2.jsonl.gz", func() (*btf.Spec, error) { return testbtf.Load(root + "/testdata/btf/linux-7.2.13-amd64.btf.xz") }, 50},
 	} {
 		spec, err := test.types()
