@@ -45,7 +45,7 @@ func (s *System) batchMap(c Caller, a bpfattr.Batch, read, write bool, since fun
 	if at := since(k); !ok || at == never || !s.release.Has(at) {
 		return nil, k, uapi.ENOTSUPP
 	}
-	if a.ElemFlags()&^uint64(uapi.Lock) != 0 || a.Flags() != 0 {
+	if a.ElemFlags()&^uint64(uapi.Lock) != 0 || a.ElemFlags()&uint64(uapi.Lock) != 0 && !maps.HasLock(m.m) {
 		return nil, k, uapi.EINVAL
 	}
 	return m, k, 0
@@ -61,6 +61,10 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 	})
 	if e != 0 {
 		return fail(e)
+	}
+	// Hash tables alone look at them, and only here (__htab_map_lookup_and_delete_batch).
+	if (k.index || k.ahead) && a.Flags() != 0 {
+		return fail(uapi.EINVAL)
 	}
 	count := int(a.Count())
 	if count == 0 {

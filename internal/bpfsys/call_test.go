@@ -61,7 +61,7 @@ func TestAttributesAreCheckedAsTheReleaseDoes(t *testing.T) {
 		"link of no program":                   {linkCreate, []field{{0, 77}, {4, 0}, {8, 0}, {12, 0}}, uapi.EBADF},
 		"batch of an unknown descriptor":       {lookupBatch, []field{{36, 77}}, uapi.EBADF},
 		"batch flags":                          {lookupBatch, []field{{36, int(hash)}, {48, uint64(1)}}, uapi.EINVAL},
-		"info of a closed descriptor":          {infoByFD, []field{{0, 77}, {4, 8}, {8, key}}, uapi.EBADF},
+		"info of a closed descriptor":          {infoByFD, []field{{0, 77}, {4, 8}, {8, key}}, uapi.EBADFD},
 		"a raw tracepoint without a program":   {rawOpen, []field{{0, uint64(0)}, {8, 77}}, uapi.EBADF},
 		"no program after the last":            {progNextID, []field{{0, 0}, {4, 0}}, uapi.ENOENT},
 		"BTF that is none":                     {btfLoad, []field{{0, key}, {16, 4}, {20, 0}}, uapi.EINVAL},

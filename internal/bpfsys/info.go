@@ -112,7 +112,7 @@ func (i *info) name(ptr bpfinfo.U64, length bpfinfo.U32, s string) {
 func (s *System) infoByFD(c Caller, a bpfattr.Info) Result {
 	f := c.File(a.BpfFd())
 	if f.Kind == NoFile {
-		return fail(uapi.EBADF)
+		return fail(uapi.EBADFD) // not EBADF as elsewhere (bpf_obj_get_info_by_fd)
 	}
 	var size int
 	var fill func(*info)

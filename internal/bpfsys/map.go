@@ -66,6 +66,12 @@ func (s *System) mapCreate(c Caller, a bpfattr.MapCreate) Result {
 		}
 		flags &^= uapi.MapTokenFD
 	}
+	if localStorage(typ) && (a.BtfKeyTypeId() == 0 || a.BtfValueTypeId() == 0) { // bpf_local_storage_map_alloc_check
+		return fail(uapi.EINVAL)
+	}
+	if r := exclusive(c, a); r.Errno != 0 {
+		return r
+	}
 	if typ == uapi.MapTypePerfEventArray && a.MaxEntries() == 0 { // package maps uses the number of CPUs, as libbpf does
 		return fail(uapi.EINVAL)
 	}
@@ -118,6 +124,24 @@ func (s *System) mapCreate(c Caller, a bpfattr.MapCreate) Result {
 		return fail(e)
 	}
 	return s.newFile(m, access)
+}
+
+func localStorage(t uapi.MapType) bool {
+	return t == uapi.MapTypeSkStorage || t == uapi.MapTypeInodeStorage || t == uapi.MapTypeTaskStorage || t == uapi.MapTypeCgrpStorage
+}
+
+// exclusive checks the hash of the only program that may use a map (map_create).
+func exclusive(c Caller, a bpfattr.MapCreate) Result {
+	const sha256 = 32
+	switch {
+	case a.ExclProgHash() == 0 && a.ExclProgHashSize() == 0:
+		return Result{}
+	case a.ExclProgHash() == 0 || a.ExclProgHashSize() != sha256:
+		return fail(uapi.EINVAL)
+	case !c.Read(a.ExclProgHash(), make([]byte, sha256)):
+		return fail(uapi.EFAULT)
+	}
+	return Result{Errno: uapi.EOPNOTSUPP, Note: "maps for one program alone (excl_prog_hash) are not simulated"}
 }
 
 // noteOf returns the message of an error that is caused by the simulation and not by the kernel's

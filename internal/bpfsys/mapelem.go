@@ -67,7 +67,7 @@ func (s *System) mapLookup(c Caller, a bpfattr.Elem) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if a.Flags()&^uint64(uapi.Lock) != 0 {
+	if a.Flags()&^uint64(uapi.Lock) != 0 || a.Flags()&uint64(uapi.Lock) != 0 && !maps.HasLock(m.m) {
 		return fail(uapi.EINVAL)
 	}
 	key, e := m.key(c, a.Key())
@@ -135,10 +135,13 @@ func (s *System) elemToChange(c Caller, a bpfattr.Elem) (m *Map, key []byte, ref
 	if e != 0 {
 		return no(fail(e))
 	}
+	if a.Flags()&uint64(uapi.Lock) != 0 && !maps.HasLock(m.m) { // of updates, before anything of the caller is read
+		return no(fail(uapi.EINVAL))
+	}
 	if key, e = m.key(c, a.Key()); e != 0 {
 		return no(fail(e))
 	}
-	if m.byOwner() {
+	if m.byOwner() && !m.cgroupStorage() {
 		if key, e = s.owner(c, m, key); e != 0 {
 			return no(fail(e))
 		}
@@ -159,6 +162,14 @@ func (s *System) mapUpdate(c Caller, a bpfattr.Elem) Result {
 	if !c.Read(a.Value(), value) {
 		return fail(uapi.EFAULT)
 	}
+	if m.cgroupStorage() { // cgroup_storage_update_elem
+		if a.Flags()&^uint64(uapi.Lock|uapi.Exist) != 0 {
+			return fail(uapi.EINVAL)
+		}
+		if key, e = s.owner(c, m, key); e != 0 {
+			return fail(e)
+		}
+	}
 	return s.update(c, m, key, value, a.Flags())
 }
 
@@ -170,7 +181,7 @@ func (s *System) update(c Caller, m *Map, key, value []byte, flags uint64) Resul
 	case uapi.MapTypePerfEventArray, uapi.MapTypeProgArray, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps:
 		return fail(s.updateRef(c, m, key, value, flags))
 	case uapi.MapTypeXskmap:
-		return Result{Errno: uapi.EOPNOTSUPP, Note: "elements of xskmap maps are AF_XDP sockets, which are not simulated (map " + m.name + ")"}
+		return s.updateXsk(c, m, key, value, flags)
 	case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap:
 		return fail(s.updateDev(c, m, key, value, flags))
 	case uapi.MapTypeStructOps:
@@ -214,8 +225,8 @@ func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) ua
 	switch t := m.m.(type) {
 	case maps.PerfArray:
 		ev, _, e := fileOf[*PerfEvent](c, fd)
-		if e != 0 {
-			return e
+		if e != 0 { // also for a descriptor of something else (perf_event_get)
+			return uapi.EBADF
 		}
 		if e := t.SetEvent(index, max(ev.cpu, 0)); e != 0 {
 			return e
@@ -252,6 +263,22 @@ func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) ua
 		s.fillSlot(m, key, in)
 	}
 	return 0
+}
+
+// updateXsk refuses to store an AF_XDP socket, as there are none, and what is no socket as the
+// kernel does (xsk_map_update_elem).
+func (s *System) updateXsk(c Caller, m *Map, key, value []byte, flags uint64) Result {
+	switch f := c.File(int32(le.Uint32(value))); {
+	case flags > uapi.Exist:
+		return fail(uapi.EINVAL)
+	case le.Uint32(key) >= m.def.MaxEntries:
+		return fail(uapi.E2BIG)
+	case f.Kind == NoFile:
+		return fail(uapi.EBADF)
+	case f.Kind != SocketFile:
+		return fail(uapi.ENOTSOCK)
+	}
+	return Result{Errno: uapi.EOPNOTSUPP, Note: "elements of xskmap maps are AF_XDP sockets, which are not simulated (map " + m.name + ")"}
 }
 
 // updateDev stores an element of a device or CPU map, which may refer to a program.
@@ -293,6 +320,9 @@ func (s *System) mapDelete(c Caller, a bpfattr.Elem) Result {
 	m, key, refused := s.elemToChange(c, a)
 	if refused != nil {
 		return *refused
+	}
+	if m.cgroupStorage() { // cgroup_storage_delete_elem
+		return fail(uapi.EINVAL)
 	}
 	return fail(s.delete(m, key))
 }

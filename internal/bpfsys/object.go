@@ -1,6 +1,7 @@
 package bpfsys
 
 import (
+	"math"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -140,6 +141,9 @@ func (s *System) Objects(kind Kind) []Object {
 
 // nextID implements BPF_*_GET_NEXT_ID.
 func (s *System) nextID(a bpfattr.ObjectID, kind Kind) Result {
+	if a.StartId() >= math.MaxInt32 { // bpf_obj_get_next_id
+		return fail(uapi.EINVAL)
+	}
 	id, _, ok := s.byID[kind].Next(a.StartId())
 	if !ok {
 		return fail(uapi.ENOENT)

@@ -107,7 +107,7 @@ func (s *System) pathOf(c Caller, a bpfattr.Obj) (string, uint32, uapi.Errno) {
 // objPin makes a file of an object (bpf_obj_pin_user), by which it stays when nobody has it open.
 func (s *System) objPin(c Caller, a bpfattr.Obj) Result {
 	p, flags, e := s.pathOf(c, a)
-	if flags != 0 {
+	if flags != 0 || e == uapi.EINVAL || a.FileFlags()&^uint32(uapi.MapPathFD) != 0 { // before the descriptor (bpf_obj_pin)
 		return fail(uapi.EINVAL)
 	}
 	f := c.File(a.BpfFd())

@@ -184,10 +184,7 @@ func (s *System) attachTarget(c Caller, a bpfattr.ProgLoad, p *Prog) uapi.Errno 
 			}
 			p.hook.obj = o
 		default:
-			if f.Kind == NoFile {
-				return uapi.EBADF
-			}
-			return uapi.EINVAL
+			return uapi.EINVAL // also without such a descriptor (bpf_prog_load)
 		}
 	} else if id != 0 {
 		// Without a descriptor the id is one of the kernel itself.

@@ -1,6 +1,7 @@
 package bpfsys
 
 import (
+	"math"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -27,6 +28,9 @@ type resolver struct {
 const maxUsedMaps = 64
 
 func (r *resolver) resolve() uapi.Errno {
+	if e := r.listed(); e != 0 {
+		return e
+	}
 	insns := r.raw.Insns
 	for i := 0; i < len(insns); i++ {
 		in := &insns[i]
@@ -56,6 +60,29 @@ func (r *resolver) resolve() uapi.Errno {
 			if e := r.kfunc(i); e != 0 {
 				return e
 			}
+		}
+	}
+	return 0
+}
+
+// listed checks the descriptors of an fd_array whose length is given (process_fd_array).
+func (r *resolver) listed() uapi.Errno {
+	n := r.a.FdArrayCnt()
+	if n >= math.MaxUint32/4 {
+		return uapi.EINVAL
+	}
+	b := make([]byte, 4)
+	for i := range uint64(n) {
+		if !r.c.Read(r.a.FdArray()+4*i, b) {
+			return uapi.EFAULT
+		}
+		fd := int32(le.Uint32(b))
+		if _, _, e := fileOf[*BTF](r.c, fd); e == 0 {
+			continue
+		}
+		if _, _, e := fileOf[*Map](r.c, fd); e != 0 {
+			r.log.printf("fd %d is not pointing to valid bpf_map or btf\n", fd)
+			return e
 		}
 	}
 	return 0

@@ -290,6 +290,9 @@ func (s *System) testFailed(p *Prog, err error) Result {
 	return Result{Errno: uapi.EINVAL, Note: err.Error()}
 }
 
+// ethHeader is the length of an Ethernet header, which is the shortest packet of a test run.
+const ethHeader = 14
+
 // testInput checks the attributes of a test run and reads its packet and context.
 func (s *System) testInput(c Caller, a bpfattr.Test, p *Prog, row *progtype.Row) (in machine.Input, packet bool, e uapi.Errno) {
 	flags, cpu, size := a.Flags(), a.Cpu(), a.DataSizeIn()
@@ -303,13 +306,14 @@ func (s *System) testInput(c Caller, a bpfattr.Test, p *Prog, row *progtype.Row)
 		if s.has(since.XDPLive) {
 			allowed = testLive
 		}
-	case packet && s.has(since.TestChecksum):
+	case packet && p.typ != uapi.ProgTypeFlowDissector && s.has(since.TestChecksum):
 		allowed = testChecksum
 	}
-	if flags&^allowed != 0 || cpu != 0 && flags&testOnCPU == 0 || a.BatchSize() != 0 && flags&testLive == 0 {
+	// Raw tracepoints look at neither other flags nor sizes of data (bpf_prog_test_run_raw_tp).
+	if flags&^allowed != 0 && !raw || cpu != 0 && flags&testOnCPU == 0 || a.BatchSize() != 0 && flags&testLive == 0 {
 		return in, packet, uapi.EINVAL
 	}
-	if !packet && (size != 0 || a.DataIn() != 0 || a.DataSizeOut() != 0 || a.DataOut() != 0 || a.Repeat() != 0 && !row.Takes.Has(progtype.TakesBytes)) {
+	if !packet && (!raw && (size != 0 || a.DataSizeOut() != 0) || a.DataIn() != 0 || a.DataOut() != 0 || a.Repeat() != 0 && (raw || !row.Takes.Has(progtype.TakesBytes))) {
 		return in, packet, uapi.EINVAL
 	}
 	if !packet && p.typ == uapi.ProgTypeSyscall && (a.Repeat() != 0 || a.CtxSizeOut() != 0) {
@@ -335,6 +339,10 @@ func (s *System) testInput(c Caller, a bpfattr.Test, p *Prog, row *progtype.Row)
 		// good as any length.
 		in.Packet = make([]byte, min(size, hook.MostTestPacket+1))
 		if !c.Read(a.DataIn(), in.Packet) {
+			// The length is looked at first (bpf_test_init).
+			if size < ethHeader && (p.typ != uapi.ProgTypeXDP || s.has(since.TestEthernetHeader)) {
+				return in, packet, uapi.EINVAL
+			}
 			return in, packet, uapi.EFAULT
 		}
 	}

@@ -37,7 +37,7 @@ func UserLookup(m Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
 		return nil, uapi.EINVAL
 	case m.Spec().Flags&uapi.MapWronly != 0:
 		return nil, uapi.EPERM
-	case flags&uapi.Lock != 0 && !hasSpinLock(m):
+	case flags&uapi.Lock != 0 && !HasLock(m):
 		return nil, uapi.EINVAL
 	}
 	if q, ok := m.(Queue); ok {
@@ -72,7 +72,7 @@ func UserUpdate(m Map, key, value []byte, flags uint64) uapi.Errno {
 	switch {
 	case m.Spec().Flags&uapi.MapRdonly != 0:
 		return uapi.EPERM
-	case flags&uapi.Lock != 0 && !hasSpinLock(m):
+	case flags&uapi.Lock != 0 && !HasLock(m):
 		return uapi.EINVAL
 	case len(key) < int(m.Spec().KeySize) || len(value) < UserValueSize(m):
 		return uapi.EFAULT
@@ -110,7 +110,7 @@ func UserLookupDelete(m Map, key []byte, flags uint64) ([]byte, uapi.Errno) {
 		return nil, uapi.EINVAL
 	case m.Spec().Flags&(uapi.MapRdonly|uapi.MapWronly) != 0:
 		return nil, uapi.EPERM
-	case flags&uapi.Lock != 0 && !hasSpinLock(m):
+	case flags&uapi.Lock != 0 && !HasLock(m):
 		return nil, uapi.EINVAL
 	}
 	value := make([]byte, UserValueSize(m))
@@ -129,7 +129,8 @@ func UserLookupDelete(m Map, key []byte, flags uint64) ([]byte, uapi.Errno) {
 	return value, OK
 }
 
-func hasSpinLock(m Map) bool {
+// HasLock reports whether the values of a map have a lock, without which no flag asks for it.
+func HasLock(m Map) bool {
 	l, ok := m.(interface{ hasLock() bool })
 	return ok && l.hasLock()
 }
