@@ -148,6 +148,8 @@ func label(prefix string, n int) string { return prefix + strconv.Itoa(n) }
 
 func TestTooLong(t *testing.T) {
 	assert.ErrorIs(t, Check(make([]Insn, MaxInsns+1), CheckConfig{}), ErrTooLong)
+	most := checker{program: program{insns: make([]Insn, MaxInsns)}}
+	assert.Nil(t, most.size())
 	var calls, functions strings.Builder
 	for i := range MaxSubprograms {
 		calls.WriteString("call " + label("f", i) + "\n")
