@@ -142,3 +142,44 @@ func TestInstructionsNeedTheirRelease(t *testing.T) {
 		assert.Equal(t, ErrNewerKernel, refusedFor(op, CheckConfig{Kernel: since - 1}), op)
 	}
 }
+
+// TestSecondSlots: they have an immediate at most, and none where a map is all that is loaded.
+func TestSecondSlots(t *testing.T) {
+	for op := OpInvalid + 1; op < NumOps; op++ {
+		if op.Info().Form != FormImm64 {
+			continue
+		}
+		check := func(second ...Insn) error {
+			c := checker{program: program{insns: append([]Insn{plain(op)}, second...)}}
+			if err := c.opcodes(); err != nil {
+				return err.Kind
+			}
+			return nil
+		}
+		assert.NoError(t, check(Insn{}), op)
+		for _, second := range [][]Insn{nil, {{Code: 1}}, {{Dst: 1}}, {{Src: 1}}, {{Off: 1}}} {
+			assert.Equal(t, ErrLdImm64, check(second...), "%s %v", op, second)
+		}
+		if op == OpLdMapFD || op == OpLdMapIdx {
+			assert.Equal(t, ErrLdImm64, check(Insn{Imm: 1}), op)
+		} else {
+			assert.NoError(t, check(Insn{Imm: 1}), op)
+		}
+	}
+}
+
+func TestFunctionsAreInTheProgram(t *testing.T) {
+	for target, ok := range map[int32]bool{-1: false, 0: true, 3: true, 4: false} {
+		for _, insns := range [][]Insn{
+			{OpCallLocal.Encode(0, 0, 0, target-1), {Code: 0x95}, {Code: 0x95}, {Code: 0x95}},
+			{OpLdFunc.Encode(1, 0, 0, target-1), {}, {Code: 0x95}, {Code: 0x95}},
+		} {
+			c := checker{program: program{insns: insns}}
+			err := c.functions()
+			assert.Equal(t, ok, err == nil, "%s to %d", insns[0].Op(), target)
+			if err != nil {
+				assert.Equal(t, ErrCallTarget, err.Kind)
+			}
+		}
+	}
+}
