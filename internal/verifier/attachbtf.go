@@ -30,6 +30,9 @@ func (h *attachment) attachBTF() {
 	// A target program without BTF has no types to check arguments against.
 	if s == nil {
 		if p.AttachProg != nil || p.Type == uapi.ProgTypeExt {
+			if h.has(since.AttachWords) {
+				h.refuse(refusal.TracingProgramOnlyAttachedAnother)
+			}
 			h.refuse(refusal.FentryFexitProgramOnlyAttachedAnother)
 		}
 		h.unknown("BTF of %s", p.AttachModule)

@@ -11,10 +11,7 @@ import (
 func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	r := g.reg(n)
 	if r.typ != ptrStack && r.typ != constDynptr {
-		if g.has(since.RegisterWords) {
-			g.refuse(refusal.ExpectedPointerStackConstStructBpf, n)
-		}
-		g.refuse(refusal.ArgExpectedPointerStackConstStruct, n-1)
+		g.refuse(refusal.ArgExpectedPointerStackConstStruct, g.argAs("arg#", n))
 	}
 	if r.typ == constDynptr && !g.has(since.ConstDynptrChecked) {
 		return
@@ -42,17 +39,11 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 		g.refuse(refusal.CannotPassPointerConstBpfDynptr)
 	}
 	if !g.dynptrValid(r) {
-		if g.has(since.RegisterWords) {
-			g.refuse(refusal.ExpectedInitializedDynptrR, n)
-		}
-		g.refuse(refusal.ExpectedInitializedDynptrArg, n-1+b2i(!g.has(since.DynptrFromZero)))
+		g.refuse(refusal.ExpectedInitializedDynptrArg, g.argAs("arg #", n))
 	}
 	// A function for one kind of memory would interpret another kind's pointer.
 	if want := dynTypeOf(t); want != dynInvalid && g.dynptrType(r) != want {
-		if g.has(since.RegisterWords) {
-			g.refuse(refusal.ExpectedDynptrTypeR, dynNames[want], n)
-		}
-		g.refuse(refusal.ExpectedDynptrTypeArg, dynNames[want], n-1+b2i(!g.has(since.DynptrFromZero)))
+		g.refuse(refusal.ExpectedDynptrTypeArg, dynNames[want], g.argAs("arg #", n))
 	}
 	if r.typ == constDynptr {
 		return

@@ -47,6 +47,9 @@ func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 	}
 	h.recursion(tgt)
 	if p.Attach == uapi.AttachTraceRawTp && !extension {
+		if h.has(since.AttachWords) {
+			h.refuse(refusal.OnlySessionProgsAttachableAnother)
+		}
 		h.refuse(refusal.OnlyFentryFexitProgsAttachableAnother)
 	}
 	i.attachProto = h.funcProto(s, t)

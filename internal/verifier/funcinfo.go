@@ -125,7 +125,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 			return funcArg{kind: argScalar}, true
 		}
 		if global {
-			l.unsupportedArg(t, sp.name, i)
+			l.refuse(refusal.ArgTypeInNotSupportedYet, i, kindText(t.Kind), sp.name)
 		}
 		return funcArg{}, false
 	}
@@ -170,7 +170,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		return funcArg{}, false
 	}
 	if !l.has(since.GlobalMemArgs) {
-		l.unsupportedArg(t, sp.name, i)
+		l.refuse(refusal.ArgTypeInNotSupportedYet, i, kindText(t.Kind), sp.name)
 	}
 	if tags["nullable"] {
 		badTags()
@@ -186,14 +186,6 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 		a.typ = 0
 	}
 	return a, true
-}
-
-// unsupportedArg refuses a parameter of a global function.
-func (l *layout) unsupportedArg(t *btf.Type, function string, i int) {
-	if l.has(since.RegisterWords) {
-		l.refuse(refusal.TypeInNotSupportedYet, i+1, kindText(t.Kind), function)
-	}
-	l.refuse(refusal.ArgTypeInNotSupportedYet, i, kindText(t.Kind), function)
 }
 
 // trustedArg: the function may pass the pointer on to kfuncs, so callers must pass a trusted one.

@@ -195,14 +195,6 @@ func (fs *frames) matchArgs(sub int) uapi.Errno {
 	return 0
 }
 
-// argName names an argument as the release does.
-func (fs *frames) argName(i int) string {
-	if fs.has(since.RegisterWords) {
-		return "R" + itoa(i+1)
-	}
-	return "arg#" + itoa(i)
-}
-
 // tryMem reports whether a register points to memory of the given size, where the kernel continues
 // with an error of its own.
 func (fs *frames) tryMem(n int, size uint32) (ok bool) {

@@ -56,7 +56,7 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		g.argOffset(r, n, a, kind)
 	}
 	if a.Flags&proto.Release != 0 {
-		g.checkReleaseArg(n, r, kind)
+		g.checkReleaseArg(n, r, kind, m.id)
 		m.release = n
 	}
 	// A release function takes one reference: with two it would not be clear which.
@@ -311,7 +311,7 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 	}
 	// A release of NULL would release nothing, and the reference would stay.
 	if r.typ.mayBeNull() && (a.Flags&proto.MaybeNull == 0 || a.Flags&proto.Release != 0) {
-		g.refuse(refusal.PossiblyNULLPointerPassedHelperArg, n)
+		g.refuse(refusal.PossiblyNULLPointerPassedHelperArg, g.argFromOne(n))
 	}
 	if m.id == uapi.FuncKptrXchg {
 		if !g.memory.kptrMatch(m.kptr, r, n) {
@@ -361,9 +361,20 @@ func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	g.memory.argOffset(r, n, kind == proto.Ctx)
 }
 
+// argFromOne names an argument where messages count from 1.
+func (g *arguments) argFromOne(n int) string {
+	if g.has(since.RegisterWords) {
+		return "R" + itoa(n)
+	}
+	return "arg" + itoa(n)
+}
+
 // checkReleaseArg: only what the program acquired is its own to release; NULL is nothing.
-func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
+func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind, id uapi.FuncID) {
 	if kind == proto.Dynptr {
+		if g.has(since.ConstDynptr) { // as any dynptr, of which only the helpers know the type
+			return
+		}
 		if r.typ != ptrStack {
 			g.refuse(refusal.CannotReleaseUnownedConstBpfDynptr)
 		}
@@ -375,6 +386,9 @@ func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
 		return
 	}
 	if r.ref == 0 && !r.isNull() {
+		if g.has(since.ReleaseWords) {
+			g.refuse(refusal.ReleaseHelperExpectsReferenced, id, g.argFromOne(n))
+		}
 		g.refuse(refusal.MustReferencedWhenPassedReleaseFunction, n)
 	}
 }

@@ -15,10 +15,10 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	k := m.k
 	r := c.reg(n)
 	if r.typ != ptrStack {
-		c.refuse(refusal.ArgExpectedPointerIteratorStack, n-1)
+		c.refuse(refusal.ArgExpectedPointerIteratorStack, c.argAs("arg#", n))
 	}
 	if t.Kind != btf.KindStruct || !strings.HasPrefix(t.Name, "bpf_iter_") {
-		c.refuse(refusal.ExpectedValidIterPointerArg, n-1)
+		c.refuse(refusal.ExpectedValidIterPointerArg, c.argAs("arg #", n))
 	}
 	name := strings.TrimPrefix(t.Name, "bpf_iter_")
 	// An iterator's struct is as long as the kernel's state of it.
@@ -35,7 +35,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 			}
 		}
 		if bad {
-			c.refuse(refusal.ExpectedUninitializedIterArg, name, n-1)
+			c.refuse(refusal.ExpectedUninitializedIterArg, name, c.argAs("arg #", n))
 		}
 		// The place is written as ordinary stack first, which ends what was there.
 		for i := 0; i < slots*8; i += 8 {
@@ -61,7 +61,7 @@ func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 		}
 	}
 	if !ok {
-		c.refuse(refusal.ExpectedInitializedIterArg, name, n-1)
+		c.refuse(refusal.ExpectedInitializedIterArg, name, c.argAs("arg #", n))
 	}
 	// All slots count as read, or pruning would ignore them (mark_iter_read).
 	for i := 0; i < slots; i++ {

@@ -73,17 +73,19 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			continue
 		}
 		if t.Kind != btf.KindPtr {
-			c.refuse(refusal.UnrecognizedArgType, i, t.Kind)
+			c.refuse(refusal.UnrecognizedArgType, c.argName(i), t.Kind)
 		}
 		nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && c.has(since.OptionalSuffix)
 		// Older releases take what is released for an argument that must be trusted.
 		needTrust := k.flags.has(kfTrusted) || k.flags.has(kfRelease) && !c.has(since.ReleaseByReference)
 		// These functions do not check for NULL.
 		if (needTrust || k.flags.has(kfRCU)) && (r.isNull() || r.typ.mayBeNull()) && !nullable {
-			if c.has(since.RegisterWords) {
-				c.refuse(refusal.PossiblyNULLPointerPassedTrustedR, n)
-			}
-			c.refuse(refusal.PossiblyNULLPointerPassedTrustedArg, i)
+			c.refuse(refusal.PossiblyNULLPointerPassedTrustedArg, c.argAs("arg", n))
+		}
+		ref := s.SkipMods(t.Ref)
+		// Only what the program acquired is its own to release. A dynptr holds its reference itself.
+		if k.flags.has(kfRelease) && n == 1 && c.has(since.ReleaseWords) && r.ref == 0 && !r.isNull() && kfArgStructs[ref.Name] != kaDynptr {
+			c.refuse(refusal.ReleaseKfuncExpectsReferenced, k.name, c.argName(i))
 		}
 		if r.ref != 0 {
 			m.ref = r.ref
@@ -91,7 +93,6 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 				m.release = n
 			}
 		}
-		ref := s.SkipMods(t.Ref)
 		kind := c.kfuncArgKind(m, s, params, i, t, ref)
 		if kind == kaNull {
 			continue
@@ -287,7 +288,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	// A pointer to a kernel object is compared by type, whatever the parameter could be as memory.
 	if r.typ.base() == ptrBTF || c.kernelMem.socketType(r.typ) != "" {
 		if ref.Kind != btf.KindStruct && ref.Kind != btf.KindUnion {
-			c.refuse(refusal.KernelFunctionArgsPointerTypeNot, k.name, i, kindText(ref.Kind), ref.Name)
+			c.refuse(refusal.KernelFunctionArgsPointerTypeNot, k.name, c.argAs("args#", i+1), kindText(ref.Kind), ref.Name)
 		}
 		return kaBTF
 	}
@@ -306,10 +307,7 @@ func (c *kfuncs) kfuncMemKind(s *btf.Spec, i int, ref *btf.Type, sized bool) kfA
 		if sized {
 			void = "void, "
 		}
-		if c.has(since.RegisterWords) {
-			c.refuse(refusal.PointerTypeMustPointScalarStruct, i+1, kindText(ref.Kind), ref.Name, void)
-		}
-		c.refuse(refusal.ArgPointerTypeMustPointScalar, i, kindText(ref.Kind), ref.Name, void)
+		c.refuse(refusal.ArgPointerTypeMustPointScalar, c.argName(i), kindText(ref.Kind), ref.Name, void)
 	}
 	if sized {
 		return kaMemSize
@@ -364,14 +362,14 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		// The kernel function may access the whole type, in both directions (check_mem_reg).
 		size, err := s.Sizeof(ref.ID)
 		if err != nil {
-			c.refuse(refusal.ArgReferenceTypeSizeCannotDetermined, i, kindText(ref.Kind), ref.Name, -22)
+			c.refuse(refusal.ReferenceTypeSizeCannotDetermined, c.argName(i), kindText(ref.Kind), ref.Name, -22)
 		}
 		c.memory.memReg(n, uint32(size))
 	case kaMemSize:
 		return c.kfuncMemSize(m, params, i)
 	case kaCallback:
 		if r.typ != ptrFunc {
-			c.refuse(refusal.ArgExpectedPointerFunc, i)
+			c.refuse(refusal.ArgExpectedPointerFunc, c.argAs("arg", n))
 		}
 		m.sub = int(r.sub) // explored once the arguments are known to be right
 	case kaRefcounted:
@@ -401,11 +399,7 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 
 // badKfuncArg refuses an argument by its name, which later releases give as a register.
 func (c *kfuncs) badKfuncArg(r refusal.ID, i int, args ...any) {
-	name := "arg#" + itoa(i)
-	if c.has(since.RegisterWords) {
-		name = "R" + itoa(i+1)
-	}
-	c.refuse(r, append([]any{name}, args...)...)
+	c.refuse(r, append([]any{c.argName(i)}, args...)...)
 }
 
 // allocatedArg checks an object to drop: the program must own it, and memory for each CPU comes
@@ -538,7 +532,7 @@ func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	if r.typ.base() != ptrBTF || r.typ.unsafeMods() && !r.isRCU() {
 		name := c.kernelMem.socketType(r.typ)
 		if name == "" {
-			c.say(refusal.ArgExpectedSocket, i, c.typeName(r.typ), c.typeName(r.typ.base()|r.typ&trustedFlags))
+			c.say(refusal.ArgExpectedSocket, c.argName(i), c.typeName(r.typ), c.typeName(r.typ.base()|r.typ&trustedFlags))
 			panic(refused{uapi.EINVAL})
 		}
 		x, ok := c.kernelType(name)
@@ -554,7 +548,7 @@ func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	// The context's type in the user API stands for the kernel's.
 	projection := ref.Name == "__sk_buff" && have.Name == "sk_buff" || ref.Name == "xdp_md" && have.Name == "xdp_buff"
 	if !projection && !c.kernelMem.structMatch(spec, have.ID, int(r.off), k.spec, ref.ID, strict, !r.typ.isAlloc()) {
-		c.refuse(refusal.KernelFunctionArgsExpectedPointerBut, k.name, i, kindText(ref.Kind), ref.Name, n, kindText(have.Kind), have.Name)
+		c.refuse(refusal.KernelFunctionArgsExpectedPointerBut, k.name, c.argAs("args#", n), kindText(ref.Kind), ref.Name, n, kindText(have.Kind), have.Name)
 	}
 }
 

@@ -85,7 +85,7 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 		}
 	} else {
 		if r.typ != ptrBTF|memAlloc {
-			c.refuse(refusal.ArgExpectedPointerAllocatedObject, n-1)
+			c.badKfuncArg(refusal.ExpectedPointerAllocatedObject, n-1)
 		}
 		// Inserting gives the object away, which only its owner can.
 		if r.ref == 0 {
@@ -125,7 +125,7 @@ func (c *kfuncs) irqArg(m *callMeta, n int) {
 	spi, errno := c.stack.objectSpi(r, "irq_flag", 1)
 	if save {
 		if errno != 0 && errno != uapi.ERANGE || errno == 0 && c.funcOf(r).stack[spi].t[0] == slotIRQ {
-			c.refuse(refusal.ExpectedUninitializedIrqFlagArg, n-1)
+			c.refuse(refusal.ExpectedUninitializedIrqFlagArg, c.argName(n-1))
 		}
 		// The place is written as ordinary stack first, which ends what was there.
 		c.memory.access(c.insn, n, 0, 8, write, -1, false, false)
@@ -147,7 +147,7 @@ func (c *kfuncs) irqArg(m *callMeta, n int) {
 		return
 	}
 	if errno != 0 || c.funcOf(r).stack[spi].t[0] != slotIRQ {
-		c.refuse(refusal.ExpectedInitializedIrqFlagArg, n-1)
+		c.refuse(refusal.ExpectedInitializedIrqFlagArg, c.argName(n-1))
 	}
 	f := c.funcOf(r)
 	sl := f.own(spi)

@@ -355,12 +355,16 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 // checkBuffer checks an access whose size somebody compares later (__check_buffer_access): for that
 // the offset must be known now.
 func (a *memory) checkBuffer(what string, r *reg, n, off, size int) {
-	if off < 0 {
+	own := a.has(since.NegativeBufferWords)
+	if off < 0 && !own {
 		a.refuse(refusal.InvalidBufferAccessOffSize, n, what, off, size)
 	}
 	if !r.Var.Equals(0) {
 		rest, bits := a.values.apart(r, off)
 		a.refuse(refusal.InvalidVariableBufferOffsetOffVar, n, rest, bits)
+	}
+	if off < 0 && own {
+		a.refuse(refusal.InvalidNegativeBufferOffset, n, what, off-int(r.off), int(r.off))
 	}
 }
 

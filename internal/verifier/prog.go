@@ -73,6 +73,10 @@ func (h *attachment) checkAttach() {
 	// Hooks run in atomic context unless the kernel takes care of it.
 	if p.Sleepable && !row.MaySleep(h.rel, p.Attach) {
 		switch {
+		case h.has(since.CannotSleepWords):
+			h.refuse(refusal.TypeCannotSleep)
+		case h.has(since.AttachWords):
+			h.refuse(refusal.OnlyFsessionFmodRetLsm)
 		case h.has(since.SleepableWords):
 			h.refuse(refusal.OnlyFentryFexitFmodRetLsm)
 		default:

@@ -217,6 +217,8 @@ var built = []struct {
 	{"AttachBtfIdPointsDisabledHook", "6.18", "lsm file_open", func(s *subject) { s.attach("bpf_lsm_vm_enough_memory") }},
 	{"SyscallProgramsOnlySleepable", "6.18", "syscall: r0 = 0/exit", func(s *subject) { s.Sleepable = false }},
 	{"OnlyFentryFexitFmodRetLsm", "6.18", "socket_filter: r0 = 0/exit", func(s *subject) { s.Sleepable = true }},
+	{"OnlyFsessionFmodRetLsm", "7.1", "socket_filter: r0 = 0/exit", func(s *subject) { s.Sleepable = true }},
+	{"TypeCannotSleep", "7.2", "socket_filter: r0 = 0/exit", func(s *subject) { s.Sleepable = true }},
 	{"OnlyFentryFexitFmodRetLsm2", "5.15", "socket_filter: r0 = 0/exit", func(s *subject) { s.Sleepable = true }},
 	{"NoteBPFLSMCgroupAttachVoid", "6.18", "lsm_cgroup sk_clone_security", func(s *subject) { s.Insns[0].Imm = 2 }},
 	{"BPFLSMCgroupAttachVoidLSM", "6.18", "lsm_cgroup sk_clone_security", func(s *subject) { s.text("r1 = 0\ncall 187\nr0 = 1\nexit") }},
@@ -247,6 +249,7 @@ var built = []struct {
 	{"CannotModifyReturnCodesBPFPrograms", "6.12", "on_add target", func(s *subject) { s.Attach = uapi.AttachModifyReturn }},
 	{"IteratorOfProgram", "6.12", "on_add target", func(s *subject) { s.Attach = uapi.AttachTraceIter }},
 	{"OnlyFentryFexitProgsAttachableAnother", "6.12", "on_add target", func(s *subject) { s.Attach = uapi.AttachTraceRawTp }},
+	{"OnlySessionProgsAttachableAnother", "7.2", "on_add target", func(s *subject) { s.Attach = uapi.AttachTraceRawTp }},
 	{"CannotRecursivelyAttach", "6.7", "on_add target", func(s *subject) { s.AttachProg.Type = uapi.ProgTypeTracing }},
 	{"CannotNestTracingProgramAttachMore", "6.12", "on_add target", func(s *subject) {
 		s.AttachProg.Type, s.AttachProg.AttachProg = uapi.ProgTypeTracing, &verifier.Program{Type: uapi.ProgTypeTracing}
@@ -258,6 +261,7 @@ var built = []struct {
 		s.AttachProg.Type, s.AttachProg.Attach = uapi.ProgTypeTracing, uapi.AttachTraceFsession
 	}},
 	{"FentryFexitProgramOnlyAttachedAnother", "6.12", "new_add target", func(s *subject) { s.AttachProg.BTF = nil }},
+	{"TracingProgramOnlyAttachedAnother", "7.2", "new_add target", func(s *subject) { s.AttachProg.BTF = nil }},
 	{"ProgramExtensionRequiresBTF", "6.12", "new_add target", func(s *subject) { s.Funcs, s.BTF = nil, nil }},
 	{"NotGlobalFunction", "6.12", "new_add target", func(s *subject) { s.BTF.MustType(s.Funcs[0].Type).Linkage = btf.LinkageStatic }},
 	{"ReturnTypeNotMatchType", "6.12", "new_add target", func(s *subject) { s.ownProto().Ref = 0 }},

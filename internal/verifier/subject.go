@@ -154,6 +154,21 @@ func (u *subject) say(r refusal.ID, args ...any) {
 // no text.
 func (u *subject) refuse(r refusal.ID, args ...any) { u.refuseAs(r.Row().Errno, r, args...) }
 
+// argName names argument i, the first of which is 0, as the release does.
+func (u *subject) argName(i int) string { return u.argAs("arg#", i+1) }
+
+// argAs names the argument in register n after a word, such as "arg #", or from 7.2 on by register.
+// What the word is, and where counting begins, depends on the message.
+func (u *subject) argAs(word string, n int) string {
+	switch {
+	case u.has(since.RegisterWords):
+		return "R" + itoa(n)
+	case word == "arg #" && !u.has(since.DynptrFromZero):
+		return word + itoa(n)
+	}
+	return word + itoa(n-1)
+}
+
 // refuseAs is refuse with an error that depends on the place.
 func (u *subject) refuseAs(errno uapi.Errno, r refusal.ID, args ...any) {
 	if r.Row().Text != "" {

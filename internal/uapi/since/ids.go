@@ -364,6 +364,10 @@ const (
 	NonSleepableWords   // Linux 7.1, check_helper_call: messages say in which context a call that may sleep is not allowed
 	RegisterWords       // Linux 7.2, check_kfunc_args: messages name arguments by register, R1 instead of arg#0
 	AlignmentWords      // Linux 7.1, check_generic_ptr_alignment: messages about alignment give the sum of a pointer's offsets
+	ReleaseWords        // Linux 7.2, check_kfunc_args: messages about what a call releases name the function and the argument
+	NegativeBufferWords // Linux 7.2, __check_buffer_access: a negative offset in a buffer has its own message, and is looked at after a variable one
+	AttachWords         // Linux 7.1, bpf_check_attach_target: messages about programs that trace programs or sleep mention fsession
+	CannotSleepWords    // Linux 7.2, check_attach_btf_id: the message about programs that cannot sleep lists no types
 	SessionWords        // Linux 7.0, bpf_check_attach_target: messages about returns mention fsession
 
 	// bpf(2) and the objects of the kernel

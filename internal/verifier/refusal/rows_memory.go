@@ -2,6 +2,7 @@ package refusal
 
 import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 var memoryRows = [...]Row{
@@ -60,7 +61,8 @@ var memoryRows = [...]Row{
 	{Name: "InvalidMemAccess", Errno: uapi.EACCES, Text: "R%d invalid mem access '%s'", Why: badPointer},
 	{Name: "NullAccess", Errno: uapi.EACCES, Text: "R%d invalid mem access '%s'", Why: nullAccess, Of: "InvalidMemAccess", When: []string{"or_null"}},
 	{Name: "NumberAccess", Errno: uapi.EACCES, Text: "R%d invalid mem access '%s'", Why: numberAccess, Of: "InvalidMemAccess", When: []string{"'scalar'", "'inv'"}},
-	{Name: "InvalidBufferAccessOffSize", Errno: uapi.EACCES, Text: "R%d invalid %s buffer access: off=%d, size=%d", Why: mapRange},
+	{Name: "InvalidBufferAccessOffSize", Errno: uapi.EACCES, Text: "R%d invalid %s buffer access: off=%d, size=%d", Why: mapRange, Until: since.NegativeBufferWords},
+	{Name: "InvalidNegativeBufferOffset", Errno: uapi.EACCES, Text: "R%d invalid negative %s buffer offset: off=%d, var_off=%d", Why: mapRange, From: since.NegativeBufferWords},
 	{Name: "InvalidVariableBufferOffsetOffVar", Errno: uapi.EACCES, Text: "R%d invalid variable buffer offset: off=%d, var_off=%s", Why: mapRange},
 	{Name: "InvalidReadBytesInsnArray", Errno: uapi.EACCES, Text: "Invalid read of %d bytes from insn_array", Why: pointerUse},
 	{Name: "InvalidBpfContextAccessOffSize", Errno: uapi.EACCES, Text: "invalid bpf_context access off=%d size=%d", Why: ctxField},
