@@ -64,6 +64,9 @@ Cells, the worst first:
   changed        same result; fields moved and CO-RE adjusted the code
   ok             same result
 
+A kernel whose verifier bpfrun does not know, such as one before 5.10, has no verdicts: a note says why (unverified of the
+kernel in JSON), and its programs run.
+
 Exit codes: 3 for a BREAK or a program that would not load, and for an object none of whose programs has its hook on a
 kernel; 4 for a fault; 5 for not-simulated; 1 for differs. absent, unknown-hook and may-break count (as 3) only with --strict.
 Optional programs (SEC("?...")) run after the others, are marked, and count only with --optional.

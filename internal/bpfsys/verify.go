@@ -116,6 +116,9 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 	case verifier.Refused:
 		return "", verdict.Errno
 	case verifier.Unknown:
+		if why := s.kernel.WhyNot("the simulated kernel"); why != "" {
+			return fmt.Sprintf("program %s: accepted unverified: %s", raw.Name, why), 0
+		}
 		return fmt.Sprintf("program %s: accepted unverified: bpfrun's verifier has no rule for %s", raw.Name, verdict.Missing), 0
 	}
 	return "", 0

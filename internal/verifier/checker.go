@@ -7,7 +7,6 @@ import (
 	"path"
 	"sync"
 
-	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -34,15 +33,7 @@ func (c *Checker) Knows() bool { return c.WhyNot() == "" }
 
 // WhyNot explains why no program can be verified, or returns "" if programs can be.
 func (c *Checker) WhyNot() string {
-	switch {
-	case c.kernel.Release == 0:
-		return fmt.Sprintf("the release of %s is unknown: set it with --kernel-version", c.linked.Target.Name)
-	case c.kernel.Vendor != "":
-		return fmt.Sprintf("%s: %s", c.linked.Target.Name, c.kernel.foreign())
-	case !since.Verified(c.kernel.Release):
-		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", since.Oldest, c.linked.Target.Name, c.kernel.Release)
-	}
-	return ""
+	return c.kernel.WhyNot(c.linked.Target.Name)
 }
 
 // Verdict verifies a program. It returns nil for programs that never reach the verifier: those that

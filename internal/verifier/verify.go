@@ -15,9 +15,18 @@ import (
 // ErrProgram means that the program or the kernel passed to Verify is incomplete.
 var ErrProgram = errors.New("verifier: no verdict is possible")
 
-// foreign says why there is no verdict of a vendor's kernel.
-func (k *Kernel) foreign() string {
-	return fmt.Sprintf("kernels of %s have rules of later releases than Linux %s; --kernel-version names the release whose rules to use", k.Vendor, k.Release)
+// WhyNot explains why the kernel, called name, has no verdicts: its rules are not known. It returns
+// "" if they are.
+func (k *Kernel) WhyNot(name string) string {
+	switch {
+	case k.Release == 0:
+		return fmt.Sprintf("the release of %s is unknown: set it with --kernel-version", name)
+	case k.Vendor != "":
+		return fmt.Sprintf("%s is from %s, whose kernels have rules of later releases than Linux %s; --kernel-version names the release whose rules to use", name, k.Vendor, k.Release)
+	case !since.Verified(k.Release):
+		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", since.Oldest, name, k.Release)
+	}
+	return ""
 }
 
 // Verify returns the verdict of kernel k on program p. The error is ErrProgram for an incomplete
@@ -30,11 +39,8 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !since.Verified(k.Release) {
-		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s (bpfrun has those from %s on)", k.Release, since.Oldest)}, nil
-	}
-	if k.Vendor != "" {
-		return &Verdict{Insn: -1, Missing: k.foreign()}, nil
+	if why := k.WhyNot("the kernel"); why != "" {
+		return &Verdict{Insn: -1, Missing: why}, nil
 	}
 	if len(p.OrTargets) > 0 {
 		return verifyAny(ctx, k, p, o)

@@ -61,6 +61,8 @@ type Target struct {
 	Facts *Facts
 	// Err is why the kernel could not be opened.
 	Err error
+	// Unverified is why there are no verdicts of the kernel's verifier, though they were asked for.
+	Unverified string
 }
 
 // Facts describe a target.
@@ -265,6 +267,9 @@ func (r *runner) matrix() *Matrix {
 	for i := range r.targets {
 		t := &r.targets[i]
 		m.Targets = append(m.Targets, Target{Name: t.kernel.Name, Source: t.kernel.Source, Facts: t.facts, Err: t.err})
+		if t.facts != nil && !r.cfg.Unverified {
+			m.Targets[i].Unverified = t.facts.whyUnverified(t.kernel.Name)
+		}
 	}
 	names := objectNames(r.objects)
 	for i, o := range r.objects {

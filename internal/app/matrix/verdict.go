@@ -7,6 +7,12 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
+// whyUnverified says why the kernel's verifier gives no verdicts; "" if it does.
+func (f *Facts) whyUnverified(name string) string {
+	_, version, _ := loader.ParseRelease(f.Version)
+	return verifier.KernelOf(&loader.Target{Release: f.Release, Version: version, VersionKnown: f.VersionKnown}).WhyNot(name)
+}
+
 // verdicts returns the verdicts of the kernel's verifier on the object's programs, nil for programs
 // that do not reach it.
 func (r *runner) verdicts(l *loader.Linked) []*verifier.Verdict {

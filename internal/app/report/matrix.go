@@ -27,6 +27,8 @@ type MatrixDocument struct {
 type MatrixKernel struct {
 	Target
 	Error string `json:"error,omitempty"`
+	// Unverified says why no cell of the column has a verdict.
+	Unverified string `json:"unverified,omitempty"`
 }
 
 // MatrixRow is one program.
@@ -98,7 +100,7 @@ func NewMatrixDocument(m *matrix.Matrix) *MatrixDocument {
 }
 
 func newMatrixKernel(t matrix.Target) MatrixKernel {
-	k := MatrixKernel{Target: Target{Name: t.Name, Source: t.Source}}
+	k := MatrixKernel{Target: Target{Name: t.Name, Source: t.Source}, Unverified: t.Unverified}
 	if t.Err != nil {
 		k.Error = t.Err.Error()
 	}

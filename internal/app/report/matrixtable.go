@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/bpfrun/bpfrun/internal/visible"
-	"github.com/bpfrun/bpfrun/loader"
 )
 
 // matrixWords lists the words of cells, worst first, with symbol and meaning.
@@ -102,16 +101,11 @@ func WriteMatrix(w io.Writer, d *MatrixDocument, opt MatrixOptions) error {
 	return err
 }
 
-// writeUnverified names the kernels whose marks say nothing of a verifier, as it has no rules of
-// theirs.
+// writeUnverified names the kernels whose marks say nothing of a verifier.
 func writeUnverified(b *strings.Builder, d *MatrixDocument) {
 	for i := range d.Kernels {
-		k := &d.Kernels[i]
-		if k.VersionFrom != "" {
-			continue
-		}
-		if vendor := (&loader.Target{Release: k.Release, VersionKnown: "name"}).Vendor(); vendor != "" {
-			visible.Fprintf(b, "note: not verified on %s, a kernel of %s, whose rules are not those of its release; --kernel-version names one\n", k.Name, vendor)
+		if why := d.Kernels[i].Unverified; why != "" {
+			visible.Fprintf(b, "note: not verified: %s\n", why)
 		}
 	}
 }
