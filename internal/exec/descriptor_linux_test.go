@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/assert"
 	"golang.org/x/sys/unix"
 )
@@ -45,7 +46,8 @@ func ownerTool() error {
 		typ     ebpf.MapType
 		fd, not int
 	}{{ebpf.TaskStorage, pid, sock}, {ebpf.SkStorage, sock, pid}, {ebpf.InodeStorage, int(null.Fd()), -1}} {
-		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: x.typ, KeySize: 4, ValueSize: 8, Flags: unix.BPF_F_NO_PREALLOC})
+		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: x.typ, KeySize: 4, ValueSize: 8, Flags: unix.BPF_F_NO_PREALLOC,
+			Key: &btf.Int{Name: "int", Size: 4}, Value: &btf.Int{Name: "long", Size: 8}}) // the kernel makes none without types
 		if err != nil {
 			return err
 		}
