@@ -56,6 +56,22 @@ func (r *Run) closed(addr uint64) maps.RingBuffer {
 	return nil
 }
 
+// Lent accounts for records that an engine reserved by calls of img, as the helpers would.
+func (r *Run) Lent(ring maps.RingBuffer, size uint64, list []vm.Record, img *vm.Image) {
+	ring.Lent(size, len(list), func(i int) (maps.RingEnd, uint64) { return ringEnds[list[i].End], list[i].At })
+	for i := max(0, len(list)-held.Remembered); i < len(list); i++ {
+		e := &list[i]
+		if e.End == vm.RecordOpen {
+			r.Held.TakeAt(held.Record, e.Addr, img, e.Reserved)
+			r.opened(e.Addr, ring)
+			continue
+		}
+		r.Held.GivenAt(held.Record, e.Addr, img, e.Ended)
+	}
+}
+
+var ringEnds = [...]maps.RingEnd{vm.RecordSubmitted: maps.RingSubmit, vm.RecordDiscarded: maps.RingDiscard, vm.RecordOpen: maps.RingHeld}
+
 // finishRecord ends a reservation; the record's memory is gone afterwards.
 func (c *Call) finishRecord(by string, addr, flags uint64, finish func(maps.RingBuffer, uint64, uint64) uapi.Errno) *vm.Action {
 	r := c.Run.closed(addr)

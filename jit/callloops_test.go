@@ -20,11 +20,12 @@ import (
 // quiet is a ledger for calls that nobody counts.
 type quiet struct{ made [vm.NumInlines]uint64 }
 
-func (*quiet) Open() bool                          { return true }
-func (*quiet) Time() (mono, boot, step uint64)     { return 0, 0, 0 }
-func (*quiet) Lock() uint64                        { return 0 }
-func (*quiet) Locked(uint64, *vm.Image, int)       {}
-func (q *quiet) Book(calls *[vm.NumInlines]uint64) { q.made[vm.InlineLoop] += calls[vm.InlineLoop] }
+func (*quiet) Open() bool                                  { return true }
+func (*quiet) Time() (mono, boot, step uint64)             { return 0, 0, 0 }
+func (*quiet) Lock() uint64                                { return 0 }
+func (*quiet) Locked(uint64, *vm.Image, int)               {}
+func (*quiet) Recorded(vm.Records, []vm.Record, *vm.Image) {}
+func (q *quiet) Book(calls *[vm.NumInlines]uint64)         { q.made[vm.InlineLoop] += calls[vm.InlineLoop] }
 
 // badResult refuses what a callback may not return.
 func badResult(ret uint64) *vm.Action {

@@ -115,8 +115,8 @@
 // prepared for, and the array drops one when its slot changes.
 //
 // Code executes a KindCallInline itself: it looks up an element of an array, a hash, a trie or
-// local storage, advances an iterator over numbers, takes or releases a spin lock, or reads the time
-// or the CPU number. It exits with CallFunc,
+// local storage, advances an iterator over numbers, takes or releases a spin lock, reserves or ends a
+// record of a ring buffer, or reads the time or the CPU number. It exits with CallFunc,
 // before any change, if State.Shut is not 0, if r1 of a lookup is not Inline.Map, which is a guess,
 // or if the chunk of the element has no address in Array.Table yet. Inline.Known says that r1 is
 // certain. A lookup that finds an element also sets the cells of Inline.Fills, accesses that
@@ -133,6 +133,15 @@
 // but the one that releases Lock exit with CallFunc. That one clears the four bytes and Shut. The
 // engine adds a lock to Locks, and lets code release it, if vm.Ledger.Lock names it when code is
 // entered. It empties Locks when memory becomes inaccessible.
+//
+// Code reserves a record of the Stock if r1 is Inline.Map, r2 Inline.Record and r3 0, no Record is
+// open, the log has room, and the stock's Next is not its End; otherwise it exits with CallFunc. The
+// record's bytes become 0, its shadow plain, and the cells of Fills are set to it. Record,
+// RecordGranules and Filled are set, and Addr and Reserved of what is at RecordLog. Code ends a record
+// if r1 is Record and not 0, and Filled is 0: then no cell knows of it but Program.StaleCells, which
+// are reset. Its shadow becomes mem.ClassFreed, Ended and At are set, and RecordLog advances. This is
+// the only way in which memory becomes inaccessible while code runs. When code exits, the engine has
+// vm.Ledger account for the records, and empties the stocks, which it sets before code is entered.
 //
 // # Words of the context
 //

@@ -484,7 +484,7 @@ func (e *Engine) before(c *code, t *vm.Thread) {
 func (e *Engine) after(c *code, t *vm.Thread, why plan.Reason, n uint64) bool {
 	pc := t.PC()
 	if c.calls != nil {
-		c.calls.book(c.state, e.check != nil)
+		c.calls.book(e, c)
 	}
 	if c.loops {
 		if e.heated(c, n); c.left == 0 {

@@ -34,13 +34,14 @@ const (
 	mapWide   = 0x1_0000_d000 // a trie with keys of 20 bytes
 	mapOwned  = 0x1_0000_e000 // local storage of every second word of the buffer
 	mapProgs  = 0x1_0000_c000 // a program array, see tail_test.go
+	mapRing   = 0x1_0000_f000 // a ring buffer, see record_test.go
 )
 
 var mapNames = strings.NewReplacer("PLAIN", fmt.Sprint(uint64(mapPlain), " ll"), "PERCPU", fmt.Sprint(uint64(mapPercpu), " ll"),
 	"CHUNKS", fmt.Sprint(uint64(mapChunks), " ll"), "SINGLE", fmt.Sprint(uint64(mapSingle), " ll"), "OTHER", fmt.Sprint(uint64(mapOther), " ll"),
 	"HASH4", fmt.Sprint(uint64(mapHash4), " ll"), "HASH8", fmt.Sprint(uint64(mapHash8), " ll"), "HASH23", fmt.Sprint(uint64(mapHash23), " ll"),
 	"HASH2", fmt.Sprint(uint64(mapHash2), " ll"), "LRU", fmt.Sprint(uint64(mapLRU), " ll"), "TRIE", fmt.Sprint(uint64(mapTrie), " ll"), "WIDE", fmt.Sprint(uint64(mapWide), " ll"), "PROGS", fmt.Sprint(uint64(mapProgs), " ll"),
-	"OWNED", fmt.Sprint(uint64(mapOwned), " ll"))
+	"OWNED", fmt.Sprint(uint64(mapOwned), " ll"), "RING", fmt.Sprint(uint64(mapRing), " ll"))
 
 // world is what functions with an Inline work on: a clock, counts, arrays. It implements vm.Ledger.
 type world struct {
@@ -56,6 +57,7 @@ type world struct {
 	links     []uint64    // of its slots
 	buffer    *mem.Region
 	held      heldLock
+	records   map[uint64]*testRecords // of mapRing, by size
 }
 
 type testArray struct {
@@ -79,6 +81,7 @@ func newWorld(t testing.TB) *world {
 	single.Base, single.Table, single.data = 0, make([]uint64, 5), make([]*mem.Region, 5)
 	w.add(t, mapOther, 3, 8, 1, 0)
 	w.addHashes(t)
+	w.addRecords(t)
 	r, err := w.mem.Alloc(64, mem.Region{Name: "buffer"})
 	require.NoError(t, err)
 	w.buffer = r
@@ -244,6 +247,9 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 					return vm.Hash{}, false
 				}
 				return h.Hash, true
+			}, Records: func(addr, size uint64) (vm.Records, bool) {
+				r, ok := ledger.records[size]
+				return r, ok && addr == mapRing
 			}, Progs: func(addr uint64) (vm.Progs, bool) {
 				return vm.Progs{Links: ledger.links, Image: func(slot uint32) *vm.Image { return ledger.progs[slot] }}, addr == mapProgs
 			}},
@@ -301,6 +307,9 @@ func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
 		10: call(vm.InlineLock, lock),
 		11: call(vm.InlineUnlock, unlock),
 		12: call(vm.InlineOwned, owned),
+		13: call(vm.InlineReserve, reserve),
+		14: call(vm.InlineSubmit, endRecord(vm.RecordSubmitted)),
+		15: call(vm.InlineDiscard, endRecord(vm.RecordDiscarded)),
 	}
 	return func(_ int, in decode.Insn) (*vm.Func, error) { return fs[in.Imm], nil }
 }
@@ -323,6 +332,7 @@ func same(t *testing.T, native, plain *world, where string) {
 	}
 	require.Equal(t, plain.mem.Bytes(plain.buffer), native.mem.Bytes(native.buffer), where)
 	sameHashes(t, native, plain, where)
+	sameRecords(t, native, plain, where)
 }
 
 // inlinePrograms have calls that code makes itself; r1 is the address of the buffer.
@@ -363,6 +373,10 @@ var inlinePrograms = []struct {
 	{"lookups while a lock is held", "*(u32 *)(r10 - 8) = 0\nr6 = r10\nr6 += -8\nl: r1 = r6\ncall 10\n*(u32 *)(r10 - 4) = 3\nr2 = r10\nr2 += -4\nr1 = PLAIN\ncall 1\nr1 = r6\ncall 11\n*(u32 *)(r10 - 4) = 3\nr2 = r10\nr2 += -4\nr1 = PLAIN\ncall 1\ncall 2\ncall 3\ncall 4\ngoto l", 0, false},
 	{"storage of owners", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r7\nr2 &= 3\nr2 <<= 4\nr2 += r6\nr1 = OWNED\nr3 = 0\nr4 = r7\nr4 &= 1\nr5 = 5\ncall 12\nr3 = *(u64 *)(r0 + 0)\nr3 += r7\n*(u64 *)(r0 + 0) = r3\nr8 += r4\nr8 += r5\ngoto l", 0, false},
 	{"storage of owners, some without", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r7\nr2 &= 7\nr2 <<= 2\nr2 += r6\nr1 = OWNED\nr3 = 0\nr4 = 0\ncall 12\nif r0 == 0 goto m\n*(u32 *)(r0 + 4) = r7\nm: r2 = r7\nr2 &= 31\nr2 += r6\nr1 = OWNED\nr3 = 0\nr4 = 1\ncall 12\nr9 += r0\ngoto l", 0, false},
+	{"records", "r6 = 0\nl: r6 += 1\nr1 = RING\nr2 = 8\nr3 = 0\nr4 = 4\nr5 = 5\ncall 13\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\n*(u64 *)(r0 + 0) = r6\nr7 += r3\nr7 += r4\nr1 = r0\nr2 = r6\ncall 14\nr7 += r0\ngoto l", 0, false},
+	{"records of two sizes", "r6 = 0\nl: r6 += 1\nr1 = RING\nr2 = 20\nr3 = 0\ncall 13\nif r0 == 0 goto m\n*(u32 *)(r0 + 16) = r6\n*(u8 *)(r0 + 3) = r6\nr1 = r0\ncall 15\nm: r1 = RING\nr2 = 64\nr3 = 0\ncall 13\nif r0 == 0 goto l\nr8 = r0\nr4 = 64\nn: *(u8 *)(r0 + 0) = r4\nr0 += 1\nr4 += -1\nif r4 != 0 goto n\nr3 = *(u64 *)(r8 + 56)\nr7 += r3\nr1 = r8\ncall 14\ngoto l", 0, false},
+	{"records, two at a time, ended twice", "r6 = 0\nl: r6 += 1\nr1 = RING\nr2 = 8\nr3 = 0\ncall 13\nr8 = r0\nr1 = RING\nr2 = 8\nr3 = 0\ncall 13\nr9 = r0\nr1 = r8\ncall 14\nr7 += r0\nr1 = r9\ncall 15\nr1 = r8\ncall 15\nr7 += r0\nr1 = RING\nr2 = 8\nr3 = 0\ncall 13\nif r0 == 0 goto l\n*(u8 *)(r0 + 7) = r6\nr1 = r0\ncall 14\nr1 = RING\nr2 = 8\nr3 = 0\ncall 13\nif r0 == 0 goto l\nr1 = r0\ncall 14\nr1 = RING\nr2 = 8\nr3 = 0\ncall 13\nif r0 == 0 goto l\nr1 = r0\ncall 14\ngoto l", 0, false},
+	{"records, ended in a function", "r6 = 0\nl: r6 += 1\nr1 = RING\nr2 = 20\nr3 = 0\ncall 13\nif r0 == 0 goto l\nr1 = r0\nr2 = r6\ncall f\nr7 += r0\ngoto l\nf: *(u32 *)(r1 + 8) = r2\ncall 14\nr0 = 3\nexit", 0, false},
 	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
 }
 
@@ -378,6 +392,8 @@ func testInlineCalls(t *testing.T) {
 			native.thread.CPU, plain.thread.CPU = tt.cpu, tt.cpu
 			img := lower(t, mapNames.Replace(tt.text), functions(native))
 			for size := uint64(1); size < 300; size += 1 + size/50 {
+				native.endRecords()
+				plain.endRecords()
 				native.thread.Start(img, native.buffer.Base)
 				plain.thread.Start(img, plain.buffer.Base)
 				for range 4 {
@@ -557,6 +573,9 @@ var inlinePieces = []string{
 	"r1 = r6\nr1 += %d\ncall 10\nr7 += r0", "r1 = r6\nr1 += %d\ncall 11\nr7 += r0", "r1 = r10\nr1 += -8\ncall 10", "r1 = r10\nr1 += -8\ncall 11",
 	"r9 = r6\nr9 += %d\n*(u32 *)(r9 + 0) = 0\nr1 = r9\ncall 10\nr7 += r0\nr1 = r9\ncall 11\nr7 += r0", "r1 = r7\ncall 11", "r1 = r7\ncall 10",
 	"r2 = r6\nr2 += %d\nr1 = OWNED\nr3 = 0\nr4 = 0\ncall 12\nif r0 == 0 goto +1\n*(u32 *)(r0 + 4) = r7", "r2 = r6\nr2 += %d\nr1 = OWNED\nr3 = r7\nr3 &= 1\nr4 = r7\nr4 &= 3\nr3 *= r6\ncall 12\nr7 += r0", "r4 = 1\nr3 = 0\ncall 12", "r1 = OWNED",
+	"r1 = RING\nr2 = 8\nr3 = 0\ncall 13\nr8 = r0", "r1 = RING\nr2 = 20\nr3 = 0\ncall 13\nif r0 == 0 goto +6\nr3 = *(u32 *)(r0 + 4)\n*(u32 *)(r0 + 4) = r7\nr7 += r3\nr9 = r0\nr1 = r0\ncall 14",
+	"r1 = r8\ncall 14\nr7 += r0", "r1 = r9\ncall 15\nr7 += r0", "r1 = RING\nr2 = 64\nr3 = 0\ncall 13\nif r0 == 0 goto +10\nr8 = r0\nr5 = 0\nr4 = r8\nr4 += r5\n*(u8 *)(r4 + 0) = r7\nr5 += 1\nif r5 < 60 goto -5\nr1 = r8\ncall 15\nr7 += r0",
+	"r1 = RING\nr2 = 8\nr3 = 0\ncall 13\nif r0 == 0 goto +3\n*(u8 *)(r0 + 7) = r7\nr1 = r0\ncall 15", "if r9 == 0 goto +2\nr3 = *(u8 *)(r9 + 0)\nr7 += r3", "if r8 == 0 goto +1\n*(u32 *)(r8 + 4) = r7", "r3 = 1\ncall 13",
 	"r7 += %d", "r7 *= 5\nr7 >>= 3", "r7 &= 63", "r3 = r7\nr3 <<= 13\nr4 = r7\nr4 >>= 51\nr3 |= r4",
 }
 

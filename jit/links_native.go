@@ -98,16 +98,16 @@ func (e *Engine) linkKey(t *vm.Thread) linkedFor {
 // exited, at the State left.
 func (e *Engine) tailCalled(c *code, t *vm.Thread, left uintptr, might uint64) *code {
 	to := c
-	c.calls.book(c.state, e.check != nil)
+	c.calls.book(e, c)
 	for _, l := range e.links.all {
 		if uintptr(unsafe.Pointer(l.to.state)) == left {
 			to = l.to
 		} else if l.to.calls != nil {
-			l.to.calls.book(l.to.state, e.check != nil)
+			l.to.calls.book(e, l.to)
 		}
 	}
 	if to.calls != nil { // it ran last, so a lock that is held is its
-		to.calls.book(to.state, e.check != nil)
+		to.calls.book(e, to)
 	}
 	t.TailCalled(to.img, int(might-to.state.Tails))
 	e.last = to

@@ -18,6 +18,9 @@ func (e *Engine) repeats(c *code) bool {
 	if c.tails != nil && slices.ContainsFunc(e.links.all, func(l link) bool { return l.to.turns != nil }) {
 		return false // helpers may have to continue
 	}
+	if c.calls != nil && c.calls.stocks != nil {
+		return false // records are read between two runs
+	}
 	return !c.loops && !c.mayThin && c.turns == nil && e.cover == nil && e.check == nil && e.links.from == nil && c.slots[0].entry != 0
 }
 

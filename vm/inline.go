@@ -38,6 +38,12 @@ const (
 	// r0 becomes its address. Unless there is one, the owner's memory is live, r3 is 0 and r4 is 0 or
 	// 1, the function must be called.
 	InlineOwned
+	// InlineReserve reserves a record of r2 bytes of the buffer r1: r0 becomes its address, and its
+	// bytes 0. InlineSubmit and InlineDiscard end the record r1; r0 becomes 0. See [Records]. Unless
+	// r3 of InlineReserve is 0, the function must be called.
+	InlineReserve
+	InlineSubmit
+	InlineDiscard
 	// NumInlines is the number of kinds.
 	NumInlines
 )
@@ -53,6 +59,9 @@ type Inline struct {
 	Hash func(addr uint64) (h Hash, ok bool)
 	// Progs describes the program array at that address for InlineTail.
 	Progs func(addr uint64) (p Progs, ok bool)
+	// Records describes the records of that many bytes of the buffer at that address, for
+	// InlineReserve.
+	Records func(addr, size uint64) (r Records, ok bool)
 	// Turner is the continuation of an InlineLoop, whose At is called for loops that engines began.
 	Turner Turner
 }
@@ -78,7 +87,43 @@ type Ledger interface {
 	// Locked is called after Book if locks were taken or released since Open: lock is what is held
 	// now, 0 for nothing, taken by the call at slot pc of img.
 	Locked(lock uint64, img *Image, pc int)
+	// Recorded is called after Book and before Locked if records were reserved since Open: these, in
+	// this order, of one r, by calls of img. Only the last one may be open. For each of several r it
+	// is called in turn.
+	Recorded(r Records, records []Record, img *Image)
 }
+
+// Records are the records of one size of a ring buffer. Each has memory of its own that no other
+// record has had for long, accessible from its reservation to its end. An engine reserves one at a
+// time.
+type Records interface {
+	// Stock returns the records that an engine may reserve next: n of them, at most most, from addr
+	// on, stride bytes apart, in order, until a function is called. Each is one piece of inaccessible
+	// memory. share is by how many sizes of the buffer's records its room is shared.
+	Stock(most, share int) (addr, stride uint64, n int)
+}
+
+// MaxRecord is the size in bytes of the largest records that engines reserve.
+const MaxRecord = 128
+
+// Record is a record that an engine reserved.
+type Record struct {
+	At       uint64 // when it was ended, the time of that call included
+	Reserved int    // slot of the call that reserved it
+	Ended    int    // slot of the call that ended it
+	End      RecordEnd
+	Addr     uint64
+}
+
+// RecordEnd is how a record ended.
+type RecordEnd uint8
+
+// The ways in which it can.
+const (
+	RecordSubmitted RecordEnd = iota
+	RecordDiscarded
+	RecordOpen // it did not yet
+)
 
 // Array describes where the elements of an array are. It is valid for as long as the array exists.
 type Array struct {

@@ -122,9 +122,9 @@ type Ledger struct {
 	next  int
 }
 
-// remembered is the number of released things that a ledger remembers, for reports of double
+// Remembered is the number of released things that a ledger remembers, for reports of double
 // releases.
-const remembered = 16
+const Remembered = 16
 
 // Things returns what is held, in the order in which it was taken.
 func (l *Ledger) Things() []Thing { return l.things }
@@ -192,13 +192,13 @@ func (l *Ledger) Given(addr uint64) (Thing, bool) {
 }
 
 func (l *Ledger) remember(t Thing) {
-	if len(l.given) < remembered {
+	if len(l.given) < Remembered {
 		l.given = append(l.given, t)
-		l.next = len(l.given) % remembered
+		l.next = len(l.given) % Remembered
 		return
 	}
 	l.given[l.next] = t
-	l.next = (l.next + 1) % remembered
+	l.next = (l.next + 1) % Remembered
 }
 
 // placed sets the location of a thing to the current instruction.
@@ -207,6 +207,17 @@ func (l *Ledger) placed(t Thing) Thing {
 		t.Image, t.PC = l.Here()
 	}
 	return t
+}
+
+// TakeAt records that the call at pc of img has taken something that has no name.
+func (l *Ledger) TakeAt(k Kind, addr uint64, img *vm.Image, pc int) {
+	l.things = append(l.things, Thing{Kind: k, Addr: addr, Image: img, PC: pc})
+}
+
+// GivenAt records that the call at pc of img has released something that was taken since Take was
+// last called, and not recorded.
+func (l *Ledger) GivenAt(k Kind, addr uint64, img *vm.Image, pc int) {
+	l.remember(Thing{Kind: k, Addr: addr, Image: img, PC: pc})
 }
 
 // Leave leaves the innermost section of kind k, and reports whether there was one.

@@ -42,7 +42,7 @@ func TestGivenThingsAreRemembered(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, Thing{Kind: Record, Addr: 0x10, PC: 9}, last)
 	copied := l.Clone()
-	for i := range remembered {
+	for i := range Remembered {
 		give(uint64(0x100+i), i)
 		found, ok := l.Given(uint64(0x100 + i))
 		require.True(t, ok)

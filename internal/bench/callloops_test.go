@@ -28,7 +28,7 @@ var turnPrograms = []struct {
 	{"bpf_iter_num, a turn", "iter_num_turns", 1000}, {"tail call", "tail_calls", 33},
 	{"array lookup and add", "array_adds", 1000}, {"LRU hash lookup and add", "lru_adds", 1000},
 	{"trie lookup and add, IPv6 addresses", "trie_adds", 1000}, {"array update", "update_turns", 1000},
-	{"ring buffer record, reserved and discarded", "ringbuf_turns", 1000},
+	{"ring buffer record, reserved and discarded", "ringbuf_turns", 1000}, {"the same of 24 bytes, stored to and submitted", "submit_turns", 1000},
 	{"spin lock and unlock", "lock_turns", 1000}, {"the same, storing to the bytes beside the lock", "lock_beside_turns", 1000}, {"random number", "random_turns", 1000},
 	{"local storage of a task and add", "storage_turns", 1000},
 }

@@ -23,6 +23,9 @@ var inlined = map[uapi.FuncID]vm.InlineKind{
 	uapi.FuncSkStorageGet:      vm.InlineOwned,
 	uapi.FuncInodeStorageGet:   vm.InlineOwned,
 	uapi.FuncCgrpStorageGet:    vm.InlineOwned,
+	uapi.FuncRingbufReserve:    vm.InlineReserve,
+	uapi.FuncRingbufSubmit:     vm.InlineSubmit,
+	uapi.FuncRingbufDiscard:    vm.InlineDiscard,
 }
 
 // inlinedKfuncs are the kfuncs.
@@ -52,7 +55,7 @@ func (acc *accounts) inline(f *vm.Func, slot int) *vm.Inline {
 		return nil // calls are counted by kind, and another function has it
 	}
 	acc.ledger.names[kind], acc.ledger.slots[kind] = name, slot
-	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt, Hash: acc.hashAt, Progs: acc.progsAt}
+	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt, Hash: acc.hashAt, Progs: acc.progsAt, Records: acc.recordsAt}
 	switch kind {
 	case vm.InlineLoop:
 		in.Turner = helpers.LoopTurner()
@@ -126,6 +129,31 @@ func (acc *accounts) progsAt(addr uint64) (vm.Progs, bool) {
 		}
 		return nil
 	}}, links != nil
+}
+
+// records are those of one size of a ring buffer. They implement [vm.Records].
+type records struct {
+	ring maps.RingBuffer
+	size uint64
+}
+
+// recordsAt describes records of a ring buffer to the engine.
+func (acc *accounts) recordsAt(addr, size uint64) (vm.Records, bool) {
+	b, _ := acc.mapEnv.ByAddr(addr)
+	ring, ok := b.(maps.RingBuffer)
+	return &records{ring, size}, ok && size > 0 && size <= maps.MaxRowRecord
+}
+
+// Stock returns the records that the engine may reserve.
+func (r *records) Stock(most, share int) (addr, stride uint64, n int) {
+	return r.ring.Stock(r.size, most, share)
+}
+
+// Recorded makes records that the engine reserved known to their buffer and to the run.
+func (l *ledger) Recorded(r vm.Records, list []vm.Record, img *vm.Image) {
+	l.acc.calls.made++ // the run has left a trace
+	of := r.(*records)
+	l.acc.env.Run.Lent(of.ring, of.size, list, img)
 }
 
 // Open allows the engine to execute calls unless the run overrides some of them or holds a lock:

@@ -96,8 +96,10 @@ type Env struct {
 	last   uint32 // id of the newest map
 	seq    uint64
 	err    error
-	big    bool // target's byte order, set by New
-	late   bool // see TakeLate
+	chunk  []byte // see copied
+	chunks int    // size of the last one
+	big    bool   // target's byte order, set by New
+	late   bool   // see TakeLate
 }
 
 // TakeLate reports whether elements were deleted since the last call whose memory the kernel frees
@@ -205,12 +207,46 @@ func (e *Env) pageSize() uint32 {
 
 // record returns a record that is sent now, with the next number of those of all maps, from 1.
 func (e *Env) record(cpu int, data []byte) Record {
-	e.seq++
-	r := Record{Seq: e.seq, CPU: cpu, Data: slices.Clone(data)}
+	at := uint64(0)
 	if e.Now != nil {
-		r.At = e.Now()
+		at = e.Now()
+	}
+	return e.recordAt(cpu, data, at)
+}
+
+// recordAt is record for one that was sent at that time.
+func (e *Env) recordAt(cpu int, data []byte, at uint64) Record {
+	e.seq++
+	r := Record{Seq: e.seq, CPU: cpu, Data: e.copied(data)}
+	if e.Now != nil {
+		r.At = at
 	}
 	return r
+}
+
+// copied returns a copy of a record. Small ones share memory: there may be very many.
+func (e *Env) copied(data []byte) []byte {
+	const small, first, most = 256, 256, 8192
+	n := len(data)
+	if n > small || n == 0 {
+		return slices.Clone(data)
+	}
+	if len(e.chunk) < n {
+		e.chunks = min(max(2*e.chunks, first), most)
+		e.chunk = make([]byte, e.chunks)
+	}
+	p := e.chunk[:n:n]
+	e.chunk = e.chunk[n:]
+	copy(p, data)
+	return p
+}
+
+// hostLeft returns how many bytes can be reserved outside simulated memory.
+func (e *Env) hostLeft() uint64 {
+	if e.Host == nil {
+		e.Host = &mem.Host{}
+	}
+	return e.Host.Left()
 }
 
 // has reports whether the kernel follows a rule; an unknown version counts as the newest.

@@ -119,6 +119,15 @@ type RingBuffer interface {
 	Consume()
 	// SetSink passes records to user space as they are created, instead of keeping them.
 	SetSink(RingSink)
+	// Stock returns how many records of a size can be reserved and ended, one after the other,
+	// without anyone who has to know of each at once: n of them, at most most, from addr on, stride
+	// bytes apart. An engine may do that, until something else uses the buffer, by what it does to
+	// their bytes and shadow (a reserved record is zeroed and plain, an ended one freed memory). share
+	// is by how many such sizes the room that is left is shared.
+	Stock(size uint64, most, share int) (addr, stride uint64, n int)
+	// Lent accounts for the first n records of that stock: how each ended, and when. Records of all
+	// buffers are numbered in the order of these calls.
+	Lent(size uint64, n int, record func(i int) (RingEnd, uint64))
 }
 
 // PerfArray is BPF_MAP_TYPE_PERF_EVENT_ARRAY.

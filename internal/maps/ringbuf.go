@@ -11,7 +11,7 @@ import (
 // ringbuf implements BPF_MAP_TYPE_RINGBUF (kernel/bpf/ringbuf.c). Positions count bytes since
 // creation, like the kernel's consumer and producer positions, with 8 bytes of header per record
 // and records rounded up to 8 bytes. The data is not in a ring: each record is a region of its own,
-// which ends at submit or discard.
+// which ends at submit or discard; see ringRow.
 type ringbuf struct {
 	base
 	mask    uint64
@@ -25,6 +25,7 @@ type ringbuf struct {
 	sink    RingSink     // nil: the records are kept here
 	over    *overwriting // nil: a full ring accepts no record
 	lost    uint64       // records for which there was no room
+	rows    [rowSizes]ringRow
 }
 
 // ringRec is a record that user space has not read yet.
@@ -85,7 +86,7 @@ func (r *ringbuf) reserve(size uint64) (int, bool) {
 	if size > ringMaxRecord {
 		return 0, false
 	}
-	n := (size + uapi.RingbufHdrSize + 7) &^ 7
+	n := ringLength(size)
 	if n > r.mask+1 || !r.room(n) {
 		r.lost++
 		return 0, false
@@ -111,8 +112,7 @@ func (r *ringbuf) Reserve(size, flags uint64) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	// A record of size 0 still has an address.
-	reg, err := r.env.Mem.Alloc(max(size, 1), mem.Region{Kind: mem.RingbufRecord, Name: r.spec.Name, Owner: r})
+	reg, err := r.allocRecord(size)
 	if err != nil {
 		r.env.fail(err)
 		r.at(i).state = ringDiscarded
@@ -140,7 +140,7 @@ func (r *ringbuf) finish(addr uint64, state ringState, flags uint64) uapi.Errno 
 		} else if state == ringSubmitted {
 			rec.rec = r.env.record(0, r.env.Mem.Bytes(reg))
 		}
-		r.env.Mem.Free(reg)
+		r.freeRecord(reg, rec.size)
 	}
 	r.done(rec, flags)
 	return OK
@@ -156,9 +156,9 @@ func (r *ringbuf) openAt(addr uint64) *ringRec {
 	return nil
 }
 
-// regions returns the regions of open records.
+// regions returns the regions of open records, and the rows.
 func (r *ringbuf) regions() []*mem.Region {
-	var out []*mem.Region
+	out := r.rowRegions()
 	for i := range r.pending {
 		if p := &r.pending[i]; p.addr != 0 {
 			out = append(out, r.region0(p.addr, p.size))
@@ -316,10 +316,11 @@ type ringbufState struct {
 	last       uint64
 	over       overwriting
 	lost       uint64
+	rows       [rowSizes]ringRow
 }
 
 func (r *ringbuf) Snapshot() any {
-	s := &ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), r.open, r.first, r.last, overwriting{}, r.lost}
+	s := &ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), r.open, r.first, r.last, overwriting{}, r.lost, r.rows}
 	if r.overwrites() {
 		s.over = overwriting{r.over.pos, slices.Clone(r.over.lens)}
 	}
@@ -328,7 +329,7 @@ func (r *ringbuf) Snapshot() any {
 
 func (r *ringbuf) Restore(v any) {
 	s := v.(*ringbufState)
-	r.cons, r.prod, r.first, r.last, r.lost, r.open = s.cons, s.prod, s.first, s.last, s.lost, s.open
+	r.cons, r.prod, r.first, r.last, r.lost, r.open, r.rows = s.cons, s.prod, s.first, s.last, s.lost, s.open, s.rows
 	r.pending, r.records = append(r.pending[:0], s.pending...), append(r.records[:0], s.records...)
 	if r.overwrites() {
 		*r.over = overwriting{s.over.pos, slices.Clone(s.over.lens)}

@@ -96,16 +96,29 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 		m.journal.reused = true
 		m.touch(bi)
 	} else {
-		if need+commitStep > m.size-m.limit || len(m.blocks) >= 1<<31-1 {
-			return nil, m.limitError(r, size)
-		}
-		if err := m.arena.grow(m.limit + need + 64); err != nil {
+		var err error
+		if bi, err = m.newBlock(need, size, r); err != nil {
 			return nil, err
 		}
-		bi = int32(len(m.blocks))
-		m.blocks = append(m.blocks, block{start: m.limit, end: m.limit + need})
-		m.limit += need
 	}
+	return m.occupy(bi, rz, size, r), nil
+}
+
+// newBlock adds a block of need bytes after all others, for a region of size bytes.
+func (m *Memory) newBlock(need, size uint64, r Region) (int32, error) {
+	if need+commitStep > m.size-m.limit || len(m.blocks) >= 1<<31-1 {
+		return -1, m.limitError(r, size)
+	}
+	if err := m.arena.grow(m.limit + need + 64); err != nil {
+		return -1, err
+	}
+	m.blocks = append(m.blocks, block{start: m.limit, end: m.limit + need})
+	m.limit += need
+	return int32(len(m.blocks) - 1), nil
+}
+
+// occupy puts a region of size bytes into a block, after a redzone of rz bytes.
+func (m *Memory) occupy(bi int32, rz, size uint64, r Region) *Region {
 	m.lastBlock = bi // which probably is looked up next
 	b := &m.blocks[bi]
 	lo := b.start + rz
@@ -135,7 +148,7 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	m.paint(p) // skips memory that is fresh and plain
 	m.arena.fresh = max(m.arena.fresh, b.end)
 	m.rewatch()
-	return p, nil
+	return p
 }
 
 // redzones is a row of redzone granules to copy from.

@@ -32,16 +32,23 @@ func HostCost(n int) uint64 { return 768 + 24*uint64(n) }
 
 // Take reserves n bytes. The error is a [*HostLimitError]; nothing is reserved then.
 func (h *Host) Take(n uint64) error {
-	limit := h.Limit
-	if limit == 0 {
-		limit = DefaultHostLimit
-	}
+	limit := h.limit()
 	if n > limit || h.used > limit-n {
 		return &HostLimitError{limit}
 	}
 	h.used += n
 	return nil
 }
+
+func (h *Host) limit() uint64 {
+	if h.Limit == 0 {
+		return DefaultHostLimit
+	}
+	return h.Limit
+}
+
+// Left returns how many bytes can still be reserved.
+func (h *Host) Left() uint64 { return h.limit() - min(h.used, h.limit()) }
 
 // Give releases n bytes.
 func (h *Host) Give(n uint64) { h.used -= min(h.used, n) }

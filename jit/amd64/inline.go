@@ -35,6 +35,13 @@ func (c *compiler) Inline(in *plan.Insn) {
 	case vm.InlineUnlock:
 		c.unlock()
 		c.tick()
+	case vm.InlineReserve:
+		c.reserve(in, f)
+		c.tick()
+	case vm.InlineSubmit:
+		c.endRecord(in, 0)
+	case vm.InlineDiscard:
+		c.endRecord(in, 1)
 	default:
 		c.load(r0, field(plan.OffStep))
 		c.groupMem(1, opAdd, r0, field(plan.OffNow))

@@ -130,6 +130,7 @@ func (c *compiler) BackOff(in *plan.Insn) {
 // is no run around bytes beside a guard: a cell would let stores to the guard pass.
 func (c *compiler) fillCode() {
 	c.fill = c.pos()
+	c.storeImm(field(plan.OffFilled), 1)
 	for _, r := range []byte{rax8, rsi8, rdi8} {
 		c.byte(0x50 | r)
 	}

@@ -29,6 +29,12 @@ func (c *compiler) Inline(in *plan.Insn) {
 		c.lock(in)
 	case vm.InlineUnlock:
 		c.unlock()
+	case vm.InlineReserve:
+		c.reserve(in, f)
+	case vm.InlineSubmit:
+		c.endRecord(in, 0)
+	case vm.InlineDiscard:
+		c.endRecord(in, 1)
 	}
 	c.tick()
 	switch f.Kind {

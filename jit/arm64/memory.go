@@ -184,6 +184,8 @@ func (c *compiler) exactCode(store int) {
 func (c *compiler) fillCode() {
 	c.fill = c.pos()
 	start, end, class := temp3, temp4, temp5
+	c.constant(start, 1)
+	c.put(start, plan.OffFilled)
 	c.shift(1, opLsrv, start, temp1, 3)
 	c.rrr(1, opAdd, start, start, shad)
 	c.mem(loads[0], class, start, 0, temp6)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 // Elements of maps lie apart from each other, so the run of memory that a cell remembers is one
@@ -37,9 +38,28 @@ func (p *Program) FillsOf(f *Inline) iter.Seq[FilledCell] {
 	}
 }
 
+// StaleCells yields the cells that reservations may have set to a record, which are not valid any
+// longer when it ends.
+func (p *Program) StaleCells() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i := range p.Inlines {
+			if f := &p.Inlines[i]; f.Kind == vm.InlineReserve {
+				for cell := range p.FillsOf(f) {
+					if !yield(cell.Off) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // open returns the size in bytes of the map's elements if all of them can be accessed.
 func (f *Inline) open() uint64 {
-	if f.Hash != nil {
+	switch {
+	case f.Record != 0:
+		return f.Record
+	case f.Hash != nil:
 		return f.Hash.Open
 	}
 	return f.Array.Open
@@ -47,6 +67,9 @@ func (f *Inline) open() uint64 {
 
 // granular reports whether all elements start at granules, as runs do.
 func (f *Inline) granular() bool {
+	if f.Record != 0 { // records do
+		return true
+	}
 	if h := f.Hash; h != nil {
 		return (h.Stride|h.CPUStride)%granule == 0
 	}

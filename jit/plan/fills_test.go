@@ -12,11 +12,12 @@ import (
 
 type noLedger struct{}
 
-func (noLedger) Open() bool                        { return true }
-func (noLedger) Lock() uint64                      { return 0 }
-func (noLedger) Locked(uint64, *vm.Image, int)     {}
-func (noLedger) Time() (mono, boot, step uint64)   { return 0, 0, 0 }
-func (noLedger) Book(calls *[vm.NumInlines]uint64) {}
+func (noLedger) Open() bool                                  { return true }
+func (noLedger) Lock() uint64                                { return 0 }
+func (noLedger) Locked(uint64, *vm.Image, int)               {}
+func (noLedger) Recorded(vm.Records, []vm.Record, *vm.Image) {}
+func (noLedger) Time() (mono, boot, step uint64)             { return 0, 0, 0 }
+func (noLedger) Book(calls *[vm.NumInlines]uint64)           {}
 
 // lookups is analyse for programs whose calls look up elements of an array.
 func lookups(t *testing.T, text string, a vm.Array) *Program {

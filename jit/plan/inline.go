@@ -19,6 +19,10 @@ type Inline struct {
 	Known bool
 	// Fills are accesses to the element, which have cells that the lookup may set.
 	Fills []int32
+	// Record is the size in bytes of the record that an InlineReserve reserves, Stock its number in
+	// Program.Stocks, and Map the assumed buffer in r1.
+	Record uint64
+	Stock  int
 	// Progs is the program array of a KindTailCall, at the assumed address Map in r2.
 	Progs vm.Progs
 	// Entry is the assumed address of the function that is called with FlagTurns.
@@ -46,7 +50,7 @@ const MaxKey = 56
 // ignoring jumps. Generated code compares, so a wrong guess only costs a call, and code may be
 // entered anywhere.
 func (p *Program) inlines() {
-	p.Inlines, p.Ledger, p.CPUs, p.Timed, p.Locks = p.Inlines[:0], nil, 0, false, false
+	p.Inlines, p.Ledger, p.CPUs, p.Timed, p.Locks, p.Stocks = p.Inlines[:0], nil, 0, false, false, p.Stocks[:0]
 	if !p.Image.Inlines() {
 		return
 	}
@@ -62,11 +66,14 @@ func (p *Program) inlines() {
 		case KindCall:
 			clear(value[:6])
 		case KindOp:
-			if in.Op == decode.OpMov64Reg {
+			switch in.Op {
+			case decode.OpMov64Reg:
 				value[in.Dst&15] = value[in.Src&15]
-				continue
+			case decode.OpMov64Imm, decode.OpMov32Imm:
+				value[in.Dst&15] = in.Imm
+			default:
+				value[in.Dst&15] = 0
 			}
-			value[in.Dst&15] = 0
 		case KindLoad:
 			value[in.Dst&15] = 0
 		case KindAtomic:
@@ -101,6 +108,14 @@ func (p *Program) inline(pc int, in *Insn, r1, r2 uint64) {
 			return
 		}
 		n.Map, n.Hash = r1, &h
+	case vm.InlineReserve:
+		if !p.reserve(&n, f.Inline, r1, r2) {
+			return
+		}
+	case vm.InlineSubmit, vm.InlineDiscard:
+		if len(p.Stocks) == 0 {
+			return
+		}
 	case vm.InlineNext:
 		in.Base, in.Size = 1, 8
 	case vm.InlineTail:
@@ -166,6 +181,61 @@ func (p *Program) lookup(in *Insn, n *Inline, f *vm.Inline, r1 uint64) bool {
 	return true
 }
 
+// maxReserves is the largest number of calls that reserve records: what they set is to be undone where
+// records end.
+const maxReserves = 16
+
+// reserve describes a reservation of a record of size bytes in the buffer r1, and reports whether
+// generated code can make it. Programs with tail calls leave records to Go: an open one would have
+// to be handed over.
+func (p *Program) reserve(n *Inline, f *vm.Inline, r1, size uint64) bool {
+	if r1 == 0 || size == 0 || size > vm.MaxRecord || f.Records == nil || p.tailCalls() {
+		return false
+	}
+	sites := 0
+	for i := range p.Inlines {
+		if p.Inlines[i].Kind == vm.InlineReserve {
+			sites++
+		}
+	}
+	if sites == maxReserves {
+		return false
+	}
+	n.Map, n.Record = r1, size
+	n.Stock = slices.IndexFunc(p.Stocks, func(s Stock) bool { return s.Map == r1 && s.Size == size })
+	if n.Stock < 0 {
+		r, ok := f.Records(r1, size)
+		if !ok || len(p.Stocks) == MaxStocks {
+			return false
+		}
+		n.Stock = len(p.Stocks)
+		p.Stocks = append(p.Stocks, Stock{Map: r1, Size: size, Records: r})
+	}
+	p.Timed = true // the time at which a record ends is recorded
+	return true
+}
+
+// tailCalls reports whether the program makes tail calls.
+func (p *Program) tailCalls() bool {
+	for pc := range p.Insns {
+		switch p.Insns[pc].Kind {
+		case KindCallFunc:
+			if f := p.Image.Func(pc); f != nil && f.Inline != nil && f.Inline.Kind == vm.InlineTail {
+				return true
+			}
+		case KindTailCall:
+			return true
+		}
+	}
+	return false
+}
+
+// Stock is a size of records of a ring buffer that generated code reserves.
+type Stock struct {
+	Map, Size uint64
+	Records   vm.Records
+}
+
 // judgeInline decides how the key of a lookup, or an iterator, is checked. As after any call,
 // nothing is known after it: the call may have been left to Go, so the next slot has to be an
 // entry.
@@ -179,8 +249,13 @@ func (p *Program) judgeInline(pc int32, in *Insn) {
 	p.scan.reset()
 }
 
-// finds reports whether the call finds an element of a map.
-func (f *Inline) finds() bool { return f.Kind == vm.InlineLookup || f.Kind == vm.InlineOwned }
+// finds reports whether the call finds an element of a map, or gets a record of it.
+func (f *Inline) finds() bool {
+	return f.Kind == vm.InlineLookup || f.Kind == vm.InlineOwned || f.Kind == vm.InlineReserve
+}
+
+// frees reports whether the call makes memory inaccessible.
+func (f *Inline) frees() bool { return f.Kind == vm.InlineSubmit || f.Kind == vm.InlineDiscard }
 
 // KeepsTurn reports whether r1 still is the number of the turn after the function of a loop
 // returned.
@@ -189,7 +264,7 @@ func (f *Inline) KeepsTurn() bool { return f.Kind == vm.InlineLoop && f.Writes>>
 // inlineStores reports whether a KindCallInline writes memory.
 func (p *Program) inlineStores(in *Insn) bool {
 	switch p.Inline(in).Kind {
-	case vm.InlineNext, vm.InlineLock, vm.InlineUnlock:
+	case vm.InlineNext, vm.InlineLock, vm.InlineUnlock, vm.InlineReserve:
 		return true
 	}
 	return false

@@ -10,7 +10,8 @@ import (
 // that all bytes the loop can touch are accessible. The range of those bytes is derived from the
 // registers at loop entry, the amounts added in every iteration, and the comparison that ends the
 // loop. Memory does not become inaccessible while generated code runs, so a check stays valid until
-// code exits to Go. After an exit, execution resumes in the original loop, which has all checks,
+// code exits to Go. Records of ring buffers do, but code leaves to Go the end of one that a guard may
+// have checked (State.Filled). After an exit, execution resumes in the original loop, which has all checks,
 // and reaches the guards at the next iteration.
 
 const (

@@ -33,6 +33,12 @@ const (
 	OffLock      = int32(unsafe.Offsetof(State{}.Lock))
 	OffLockedAt  = int32(unsafe.Offsetof(State{}.LockedAt))
 	OffLocks     = int32(unsafe.Offsetof(State{}.Locks))
+	OffRecord    = int32(unsafe.Offsetof(State{}.Record))
+	OffGranules  = int32(unsafe.Offsetof(State{}.RecordGranules))
+	OffFilled    = int32(unsafe.Offsetof(State{}.Filled))
+	OffStocks    = int32(unsafe.Offsetof(State{}.Stocks))
+	OffLog       = int32(unsafe.Offsetof(State{}.RecordLog))
+	OffLogEnd    = int32(unsafe.Offsetof(State{}.LogEnd))
 	OffTails     = int32(unsafe.Offsetof(State{}.Tails))
 	OffOver      = int32(unsafe.Offsetof(State{}.Over))
 	OffArrive    = int32(unsafe.Offsetof(State{}.Arrive))
@@ -49,6 +55,21 @@ const (
 	CellBackoff = int32(unsafe.Offsetof(Cell{}.Backoff))
 	CellLo      = int32(unsafe.Offsetof(Cell{}.Lo))
 	CellN       = int32(unsafe.Offsetof(Cell{}.N))
+)
+
+// Offsets of fields of StockState, and the distance between them.
+const (
+	StockEnd    = int32(unsafe.Offsetof(StockState{}.End))
+	StockStride = int32(unsafe.Offsetof(StockState{}.Stride))
+	StockSize   = int32(unsafe.Sizeof(StockState{}))
+)
+
+// Offsets of fields of RecordState, and its size.
+const (
+	RecordReserved = int32(unsafe.Offsetof(RecordState{}.Reserved))
+	RecordEnded    = int32(unsafe.Offsetof(RecordState{}.Ended))
+	RecordAt       = int32(unsafe.Offsetof(RecordState{}.At))
+	RecordSize     = int32(unsafe.Sizeof(RecordState{}))
 )
 
 // Offsets of fields of Frame.

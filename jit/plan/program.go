@@ -190,6 +190,8 @@ type Program struct {
 	Timed bool
 	// Locks: one of Inlines takes or releases spin locks.
 	Locks bool
+	// Stocks are the records that Inlines reserve.
+	Stocks []Stock
 
 	// Computed: the program contains indirect jumps, which may lead into the middle of a block.
 	Computed bool

@@ -51,6 +51,16 @@ type State struct {
 	Lock, LockedAt uint64
 	Locks          [NumLocks]uint64
 
+	// Records that code reserves and ends. Record is the address of the open one, 0 for none; it has
+	// RecordGranules bytes of shadow. The next of each of Program.Stocks is at Next, unless that is
+	// End. RecordLog is the host address of what Records says of the next one, or of the open one,
+	// LogEnd is the end of Records. Filled is not 0 if a cell was set, by a check, since the record
+	// was reserved.
+	Record, RecordGranules, Filled uint64
+	Stocks                         [MaxStocks]StockState
+	RecordLog, LogEnd              uintptr
+	Records                        [MaxRecords]RecordState
+
 	// Top is the address of the running function's Frame. In programs with calls, code also starts
 	// in that frame, with Host as the base of CheckNone; other programs start in Frame(0).
 	Top, Host uintptr
@@ -73,6 +83,21 @@ type State struct {
 	// SP is where code saves the stack pointer that it restores on exit.
 	SP uintptr
 }
+
+// StockState is a Stock in a State. The addresses of its records are Stride bytes apart.
+type StockState struct{ Next, End, Stride uint64 }
+
+// RecordState is a record that code reserved: Reserved is the slot of that call times MaxStocks, plus
+// the number of the stock. Ended is twice the slot of the call that ended it, plus 1 if that was an
+// InlineDiscard, At is the time at which it did.
+type RecordState struct{ Addr, Reserved, Ended, At uint64 }
+
+const (
+	// MaxStocks is the number of Stocks of a program.
+	MaxStocks = 4
+	// MaxRecords is the number of records that code reserves before it exits.
+	MaxRecords = 128
+)
 
 // The values of State.Shut.
 const (

@@ -186,6 +186,27 @@ int ringbuf_turns(void *ctx)
 	return 0;
 }
 
+struct sample {
+	__u64 time, n;
+	__u32 kind, size;
+};
+
+SEC("tc")
+int submit_turns(void *ctx)
+{
+	for (int n = 0; n < TURNS; n++) {
+		struct sample *s = bpf_ringbuf_reserve(&events, sizeof(*s), 0);
+
+		if (s) {
+			s->time = s->n = n;
+			s->kind = 1;
+			s->size = sizeof(*s);
+			bpf_ringbuf_submit(s, 0);
+		}
+	}
+	return 0;
+}
+
 SEC("tc")
 int lock_turns(void *ctx)
 {
