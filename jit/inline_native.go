@@ -22,6 +22,7 @@ type calls struct {
 	stocks []plan.Stock
 	shares [plan.MaxStocks]int // by stock: how many stocks its buffer has
 	done   []vm.Record         // memory to reuse
+	kinds  []vm.InlineKind     // of calls, each once
 }
 
 // callsOf returns nil for code without such calls.
@@ -36,6 +37,9 @@ func callsOf(p *plan.Program) *calls {
 		}
 		if h := p.Inlines[i].Hash; h != nil {
 			k.hashes = append(k.hashes, h)
+		}
+		if kind := p.Inlines[i].Kind; !slices.Contains(k.kinds, kind) {
+			k.kinds = append(k.kinds, kind)
 		}
 	}
 	k.stocks = slices.Clone(p.Stocks)
@@ -138,8 +142,8 @@ func (k *calls) book(e *Engine, c *code) {
 		st.Stocks = [plan.MaxStocks]plan.StockState{}
 	}
 	made := uint64(0)
-	for _, n := range &st.Calls {
-		made |= n
+	for _, kind := range k.kinds {
+		made |= st.Calls[kind]
 	}
 	if made == 0 {
 		return
@@ -157,7 +161,9 @@ func (k *calls) book(e *Engine, c *code) {
 			k.ledger.Locked(lock, k.img, int(st.LockedAt))
 		}
 	}
-	st.Calls = [vm.NumInlines]uint64{}
+	for _, kind := range k.kinds {
+		st.Calls[kind] = 0
+	}
 }
 
 // setContext sets the addresses of the context's words. The thread keeps them alive.

@@ -208,6 +208,12 @@ func (t *Thread) start(img *Image, pc int, wipe bool, args []uint64) {
 	f := &t.frames[0]
 	f.may = MaxMayGoto
 	t.regs[10] = f.fp
+	t.fresh(wipe)
+}
+
+// fresh makes the frames those of a run that begins.
+func (t *Thread) fresh(wipe bool) {
+	img := t.img
 	switch {
 	case t.deep || img.calls:
 		for i := range t.frames {
@@ -223,7 +229,7 @@ func (t *Thread) start(img *Image, pc int, wipe bool, args []uint64) {
 			}
 		}
 	case wipe && (t.soiled || img.stack):
-		t.wipe(f)
+		t.wipe(&t.frames[0])
 	}
 	t.soiled, t.deep = img.stack, img.calls
 }

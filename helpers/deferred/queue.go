@@ -190,6 +190,9 @@ func (q *Queue) Next() (at uint64, ok bool) {
 // next returns the armed item that is due first. Sequence numbers are unique, so the map's
 // iteration order does not matter.
 func (q *Queue) next() uint64 {
+	if len(q.items) == 0 { // asked before each packet of a replay
+		return 0
+	}
 	var best uint64
 	var first Item
 	for addr, i := range q.items {

@@ -36,6 +36,7 @@ type ledger struct {
 	acc   *accounts
 	names [vm.NumInlines]string // "" for what no program calls
 	slots [vm.NumInlines]int    // in accounts.calls
+	kinds []vm.InlineKind       // that have names
 }
 
 // inline describes a function to the engine, or returns nil for one that must always be called.
@@ -53,6 +54,9 @@ func (acc *accounts) inline(f *vm.Func, slot int) *vm.Inline {
 	}
 	if other := acc.ledger.names[kind]; other != "" && other != name {
 		return nil // calls are counted by kind, and another function has it
+	}
+	if acc.ledger.names[kind] == "" {
+		acc.ledger.kinds = append(acc.ledger.kinds, kind)
 	}
 	acc.ledger.names[kind], acc.ledger.slots[kind] = name, slot
 	in := &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt, Hash: acc.hashAt, Progs: acc.progsAt, Records: acc.recordsAt}
@@ -205,8 +209,8 @@ func (l *ledger) Time() (mono, boot, step uint64) {
 // Book counts calls and advances the clock by their time.
 func (l *ledger) Book(calls *[vm.NumInlines]uint64) {
 	n := uint64(0)
-	for kind, made := range calls {
-		if made != 0 {
+	for _, kind := range l.kinds {
+		if made := calls[kind]; made != 0 {
 			l.acc.calls.n[l.slots[kind]] += int(made)
 			n += made
 		}

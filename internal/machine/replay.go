@@ -37,6 +37,11 @@ type Replay struct {
 	// KeepEvents keeps the records sent to user space in the result, instead of only counting them.
 	KeepEvents bool
 
+	next func(ret, insns uint64) (gap uint64, more bool) // ran, made once
+	then Then                                            // of the stream of runs that goes on
+	left []byte                                          // its last packet, if some: to be taken as usual
+	some bool
+
 	buffers []*boundMap
 	total   Result
 	events  map[string]int
@@ -159,48 +164,116 @@ func (r *Replay) drop() {
 
 // Run runs the program on a packet. The error is a [*PacketSizeError], or that of ctx.
 func (r *Replay) Run(ctx context.Context, packet []byte) (*Outcome, error) {
-	m := r.m
+	return r.RunThen(ctx, packet, nil)
+}
+
+// Then is called with the outcome of a run on a packet, and returns the next packet, which comes gap
+// later; more is false if there is none that can follow at once.
+type Then func(out *Outcome) (packet []byte, gap time.Duration, more bool)
+
+// RunThen runs the program on a packet and on those that then returns, with the same results as
+// [Replay.Run] for each, and [Replay.Pass] between them. It returns when a run does something that it
+// cannot do for many at once, with the outcome of that run, for which then was not called; or without
+// an Outcome, after then returned no packet. The error is about the last packet.
+func (r *Replay) RunThen(ctx context.Context, packet []byte, then Then) (*Outcome, error) {
+	m, t := r.m, r.m.thread
+	for {
+		if err := r.take(packet); err != nil {
+			return nil, err
+		}
+		m.run = &r.state
+		m.env.Run = r.run
+		if r.called {
+			r.run.Reset()
+		}
+		made := m.calls.made
+		if on := r.tracking.next() && !m.untracked; on || r.tracked {
+			t.Track(on)
+			r.tracked = on
+		}
+		m.beginScratch(r.p)
+		t.Start(m.attached.entry(r.p).img, r.ctx.Addr)
+		if m.observer != nil {
+			m.observer.Begun(r.p.lp, r.ctx)
+		}
+		if then != nil && !r.tracked && m.observer == nil && r.refill != nil {
+			begun, left, some := r.stream(then)
+			if !begun && !some {
+				return nil, nil
+			} else if !begun {
+				packet = left
+				continue
+			}
+		}
+		if err := r.execute(ctx); err != nil {
+			return nil, err
+		}
+		if m.observer != nil && t.Fault() == nil {
+			m.observer.Ended(r.p.lp, r.ctx, t.Ret())
+		}
+		m.endLeaks(r.p, r.ctx)
+		out := r.outcome()
+		r.total.Insns += out.Insns
+		if r.tracked {
+			r.tracking.spend(out.Insns)
+		}
+		r.ended(made)
+		return out, nil
+	}
+}
+
+// take puts a packet into the context.
+func (r *Replay) take(packet []byte) error {
 	if len(packet) < r.least || len(packet) > r.most {
-		return nil, CheckPacket(r.p.lp.Program, len(packet))
+		return CheckPacket(r.p.lp.Program, len(packet))
 	}
 	if r.refill == nil || !r.refill.With(packet, r.called) {
 		r.in.Packet = packet
 		if res, err := r.renew(); err != nil {
-			return nil, err
+			return err
 		} else if res != nil {
-			return nil, fmt.Errorf("%s: %s: %w", r.p.lp.Name, res.Status, r.p.err)
+			return fmt.Errorf("%s: %s: %w", r.p.lp.Name, res.Status, r.p.err)
 		}
 	}
-	m.run = &r.state
-	m.env.Run = r.run
-	if r.called {
-		r.run.Reset()
+	return nil
+}
+
+// stream lets the engine execute the run that has begun, and those on the packets that then returns,
+// for as long as they call nothing in Go. begun means that the last of them has not ended. Otherwise
+// some means that left is a packet that has to be taken as usual.
+func (r *Replay) stream(then Then) (begun bool, left []byte, some bool) {
+	r.called, r.then, r.left, r.some = false, then, nil, false
+	if r.next == nil {
+		r.next = r.ran
 	}
-	made := m.calls.made
-	t := m.thread
-	if on := r.tracking.next() && !m.untracked; on || r.tracked {
-		t.Track(on)
-		r.tracked = on
+	begun = r.m.thread.Stream(min(slice, r.m.cfg.MaxInsns), r.next)
+	return begun, r.left, r.some
+}
+
+// ran is called after a run that ended in stream, and puts the next packet into the context.
+func (r *Replay) ran(ret, insns uint64) (gap uint64, more bool) {
+	m, out := r.m, &r.out
+	out.Ret, out.Insns, out.Packet, out.Fault = ret, insns, r.ctx.Frame(), nil
+	out.Effects, out.Trace = r.run.Events, r.run.Trace
+	r.total.Insns += insns
+	packet, after, more := r.then(out)
+	if !more {
+		return 0, false
 	}
-	m.beginScratch(r.p)
-	t.Start(m.attached.entry(r.p).img, r.ctx.Addr)
-	if m.observer != nil {
-		m.observer.Begun(r.p.lp, r.ctx)
+	gap = uint64(max(after, 0))
+	m.kernel.Clock().Advance(gap)
+	if len(packet) < r.least || len(packet) > r.most || r.tracking.due() && !m.untracked || !r.refill.With(packet, false) {
+		r.left, r.some = packet, true
+		return 0, false
 	}
-	if err := r.execute(ctx); err != nil {
-		return nil, err
-	}
-	if m.observer != nil && t.Fault() == nil {
-		m.observer.Ended(r.p.lp, r.ctx, t.Ret())
-	}
-	m.endLeaks(r.p, r.ctx)
-	out := r.outcome()
-	r.total.Insns += out.Insns
-	if r.tracked {
-		r.tracking.spend(out.Insns)
-	}
-	r.ended(made)
-	return out, nil
+	r.tracking.runs++
+	return gap, true
+}
+
+// Waits reports whether something is due at a time, so that Pass may run it between two packets.
+func (r *Replay) Waits() bool {
+	_, due := r.m.env.Timers.Next()
+	return due
 }
 
 // execute runs the thread to the end of a run that has begun. The error is that of ctx.

@@ -59,6 +59,12 @@ func (t *tracking) next() bool {
 	return n < trackedRuns || t.insns < trackedTotal || n%trackedEvery == 0
 }
 
+// due reports whether the next run is tracked.
+func (t *tracking) due() bool {
+	is := *t
+	return is.next()
+}
+
 // spend counts the instructions of a tracked run.
 func (t *tracking) spend(insns uint64) { t.insns += min(insns, trackedInsns) }
 

@@ -219,13 +219,21 @@ func cause(err error) string {
 // Next reads the next packet. It returns io.EOF at the end of the file, and a [*FileError] if the
 // data is not a packet or the file is truncated. After an error, reading cannot continue.
 func (r *Reader) Next() (c Captured, err error) {
-	if r.failed != nil {
-		return Captured{}, r.failed
-	}
-	if r.failed = r.next(&c); r.failed != nil {
-		return Captured{}, r.failed
+	if err = r.Read(&c); err != nil {
+		return Captured{}, err
 	}
 	return c, nil
+}
+
+// Read is Next into c.
+func (r *Reader) Read(c *Captured) error {
+	if r.failed == nil {
+		if c.Comments != nil {
+			c.Comments = nil
+		}
+		r.failed = r.next(c)
+	}
+	return r.failed
 }
 
 func (r *Reader) next(c *Captured) error {

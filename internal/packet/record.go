@@ -15,7 +15,22 @@ type records struct {
 	tick  int64 // unit of time stamps in nanoseconds
 	link  linkType
 	large []byte
-	used  int // bytes of the buffer used by the last packet
+	// window is what the buffer contains from its next byte on; used is how much of that the last
+	// packet, and those before it, used. Only packets that the window ends in ask the buffer.
+	window []byte
+	used   int
+}
+
+// whole reports whether b begins with all of a packet.
+func (r *records) whole(b []byte) bool {
+	if len(b) < recordHeader {
+		return false
+	}
+	length := binary.LittleEndian.Uint32(b[8:])
+	if r.big {
+		length = be.Uint32(b[8:])
+	}
+	return uint64(length) <= uint64(len(b)-recordHeader)
 }
 
 const (
@@ -50,16 +65,19 @@ const recordHeader = 16
 // next reads a packet. It returns io.EOF if the file ends between two packets,
 // [io.ErrUnexpectedEOF] if it ends within one.
 func (r *records) next(in *bufio.Reader, c *Captured) error {
-	if _, err := in.Discard(r.used); err != nil { // discard the last packet
-		return err
-	}
-	r.used = 0
-	head, err := in.Peek(recordHeader)
-	if err != nil {
-		if err == io.EOF && len(head) > 0 {
-			err = io.ErrUnexpectedEOF
+	head := r.window[r.used:]
+	if !r.whole(head) {
+		if _, err := in.Discard(r.used); err != nil { // discard the packets before
+			return err
 		}
-		return err
+		r.used, r.window = 0, nil
+		var err error
+		if head, err = in.Peek(recordHeader); err != nil {
+			if err == io.EOF && len(head) > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
 	}
 	var sec, frac, length, wire uint32
 	if r.big {
@@ -76,12 +94,18 @@ func (r *records) next(in *bufio.Reader, c *Captured) error {
 	}
 	c.Time, c.Wire = time.Unix(int64(sec), int64(frac)*r.tick), int(wire)
 	whole := recordHeader + int(length)
+	if whole <= len(head) {
+		c.Data = head[recordHeader:whole]
+		r.used += whole
+		return nil
+	}
 	if whole <= in.Size() {
 		b, err := in.Peek(whole)
 		if err != nil {
 			return unexpected(err)
 		}
 		c.Data, r.used = b[recordHeader:], whole
+		r.window, _ = in.Peek(in.Buffered())
 		return nil
 	}
 	if _, err := in.Discard(recordHeader); err != nil {

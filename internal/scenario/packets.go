@@ -92,8 +92,9 @@ func (r *Runner) replay(ctx context.Context, run *Run, p *prepared) (res *machin
 	var trace []string
 	player := replay.NewPlayer(play, file)
 	err = func() error {
+		var c packet.Captured
 		for {
-			c, late, err := player.Next(ctx)
+			late, err := player.Next(ctx, &c)
 			var unreadable *replay.ReadError
 			switch {
 			case err == io.EOF && len(verdicts) == 0:

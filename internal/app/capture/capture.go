@@ -108,7 +108,10 @@ type capture struct {
 	writer *packet.Writer
 	out    report.Replay
 
+	frame    packet.Captured          // the packet that is run
 	verdicts map[uint64]*verdictCount // by return value
+	last     *verdictCount            // of them, that of lastRet
+	lastRet  uint64
 	faults   int
 }
 
@@ -121,29 +124,47 @@ type verdictCount struct {
 const lookEvery = 1 << 13
 
 func (c *capture) play(ctx context.Context, p *replay.Player, begin time.Time) error {
-	var frame packet.Captured // one for all: it escapes
+	var failed error
+	// Most packets are run one after the other without coming back here.
+	then := func(out *machine.Outcome) (data []byte, gap time.Duration, more bool) {
+		if failed = c.ran(&c.frame, out); failed != nil || c.out.Packets%lookEvery == 0 {
+			return nil, 0, false
+		}
+		if gap, more = p.Follow(&c.frame); more {
+			c.out.Packets++
+		}
+		return c.frame.Data, gap, more
+	}
 	for {
-		var late *machine.Result
-		var err error
-		if frame, late, err = p.Next(ctx); err == io.EOF {
+		late, err := p.Next(ctx, &c.frame)
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
-			return c.stopped(&frame, err)
+			return c.stopped(&c.frame, err)
 		}
 		c.out.Packets++
 		if late != nil && late.Fault != nil {
-			c.fault(late.Fault, frame.Number)
+			c.fault(late.Fault, c.frame.Number)
 			if late.Fault.Kind == vm.BudgetExceeded {
-				return &StoppedError{Packet: frame.Number, Fault: late.Fault}
+				return &StoppedError{Packet: c.frame.Number, Fault: late.Fault}
 			}
 		}
-		if err := c.packet(ctx, &frame); err != nil {
+		out, err := c.run.RunThen(ctx, c.frame.Data, then)
+		switch {
+		case err != nil:
+			err = c.refused(&c.frame, err)
+		case out != nil:
+			err = c.ran(&c.frame, out)
+		default:
+			err = failed
+		}
+		if err != nil {
 			return err
 		}
 		if c.out.Packets%lookEvery == 0 {
 			if err := ctx.Err(); err != nil {
-				return &StoppedError{Packet: frame.Number, Err: err}
+				return &StoppedError{Packet: c.frame.Number, Err: err}
 			}
 			c.progress(time.Since(begin), false)
 		}
@@ -185,22 +206,28 @@ func (c *capture) count() {
 // Fault is the verdict of a packet on which the program faulted.
 const Fault = "fault"
 
-// packet runs the program on one packet.
-func (c *capture) packet(ctx context.Context, frame *packet.Captured) error {
-	out, err := c.run.Run(ctx, frame.Data)
-	if err != nil {
-		return c.refused(frame, err)
+// verdict returns the count of a return value.
+func (c *capture) verdict(ret uint64) *verdictCount {
+	if c.last != nil && c.lastRet == ret {
+		return c.last
 	}
+	v := c.verdicts[ret]
+	if v == nil {
+		v = &verdictCount{name: verdictName(c.prog.Type, ret)}
+		c.verdicts[ret] = v
+	}
+	c.last, c.lastRet = v, ret
+	return v
+}
+
+// ran records what a run did.
+func (c *capture) ran(frame *packet.Captured, out *machine.Outcome) error {
 	name := Fault
 	if out.Fault != nil {
 		c.faults++
 		c.fault(out.Fault, frame.Number)
 	} else {
-		v := c.verdicts[out.Ret]
-		if v == nil {
-			v = &verdictCount{name: verdictName(c.prog.Type, out.Ret)}
-			c.verdicts[out.Ret] = v
-		}
+		v := c.verdict(out.Ret)
 		v.n++
 		name = v.name
 	}
