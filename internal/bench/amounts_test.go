@@ -42,7 +42,7 @@ var amounts = []struct {
 	{"objects allocated by parsing a run of a scenario", 14, parsedRun},
 	{"objects allocated by checking a run of a scenario", 78, checkedRun},
 	{"objects allocated by restoring a machine and a run with an event", 219, restored},
-	{"objects allocated by 1,000 ring buffer records", 104, records},
+	{"objects allocated by 1,000 ring buffer records", 66, records},
 	{"bytes of native code of the benchmark programs' loops, amd64", 8285, func(t *testing.T) float64 { return loopCode(t, amd64.Compile) }},
 	{"the same, arm64", 7032, func(t *testing.T) float64 { return loopCode(t, arm64.Compile) }},
 	{"page faults of bpfrun version", 725, func(t *testing.T) float64 { return faults(t, "version") }},
