@@ -26,7 +26,6 @@ var releaseLookups = map[string]string{
 	"decode/check.go":                      "looks up instructions",
 	"internal/progtype/tracing.go":         "names releases for the table",
 	"internal/progtype/cgroup.go":          "names a release for the table",
-	"loader/rules.go":                      "looks up the next release that the tables were made from",
 	"internal/progtype/lsmhooks.go":        "looks up hooks",
 	"internal/progtype/sleep.go":           "looks up program types",
 	"internal/scenario/prepare.go":         "asks for a version that a scenario names",

@@ -21,8 +21,8 @@ var gplCompatible = []string{"GPL", "GPL v2", "GPL and additional rights", "Dual
 type rules struct {
 	l  *loading
 	lp *LinkedProgram
-	// releases are those whose tables apply: the target's, and the next one that the tables were
-	// made from, because rows are dated by the first of those that has an entry.
+	// releases are those whose tables apply: the target's, and if the rows were not compared with
+	// that one's, the next one's.
 	releases []uapi.Release
 	caller   proto.Caller
 	gpl      bool
@@ -35,11 +35,8 @@ type rules struct {
 func (l *loading) checkRules(lp *LinkedProgram) *Error {
 	row, release := progtype.Of(lp.Type), uapi.ReleaseOf(l.t.Version)
 	r := &rules{l: l, lp: lp, releases: []uapi.Release{release}, gpl: slices.Contains(gplCompatible, l.o.License), sleeps: lp.Sleepable}
-	for _, m := range proto.Releases {
-		if release != 0 && m > release {
-			r.releases = append(r.releases, m)
-			break
-		}
+	if i, read := slices.BinarySearch(proto.Releases, release); release != 0 && !read && i < len(proto.Releases) {
+		r.releases = append(r.releases, proto.Releases[i])
 	}
 	if row.GPL && !r.gpl {
 		return failf(ErrNotAllowed, "programs of type %v need a GPL-compatible licence; this one is %s", lp.Type, l.licence()).hint(licenceHint)
@@ -180,7 +177,7 @@ func (r *rules) kfunc(module, name string) *Error {
 		return e.hint("it is for schedulers that address CPUs by number in struct sched_ext_ops")
 	case !allowed:
 		return r.forbidden(what, callers)
-	case !r.any(func(release uapi.Release) bool { return k.Only.Permits(release, r.caller) }):
+	case !k.Only.Permits(r.caller):
 		return failf(ErrNotAllowed, "%s may not be called by %s programs", what, strings.TrimPrefix(r.lp.Program.Section, "?")).
 			hint("it is allowed in kprobe, uprobe and fsession programs, and in functions of struct Qdisc_ops")
 	case sleepable && !r.sleeps:

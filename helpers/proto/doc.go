@@ -7,10 +7,10 @@
 //
 // Start from [Lookup] and [Helper.For], or [LookupKfunc]. [Helpers] and [Kfuncs] list everything.
 //
-// The rows were made from the kernel's own tables (get_func_proto of each program type, struct
-// bpf_func_proto, register_btf_kfunc_id_set) of seven releases: 5.10, 5.15, 6.1, 6.6, 6.12, 6.18
-// and 7.2. They are exact for those. Changes in between are dated by the first of these releases
-// that has them; backported fixes are dated by the release, not by the stable update. For 6.18 they
+// The rows were compared with the kernel's own tables (get_func_proto of each program type, struct
+// bpf_func_proto, register_btf_kfunc_id_set, bpf_prog_type_to_kfunc_hook) of [Releases], which are
+// all from 5.10 on but 5.13, 6.15 and 6.16. What changed beside those three is dated from memory.
+// A release is its last update: a fix that was brought to 6.6.54 is one of 6.6. For 6.18 the rows
 // are compared with that kernel's answers (testdata).
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).

@@ -235,5 +235,9 @@ func (h *Helper) Common() *Proto {
 	return &h.Protos[0]
 }
 
-// Releases are the releases that the rows were made from.
-var Releases = []uapi.Release{r(5, 10), r(5, 15), r(6, 1), r(6, 6), r(6, 12), r(6, 18), r(7, 2)}
+// Releases are the releases whose tables the rows were compared with: all but 5.13, 6.15 and 6.16.
+var Releases = []uapi.Release{
+	r(5, 10), r(5, 11), r(5, 12), r(5, 14), r(5, 15), r(5, 16), r(5, 17), r(5, 18), r(5, 19),
+	r(6, 0), r(6, 1), r(6, 2), r(6, 3), r(6, 4), r(6, 5), r(6, 6), r(6, 7), r(6, 8), r(6, 9), r(6, 10), r(6, 11), r(6, 12), r(6, 13), r(6, 14),
+	r(6, 17), r(6, 18), r(6, 19), r(7, 0), r(7, 1), r(7, 2),
+}

@@ -26,6 +26,9 @@ type Kfunc struct {
 	// of struct Qdisc_ops that may call it ("kernel": none), "" for one that all callbacks may
 	// call.
 	Group string
+	// Earlier is a function of the same name that older releases had and lost, with its releases,
+	// flags and callers only.
+	Earlier *Kfunc
 	// AnyCaller means that an image declares the function and that it is unknown which programs may
 	// call it: [Kfunc.For] then returns true for all. No row of the table has it.
 	AnyCaller bool
@@ -134,8 +137,17 @@ func LookupKfunc(name string) (*Kfunc, bool) {
 	return k, ok
 }
 
+// at returns the function that a release has by this name.
+func (k *Kfunc) at(release uapi.Release) *Kfunc {
+	if k.Earlier != nil && release != 0 && release < k.Since {
+		return k.Earlier
+	}
+	return k
+}
+
 // In reports whether a release has the kfunc. The zero release is the newest.
 func (k *Kfunc) In(release uapi.Release) bool {
+	k = k.at(release)
 	return release.Has(k.Since) && (k.Until == 0 || release != 0 && release < k.Until)
 }
 
@@ -144,6 +156,7 @@ var trustedByDefault = r(7, 0)
 
 // FlagsIn returns the flags on a release.
 func (k *Kfunc) FlagsIn(release uapi.Release) KfuncFlags {
+	k = k.at(release)
 	f := k.Flags
 	for _, l := range k.Later {
 		if release.Has(l.From) {
@@ -164,11 +177,14 @@ func (k *Kfunc) Callers(release uapi.Release) Class {
 	case k.AnyCaller:
 		return all
 	}
-	return (&Proto{Uses: k.Uses}).By(release)
+	return (&Proto{Uses: k.at(release).Uses}).By(release)
 }
 
 // For reports whether a program of a release may call the kfunc. The caller must check [Kfunc.Only]
 // and [Sleepable].
 func (k *Kfunc) For(release uapi.Release, c Caller) bool {
+	if c.Type == uapi.ProgTypeRawTracepointWritable && k.Callers(release) != all {
+		return false // no set is registered for this type (bpf_prog_type_to_kfunc_hook)
+	}
 	return k.Callers(release)&c.Class() != 0 && k.Grouped(release, c)
 }

@@ -3,10 +3,10 @@ package proto
 import "slices"
 
 // kernelTestKfuncs are kfuncs for the kernel's own tests (net/bpf/test_run.c
-// test_sk_check_kfunc_ids).
+// test_sk_check_kfunc_ids; kernel/bpf/helpers.c common_btf_ids).
 var kernelTestKfuncs = []Kfunc{
-	{Name: "bpf_kfunc_call_memb_release", Topic: "kernel tests", Since: r(6, 1), Flags: ReleaseArg, Uses: kernelTestUses},
-	{Name: "bpf_kfunc_call_test_release", Topic: "kernel tests", Since: r(6, 1), Flags: ReleaseArg, Uses: kernelTestUses},
+	{Name: "bpf_kfunc_call_memb_release", Topic: "kernel tests", Since: r(5, 18), Flags: ReleaseArg, Uses: kernelTestUses},
+	{Name: "bpf_kfunc_call_test_release", Topic: "kernel tests", Since: r(5, 18), Flags: ReleaseArg, Uses: kernelTestUses},
 }
 
 // onlyTraced are functions that kernels tag as kfuncs because programs may change their result

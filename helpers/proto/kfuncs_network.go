@@ -2,7 +2,7 @@ package proto
 
 // networkKfuncs are the kfuncs for packets, sockets, connection tracking and congestion control.
 var networkKfuncs = []Kfunc{
-	{Name: "bbr_cwnd_event", Topic: "TCP congestion control", Since: r(5, 13), Until: r(7, 2), Uses: congestionUses},
+	{Name: "bbr_cwnd_event", Topic: "TCP congestion control", Since: r(5, 13), Until: r(7, 1), Uses: congestionUses},
 	{Name: "bbr_cwnd_event_tx_start", Topic: "TCP congestion control", Since: r(7, 1), Uses: congestionUses},
 	{Name: "bbr_init", Topic: "TCP congestion control", Since: r(5, 13), Uses: congestionUses},
 	{Name: "bbr_main", Topic: "TCP congestion control", Since: r(5, 13), Uses: congestionUses},
@@ -13,7 +13,7 @@ var networkKfuncs = []Kfunc{
 	{Name: "bbr_undo_cwnd", Topic: "TCP congestion control", Since: r(5, 13), Uses: congestionUses},
 	{Name: "cubictcp_acked", Topic: "TCP congestion control", Since: r(5, 13), Uses: congestionUses},
 	{Name: "cubictcp_cong_avoid", Topic: "TCP congestion control", Since: r(5, 13), Uses: congestionUses},
-	{Name: "cubictcp_cwnd_event", Topic: "TCP congestion control", Since: r(5, 13), Until: r(7, 2), Uses: congestionUses},
+	{Name: "cubictcp_cwnd_event", Topic: "TCP congestion control", Since: r(5, 13), Until: r(7, 1), Uses: congestionUses},
 	{Name: "cubictcp_cwnd_event_tx_start", Topic: "TCP congestion control", Since: r(7, 1), Uses: congestionUses},
 	{Name: "cubictcp_init", Topic: "TCP congestion control", Since: r(5, 13), Uses: congestionUses},
 	{Name: "cubictcp_recalc_ssthresh", Topic: "TCP congestion control", Since: r(5, 13), Uses: congestionUses},
@@ -53,7 +53,7 @@ var networkKfuncs = []Kfunc{
 	{Name: "bpf_qdisc_skb_drop", Topic: "qdisc", Since: r(6, 16), Flags: ReleaseArg, Uses: structOpsUses, Only: QdiscOps, Group: "enqueue"},
 	{Name: "bpf_qdisc_watchdog_schedule", Topic: "qdisc", Since: r(6, 16), Flags: TrustedArgs, Uses: structOpsUses, Only: QdiscOps, Group: "enqueue dequeue"},
 	{Name: "bpf_skb_get_hash", Topic: "qdisc", Since: r(6, 16), Flags: TrustedArgs, Uses: structOpsUses, Only: QdiscOps},
-	{Name: "bpf_sk_assign_tcp_reqsk", Topic: "sockets", Since: r(6, 11), Flags: TrustedArgs, Uses: schedClsUses},
+	{Name: "bpf_sk_assign_tcp_reqsk", Topic: "sockets", Since: r(6, 9), Flags: TrustedArgs, Uses: schedClsUses},
 	{Name: "bpf_sock_addr_set_sun_path", Topic: "sockets", Since: r(6, 6), Uses: cgroupUses},
 	{Name: "bpf_sock_destroy", Topic: "sockets", Since: r(6, 5), Flags: TrustedArgs, Uses: uses{{By: iters}}},
 	{Name: "bpf_sock_ops_enable_tx_tstamp", Topic: "sockets", Since: r(6, 15), Flags: TrustedArgs, Uses: cgroupUses},

@@ -28,10 +28,14 @@ func (o Only) Permits(release uapi.Release, c Caller) bool {
 }
 
 // Permits is [Only.Permits] for kfuncs.
-func (o KfuncOnly) Permits(release uapi.Release, c Caller) bool {
+func (o KfuncOnly) Permits(c Caller) bool {
 	switch o {
 	case SessionPrograms:
-		return c.Attach == uapi.AttachTraceKprobeSession || c.Attach == uapi.AttachTraceUprobeSession || since.Version{Release: release}.Has(since.SessionKfuncs)
+		switch c.Attach {
+		case uapi.AttachTraceKprobeSession, uapi.AttachTraceUprobeSession, uapi.AttachTraceFsession, uapi.AttachTraceFsessionMulti:
+			return true
+		}
+		return false
 	case QdiscOps:
 		return c.Target == "Qdisc_ops"
 	}

@@ -14,8 +14,8 @@ var cgroupRows = []Helper{
 		{Args: args{ctx, anything}, Uses: uses{{By: sched | cgroupSkb}}},
 	}},
 	{ID: uapi.FuncSysctlGetName, Topic: "sysctl", Since: r(5, 2), Protos: protos{
-		{Args: args{ctx, mem, size, anything}, Uses: uses{{Until: r(6, 18), By: sysctl}}},
-		{Args: args{ctx, memInOut, size, anything}, Uses: uses{{From: r(6, 18), By: sysctl}}},
+		{Args: args{ctx, mem, size, anything}, Uses: uses{{Until: r(6, 17), By: sysctl}}},
+		{Args: args{ctx, memInOut, size, anything}, Uses: uses{{From: r(6, 17), By: sysctl}}},
 	}},
 	{ID: uapi.FuncSysctlGetCurrentValue, Topic: "sysctl", Since: r(5, 2), Protos: protos{
 		{Args: args{ctx, memOut, size}, Uses: uses{{By: sysctl}}},
@@ -30,9 +30,9 @@ var cgroupRows = []Helper{
 		{Args: args{ctx}, Uses: uses{{By: sched}}},
 	}},
 	{ID: uapi.FuncGetRetval, Topic: "cgroups", Since: r(5, 18), Protos: protos{
-		{Uses: uses{{By: cgroupSock | sockopt | lsmCgroups | addrConnect | addrBind}}},
+		{Uses: uses{{By: sockopt | lsmCgroups}, {Until: r(6, 1), By: cgroupDevice | sysctl}, {From: r(6, 1), By: cgroupSock | addrConnect | addrBind}, {From: r(6, 6), Until: r(6, 7), By: addrUnixName}}},
 	}},
 	{ID: uapi.FuncSetRetval, Topic: "cgroups", Since: r(5, 18), Protos: protos{
-		{Args: args{anything}, Uses: uses{{By: cgroupSock | sockopt | lsmCgroups | addrConnect | addrBind}}},
+		{Args: args{anything}, Uses: uses{{By: sockopt | lsmCgroups}, {Until: r(6, 1), By: cgroupDevice | sysctl}, {From: r(6, 1), By: cgroupSock | addrConnect | addrBind}, {From: r(6, 6), Until: r(6, 7), By: addrUnixName}}},
 	}},
 }

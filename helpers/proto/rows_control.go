@@ -8,10 +8,10 @@ var controlRows = []Helper{
 		{Args: args{ctx, constMap, anything}, Ret: void, Uses: uses{{By: all}}},
 	}},
 	{ID: uapi.FuncSpinLock, Topic: "locks", Since: r(5, 1), Protos: protos{
-		{Args: args{spinLock}, Ret: void, Uses: uses{{By: net | structOpsAny | sockopt | lsmCgroups | cgroupDevice | skReuseport | sysctl | syscall | netfilter}, {From: r(5, 15), By: tracingTypes &^ lsmCgroups}}},
+		{Args: args{spinLock}, Ret: void, Uses: uses{{By: net | structOpsAny | sockopt | lsmCgroups | cgroupDevice | skReuseport | sysctl | netfilter}, {From: r(5, 11), By: lsm}, {From: r(5, 15), By: tracers}}},
 	}},
 	{ID: uapi.FuncSpinUnlock, Topic: "locks", Since: r(5, 1), Protos: protos{
-		{Args: args{spinLock}, Ret: void, Uses: uses{{By: net | structOpsAny | sockopt | lsmCgroups | cgroupDevice | skReuseport | sysctl | syscall | netfilter}, {From: r(5, 15), By: tracingTypes &^ lsmCgroups}}},
+		{Args: args{spinLock}, Ret: void, Uses: uses{{By: net | structOpsAny | sockopt | lsmCgroups | cgroupDevice | skReuseport | sysctl | netfilter}, {From: r(5, 11), By: lsm}, {From: r(5, 15), By: tracers}}},
 	}},
 	{ID: uapi.FuncLoop, Topic: "control", Since: r(5, 17), Effects: CallsBack, Protos: protos{
 		{Args: args{anything, callback, stackOrNull, anything}, Uses: uses{{Until: r(7, 2), By: base}}},

@@ -17,15 +17,15 @@ var dynptrRows = []Helper{
 		{Args: args{dynptrRingbufRelease, anything}, Ret: void, Uses: uses{{By: base}}},
 	}},
 	{ID: uapi.FuncDynptrRead, Topic: "dynptrs", Since: r(5, 19), Protos: protos{
-		{Args: args{memOut, sizeOrZero, dynptrIn, anything, anything}, Uses: uses{{From: r(6, 6), Until: r(7, 2), By: base}}},
-		{Args: args{memOut, sizeOrZero, dynptr, anything, anything}, Uses: uses{{Until: r(6, 6), By: base &^ (addrUnixName | netfilter)}, {From: r(7, 2), By: base}}},
+		{Args: args{memOut, sizeOrZero, dynptrIn, anything, anything}, Uses: uses{{From: r(6, 2), Until: r(7, 2), By: base}}},
+		{Args: args{memOut, sizeOrZero, dynptr, anything, anything}, Uses: uses{{Until: r(6, 2), By: base}, {From: r(7, 2), By: base}}},
 	}},
 	{ID: uapi.FuncDynptrWrite, Topic: "dynptrs", Since: r(5, 19), Protos: protos{
-		{Args: args{dynptrIn, anything, memIn, sizeOrZero, anything}, Uses: uses{{From: r(6, 6), Until: r(7, 2), By: base}}},
-		{Args: args{dynptr, anything, memIn, sizeOrZero, anything}, Uses: uses{{Until: r(6, 6), By: base &^ (addrUnixName | netfilter)}, {From: r(7, 2), By: base}}},
+		{Args: args{dynptrIn, anything, memIn, sizeOrZero, anything}, Uses: uses{{From: r(6, 2), Until: r(7, 2), By: base}}},
+		{Args: args{dynptr, anything, memIn, sizeOrZero, anything}, Uses: uses{{Until: r(6, 2), By: base}, {From: r(7, 2), By: base}}},
 	}},
 	{ID: uapi.FuncDynptrData, Topic: "dynptrs", Since: r(5, 19), Protos: protos{
-		{Args: args{dynptrIn, anything, allocSize}, Ret: Return{Kind: RetDynptrMem, Flags: MaybeNull}, Uses: uses{{From: r(6, 6), Until: r(7, 2), By: base}}},
-		{Args: args{dynptr, anything, allocSize}, Ret: Return{Kind: RetDynptrMem, Flags: MaybeNull}, Uses: uses{{Until: r(6, 6), By: base &^ (addrUnixName | netfilter)}, {From: r(7, 2), By: base}}},
+		{Args: args{dynptrIn, anything, allocSize}, Ret: Return{Kind: RetDynptrMem, Flags: MaybeNull}, Uses: uses{{From: r(6, 2), Until: r(7, 2), By: base}}},
+		{Args: args{dynptr, anything, allocSize}, Ret: Return{Kind: RetDynptrMem, Flags: MaybeNull}, Uses: uses{{Until: r(6, 2), By: base}, {From: r(7, 2), By: base}}},
 	}},
 }

@@ -5,13 +5,13 @@ import "github.com/bpfrun/bpfrun/internal/uapi"
 // eventRows are the helpers for perf events and ring buffers.
 var eventRows = []Helper{
 	{ID: uapi.FuncPerfEventRead, Topic: "events", Since: r(4, 3), Protos: protos{
-		{Args: args{constMap, anything}, Attr: GPLOnly, Uses: uses{{By: tracers}, {From: r(6, 18), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
+		{Args: args{constMap, anything}, Attr: GPLOnly, Uses: uses{{By: tracers}, {From: r(6, 16), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
 	}},
 	{ID: uapi.FuncPerfEventOutput, Topic: "events", Since: r(4, 4), Protos: protos{
 		{Args: args{ctx, constMap, anything, memIn, sizeOrZero}, Attr: GPLOnly, Uses: uses{{By: tracers | cgroups | lwt | socketFilter | sched | xdp | skSkb | skMsg | skLookup}}},
 	}},
 	{ID: uapi.FuncPerfEventReadValue, Topic: "events", Since: r(4, 15), Protos: protos{
-		{Args: args{constMap, anything, memOut, size}, Attr: GPLOnly, Uses: uses{{By: tracers}, {From: r(6, 18), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
+		{Args: args{constMap, anything, memOut, size}, Attr: GPLOnly, Uses: uses{{By: tracers}, {From: r(6, 16), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
 	}},
 	{ID: uapi.FuncPerfProgReadValue, Topic: "events", Since: r(4, 15), Protos: protos{
 		{Args: args{ctx, memOut, size}, Attr: GPLOnly, Uses: uses{{By: perfEvent}}},

@@ -1,6 +1,10 @@
 package proto
 
-import "github.com/bpfrun/bpfrun/internal/uapi"
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/internal/uapi"
+)
 
 // memoryRows are the helpers for memory and strings.
 var memoryRows = []Helper{
@@ -14,12 +18,12 @@ var memoryRows = []Helper{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Only: OneMeaning, Uses: uses{{By: tracers}}},
 	}},
 	{ID: uapi.FuncStrtol, Topic: "strings", Since: r(5, 2), Protos: protos{
-		{Args: args{memIn, size, anything, fixedOut(8)}, Uses: uses{{From: r(6, 1), By: base}}},
-		{Args: args{memIn, size, anything, fixedAligned(8)}, Uses: uses{{Until: r(6, 1), By: sysctl}}},
+		{Args: args{memIn, size, anything, fixedOut(8)}, Uses: writtenFixed.uses(base)},
+		{Args: args{memIn, size, anything, fixedAligned(8)}, Uses: slices.Concat(uses{{Until: r(6, 1), By: sysctl}}, writtenFixed.from(r(6, 1)).others(base))},
 	}},
 	{ID: uapi.FuncStrtoul, Topic: "strings", Since: r(5, 2), Protos: protos{
-		{Args: args{memIn, size, anything, fixedOut(8)}, Uses: uses{{From: r(6, 1), By: base}}},
-		{Args: args{memIn, size, anything, fixedAligned(8)}, Uses: uses{{Until: r(6, 1), By: sysctl}}},
+		{Args: args{memIn, size, anything, fixedOut(8)}, Uses: writtenFixed.uses(base)},
+		{Args: args{memIn, size, anything, fixedAligned(8)}, Uses: slices.Concat(uses{{Until: r(6, 1), By: sysctl}}, writtenFixed.from(r(6, 1)).others(base))},
 	}},
 	{ID: uapi.FuncProbeReadUser, Topic: "memory", Since: r(5, 5), Effects: CopiesUser, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
@@ -34,7 +38,7 @@ var memoryRows = []Helper{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
 	{ID: uapi.FuncCopyFromUser, Topic: "memory", Since: r(5, 10), Effects: CopiesUser, Protos: protos{
-		{Args: args{memOut, sizeOrZero, anything}, Attr: MightSleep, Uses: uses{{By: typed | kprobe | tracepoint}, {From: r(6, 1), By: perfEvent | rawTracepoint}, {From: r(6, 18), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
+		{Args: args{memOut, sizeOrZero, anything}, Attr: MightSleep, Uses: uses{{By: typed | kprobe | tracepoint}, {From: r(6, 1), By: perfEvent | rawTracepoint}, {From: r(6, 16), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
 	}},
 	{ID: uapi.FuncSnprintfBtf, Topic: "strings", Since: r(5, 10), Protos: protos{
 		{Args: args{mem, size, memIn, size, anything}, Uses: uses{{Until: r(6, 18), By: base}}},
@@ -45,10 +49,10 @@ var memoryRows = []Helper{
 		{Args: args{memInOutOrNull, sizeOrZero, constString, memInOrNull, sizeOrZero}, Attr: GPLOnly, Uses: uses{{From: r(6, 18), By: base}}},
 	}},
 	{ID: uapi.FuncStrncmp, Topic: "strings", Since: r(5, 17), Protos: protos{
-		{Args: args{memIn, size, constString}, Uses: uses{{From: r(6, 6), By: base}}},
-		{Args: args{mem, size, constString}, Uses: uses{{Until: r(6, 6), By: base &^ (addrUnixName | netfilter)}}},
+		{Args: args{memIn, size, constString}, Uses: uses{{From: r(6, 4), By: base}}},
+		{Args: args{mem, size, constString}, Uses: uses{{Until: r(6, 4), By: base}}},
 	}},
 	{ID: uapi.FuncCopyFromUserTask, Topic: "memory", Since: r(5, 18), Effects: CopiesUser, Protos: protos{
-		{Args: args{memOut, sizeOrZero, anything, btfID("task_struct"), anything}, Attr: GPLOnly | MightSleep, Uses: uses{{By: tracers}, {From: r(6, 18), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
+		{Args: args{memOut, sizeOrZero, anything, btfID("task_struct"), anything}, Attr: GPLOnly | MightSleep, Uses: uses{{By: tracers}, {From: r(6, 16), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
 	}},
 }

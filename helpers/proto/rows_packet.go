@@ -14,7 +14,7 @@ var packetRows = []Helper{
 		{Args: args{ctx, anything, anything, anything, anything}, Uses: uses{{By: sched | lwtXmit}}},
 	}},
 	{ID: uapi.FuncGetCgroupClassid, Topic: "packets", Since: r(4, 3), Protos: protos{
-		{Uses: uses{{By: sockAddr | cgroupSock | skMsg}, {From: r(6, 1), By: sockopt | cgroupDevice | sysctl}, {From: r(6, 18), By: tracers | structOpsAny | socketFilter | xdp | cgroupSkb | sockOps | skSkb | skReuseport | flowDissector | skLookup | netfilter}}},
+		{Uses: uses{{By: sockAddr | cgroupSock | skMsg}, {From: r(6, 1), By: sockopt | cgroupDevice | sysctl}, {From: r(6, 16), By: tracers | structOpsAny | socketFilter | xdp | cgroupSkb | sockOps | skSkb | skReuseport | flowDissector | skLookup | netfilter}}},
 		{Args: args{ctx}, Uses: uses{{By: lwt | sched}}},
 	}},
 	{ID: uapi.FuncSkbVlanPush, Topic: "packets", Since: r(4, 3), Effects: ChangesPacket, Protos: protos{
@@ -115,7 +115,8 @@ var packetRows = []Helper{
 		{Args: args{ctx, anything, memOut, size}, Uses: uses{{By: xdp}}},
 	}},
 	{ID: uapi.FuncXDPStoreBytes, Topic: "packets", Since: r(5, 18), Protos: protos{
-		{Args: args{ctx, anything, memIn, size}, Uses: uses{{By: xdp}}},
+		{Args: args{ctx, anything, memIn, size}, Uses: storeBytesFixed.uses(xdp)},
+		{Args: args{ctx, anything, memOut, size}, Uses: storeBytesFixed.others(xdp)},
 	}},
 	{ID: uapi.FuncSkbSetTstamp, Topic: "packets", Since: r(5, 18), Protos: protos{
 		{Args: args{ctx, anything, anything}, Uses: uses{{By: sched}}},

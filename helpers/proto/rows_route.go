@@ -24,8 +24,8 @@ var routeRows = []Helper{
 		{Args: args{anything, anything}, Uses: uses{{By: sched}}},
 	}},
 	{ID: uapi.FuncCheckMtu, Topic: "routes", Since: r(5, 12), Protos: protos{
-		{Args: args{ctx, anything, fixedInOut(4), anything, anything}, Attr: GPLOnly, Uses: uses{{From: r(6, 6), By: sched | xdp}}},
-		{Args: args{ctx, anything, fixedAligned(4), anything, anything}, Attr: GPLOnly, Uses: uses{{Until: r(6, 1), By: sched | xdp}}},
-		{Args: args{ctx, anything, fixedOut(4), anything, anything}, Attr: GPLOnly, Uses: uses{{From: r(6, 1), Until: r(6, 6), By: sched | xdp}}},
+		{Args: args{ctx, anything, fixedInOut(4), anything, anything}, Attr: GPLOnly, Uses: uses{{From: r(6, 6), Until: r(6, 7), By: sched | xdp}, {From: r(6, 11), By: sched | xdp}}},
+		{Args: args{ctx, anything, fixedAligned(4), anything, anything}, Attr: GPLOnly, Uses: writtenFixed.others(sched | xdp)},
+		{Args: args{ctx, anything, fixedOut(4), anything, anything}, Attr: GPLOnly, Uses: uses{{From: r(6, 1), Until: r(6, 2), By: sched | xdp}, {From: r(6, 10), Until: r(6, 11), By: sched | xdp}}},
 	}},
 }

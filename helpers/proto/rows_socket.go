@@ -6,8 +6,8 @@ import "github.com/bpfrun/bpfrun/internal/uapi"
 var socketRows = []Helper{
 	{ID: uapi.FuncGetSocketCookie, Topic: "sockets", Since: r(4, 12), Protos: protos{
 		{Args: args{ctx}, Uses: uses{{By: sockAddr | cgroupSock | socketFilter | sched | cgroupSkb | sockOps | skSkb}}},
-		{Args: args{btfSockOrNull}, Uses: uses{{From: r(6, 6), By: typed | skReuseport}}},
-		{Args: args{btfSock}, Uses: uses{{From: r(5, 15), Until: r(6, 6), By: typed | skReuseport}}},
+		{Args: args{btfSockOrNull}, Uses: uses{{From: r(6, 4), By: typed | skReuseport}}},
+		{Args: args{btfSock}, Uses: uses{{From: r(5, 12), Until: r(6, 4), By: typed}, {From: r(5, 14), Until: r(6, 4), By: skReuseport}}},
 	}},
 	{ID: uapi.FuncGetSocketUid, Topic: "sockets", Since: r(4, 12), Protos: protos{
 		{Args: args{ctx}, Uses: uses{{By: socketFilter | sched | cgroupSkb | skSkb}}},
@@ -46,16 +46,16 @@ var socketRows = []Helper{
 		{Args: args{ctx, constMap, mapKey, anything}, Uses: uses{{By: skReuseport}}},
 	}},
 	{ID: uapi.FuncSkLookupTcp, Topic: "sockets", Since: r(4, 20), Effects: Acquires, Protos: protos{
-		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{Until: r(6, 12), By: sched | xdp | cgroupSkb | skSkb}}},
-		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Uses: uses{{From: r(6, 12), By: sockAddr}}},
-		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{From: r(6, 12), By: sched | xdp | cgroupSkb | skSkb}}},
-		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Uses: uses{{Until: r(6, 12), By: sockAddr &^ addrUnixName}}},
+		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{Until: r(6, 11), By: sched | xdp | cgroupSkb | skSkb}}},
+		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Uses: uses{{From: r(6, 11), By: sockAddr}}},
+		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{From: r(6, 11), By: sched | xdp | cgroupSkb | skSkb}}},
+		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Uses: uses{{Until: r(6, 11), By: sockAddr}}},
 	}},
 	{ID: uapi.FuncSkLookupUdp, Topic: "sockets", Since: r(4, 20), Effects: Acquires, Protos: protos{
-		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{Until: r(6, 12), By: sched | xdp | cgroupSkb | skSkb}}},
-		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Uses: uses{{From: r(6, 12), By: sockAddr}}},
-		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{From: r(6, 12), By: sched | xdp | cgroupSkb | skSkb}}},
-		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Uses: uses{{Until: r(6, 12), By: sockAddr &^ addrUnixName}}},
+		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{Until: r(6, 11), By: sched | xdp | cgroupSkb | skSkb}}},
+		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Uses: uses{{From: r(6, 11), By: sockAddr}}},
+		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{From: r(6, 11), By: sched | xdp | cgroupSkb | skSkb}}},
+		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Uses: uses{{Until: r(6, 11), By: sockAddr}}},
 	}},
 	{ID: uapi.FuncSkRelease, Topic: "sockets", Since: r(4, 20), Protos: protos{
 		{Args: args{btfSockRelease}, Uses: uses{{By: sockAddr | sched | xdp | cgroupSkb | skSkb | skLookup}}},
@@ -76,10 +76,10 @@ var socketRows = []Helper{
 		{Args: args{sockCommon}, Ret: Return{Kind: RetSocket, Flags: MaybeNull}, Uses: uses{{By: sched | cgroupSkb}}},
 	}},
 	{ID: uapi.FuncSkcLookupTcp, Topic: "sockets", Since: r(5, 2), Effects: Acquires, Protos: protos{
-		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSockCommon, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{Until: r(6, 12), By: sched | xdp | cgroupSkb | skSkb}}},
-		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSockCommon, Flags: MaybeNull}, Uses: uses{{From: r(6, 12), By: sockAddr}}},
-		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSockCommon, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{From: r(6, 12), By: sched | xdp | cgroupSkb | skSkb}}},
-		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSockCommon, Flags: MaybeNull}, Uses: uses{{Until: r(6, 12), By: sockAddr &^ addrUnixName}}},
+		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSockCommon, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{Until: r(6, 11), By: sched | xdp | cgroupSkb | skSkb}}},
+		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSockCommon, Flags: MaybeNull}, Uses: uses{{From: r(6, 11), By: sockAddr}}},
+		{Args: args{ctx, memIn, sizeOrZero, anything, anything}, Ret: Return{Kind: RetSockCommon, Flags: MaybeNull}, Attr: PacketAccess, Uses: uses{{From: r(6, 11), By: sched | xdp | cgroupSkb | skSkb}}},
+		{Args: args{ctx, memIn, size, anything, anything}, Ret: Return{Kind: RetSockCommon, Flags: MaybeNull}, Uses: uses{{Until: r(6, 11), By: sockAddr}}},
 	}},
 	{ID: uapi.FuncTcpCheckSyncookie, Topic: "sockets", Since: r(5, 2), Protos: protos{
 		{Args: args{btfSock, memIn, size, memIn, size}, Attr: GPLOnly | PacketAccess, Uses: uses{{By: sched | xdp}}},
@@ -88,7 +88,7 @@ var socketRows = []Helper{
 		{Args: args{btfSock, memIn, size, memIn, size}, Attr: GPLOnly | PacketAccess, Uses: uses{{By: sched | xdp}}},
 	}},
 	{ID: uapi.FuncGetNetnsCookie, Topic: "sockets", Since: r(5, 7), Protos: protos{
-		{Args: args{ctxOrNull}, Uses: uses{{By: sockAddr | cgroupSock}, {From: r(5, 15), By: sockopt | sockOps | skMsg}, {From: r(6, 18), By: socketFilter | sched | cgroupSkb}}},
+		{Args: args{ctxOrNull}, Uses: uses{{By: sockAddr | cgroupSock}, {From: r(5, 15), By: sockopt | sockOps | skMsg}, {From: r(6, 13), By: sched}, {From: r(6, 15), By: socketFilter | cgroupSkb}}},
 	}},
 	{ID: uapi.FuncSkAssign, Topic: "sockets", Since: r(5, 7), Protos: protos{
 		{Args: args{ctx, btfSock, anything}, Uses: uses{{By: sched}}},
@@ -125,14 +125,14 @@ var socketRows = []Helper{
 		{Args: args{sockCommon}, Ret: Return{Kind: RetBTFID, Flags: MaybeNull, BTF: "mptcp_sock"}, Uses: uses{{By: netSk | typed | sockAddr}}},
 	}},
 	{ID: uapi.FuncTcpRawGenSyncookieIpv4, Topic: "sockets", Since: r(6, 0), Protos: protos{
-		{Args: args{fixed(20), mem, sizeOrZero}, Attr: GPLOnly | PacketAccess, Uses: uses{{From: r(6, 6), Until: r(6, 18), By: sched | xdp}}},
+		{Args: args{fixed(20), mem, sizeOrZero}, Attr: GPLOnly | PacketAccess, Uses: uses{{From: r(6, 3), Until: r(6, 18), By: sched | xdp}}},
 		{Args: args{fixedIn(20), memIn, sizeOrZero}, Attr: GPLOnly | PacketAccess, Uses: uses{{From: r(6, 18), By: sched | xdp}}},
-		{Args: args{fixed(20), mem, size}, Attr: GPLOnly | PacketAccess, Uses: uses{{Until: r(6, 6), By: sched | xdp}}},
+		{Args: args{fixed(20), mem, size}, Attr: GPLOnly | PacketAccess, Uses: uses{{Until: r(6, 3), By: sched | xdp}}},
 	}},
 	{ID: uapi.FuncTcpRawGenSyncookieIpv6, Topic: "sockets", Since: r(6, 0), Protos: protos{
-		{Args: args{fixed(40), mem, sizeOrZero}, Attr: GPLOnly | PacketAccess, Uses: uses{{From: r(6, 6), Until: r(6, 18), By: sched | xdp}}},
+		{Args: args{fixed(40), mem, sizeOrZero}, Attr: GPLOnly | PacketAccess, Uses: uses{{From: r(6, 3), Until: r(6, 18), By: sched | xdp}}},
 		{Args: args{fixedIn(40), memIn, sizeOrZero}, Attr: GPLOnly | PacketAccess, Uses: uses{{From: r(6, 18), By: sched | xdp}}},
-		{Args: args{fixed(40), mem, size}, Attr: GPLOnly | PacketAccess, Uses: uses{{Until: r(6, 6), By: sched | xdp}}},
+		{Args: args{fixed(40), mem, size}, Attr: GPLOnly | PacketAccess, Uses: uses{{Until: r(6, 3), By: sched | xdp}}},
 	}},
 	{ID: uapi.FuncTcpRawCheckSyncookieIpv4, Topic: "sockets", Since: r(6, 0), Protos: protos{
 		{Args: args{fixed(20), fixed(20)}, Attr: GPLOnly | PacketAccess, Uses: uses{{Until: r(6, 18), By: sched | xdp}}},

@@ -33,7 +33,9 @@ var systemRows = []Helper{
 		{Args: args{anything}, Attr: MightSleep, Uses: uses{{From: r(7, 2), By: syscall}}},
 	}},
 	{ID: uapi.FuncKallsymsLookupName, Topic: "symbols", Since: r(5, 16), Protos: protos{
-		{Args: args{mem, sizeOrZero, anything, fixedOut(8)}, Uses: uses{{Until: r(6, 18), By: syscall}}},
+		{Args: args{mem, size, anything, fixedAligned(8)}, Uses: uses{{Until: r(5, 17), By: syscall}}},
+		{Args: args{mem, sizeOrZero, anything, fixedAligned(8)}, Uses: writtenFixed.from(r(5, 17)).others(syscall)},
+		{Args: args{mem, sizeOrZero, anything, fixedOut(8)}, Uses: writtenFixed.until(r(6, 18)).uses(syscall)},
 		{Args: args{memIn, sizeOrZero, anything, fixedOut(8)}, Uses: uses{{From: r(6, 18), By: syscall}}},
 	}},
 	{ID: uapi.FuncImaFileHash, Topic: "files", Since: r(5, 18), Protos: protos{

@@ -14,7 +14,7 @@ var timeRows = []Helper{
 		{Uses: uses{{By: all}}},
 	}},
 	{ID: uapi.FuncKtimeGetCoarseNs, Topic: "time", Since: r(5, 11), Protos: protos{
-		{Uses: uses{{By: net | tcpCCAny | skReuseport | sysctl}}},
+		{Uses: uses{{By: net | tcpCCAny | skReuseport | sysctl}, {Until: r(5, 15), By: base}}},
 	}},
 	{ID: uapi.FuncTimerInit, Topic: "timers", Since: r(5, 15), Protos: protos{
 		{Args: args{timer, constMap, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},

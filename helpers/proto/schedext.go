@@ -7,10 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
-// schedextFilter is the first of [Releases] whose verifier checks which function of struct
-// sched_ext_ops a program implements (scx_kfunc_context_filter in kernel/sched/ext). Before that,
+// schedextFilter is the first release whose verifier checks which function of struct sched_ext_ops a
+// program implements (scx_kfunc_context_filter in kernel/sched/ext). Before that,
 // the kfuncs checked at run time and ended the scheduler.
-var schedextFilter = r(7, 2)
+var schedextFilter = r(7, 1)
 
 // The struct_ops types of sched_ext schedulers. Those of the second know CPUs only by cid.
 const (

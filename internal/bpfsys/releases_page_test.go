@@ -60,21 +60,26 @@ The last word says how the release is known:
 | read in source | the sources of releases on both sides were read |
 | from memory | known from the kernel's history; the release may be off by one |
 
-Helpers and kfuncs are dated by the releases whose tables were read: ` + "%s" + `. One that came in between is listed with
-the next of these. [Every helper and kfunc](#every-helper-and-kfunc) is listed by name at the end, and
+Helpers and kfuncs, and who may call them, were read in the sources of every release from ` + "%v" + ` on but ` + "%s" + `.
+What changed beside these is from memory. [Every helper and kfunc](#every-helper-and-kfunc) is listed by name at the end, and
 [helpers.md](helpers.md) says which of them bpfrun simulates.
 `
 
 func releasesPage() string {
 	var b strings.Builder
-	var read []string
-	for _, r := range proto.Releases {
-		read = append(read, r.String())
+	var unread []string
+	for _, r := range since.Releases() {
+		if !slices.Contains(proto.Releases, r) {
+			unread = append(unread, r.String())
+		}
 	}
-	fmt.Fprintf(&b, releasesIntro, strings.Join(read, ", "))
+	fmt.Fprintf(&b, releasesIntro, since.Oldest, strings.Join(unread, ", "))
 	all := map[uapi.Release]bool{}
 	for _, r := range since.All() {
 		all[r.From()] = true
+	}
+	for _, k := range proto.Kfuncs() {
+		all[k.Since] = true
 	}
 	var releases []uapi.Release
 	for r := range all {
@@ -104,6 +109,9 @@ func everyName(b *strings.Builder) {
 		if k.Until != 0 {
 			until = fmt.Sprintf(", gone in %v", k.Until)
 		}
+		if e := k.Earlier; e != nil {
+			until = fmt.Sprintf(", and another from %v until %v", e.Since, e.Until)
+		}
 		rows = append(rows, fmt.Sprintf("| `%s` | kfunc | %v%s |\n", k.Name, k.Since, until))
 	}
 	slices.Sort(rows)
@@ -126,17 +134,15 @@ func newNames(b *strings.Builder, release uapi.Release) {
 			cmds = append(cmds, CommandName(uint32(cmd)))
 		}
 	}
-	if read := slices.Index(proto.Releases, release); read > 0 {
-		all := proto.Helpers()
-		for i := range all {
-			if s := all[i].Since; s > proto.Releases[read-1] && s <= release {
-				helpers = append(helpers, all[i].Name())
-			}
+	all := proto.Helpers()
+	for i := range all {
+		if all[i].Since == release {
+			helpers = append(helpers, all[i].Name())
 		}
-		for _, k := range proto.Kfuncs() {
-			if k.Since > proto.Releases[read-1] && k.Since <= release {
-				kfuncs = append(kfuncs, k.Name)
-			}
+	}
+	for _, k := range proto.Kfuncs() {
+		if k.Since == release || k.Earlier != nil && k.Earlier.Since == release {
+			kfuncs = append(kfuncs, k.Name)
 		}
 	}
 	b.WriteByte('\n')

@@ -4,25 +4,24 @@ import "github.com/bpfrun/bpfrun/internal/uapi"
 
 // sleepableHooks maps the LSM hooks that may sleep (kernel/bpf/bpf_lsm.c sleepable_lsm_hooks) to
 // the first release that lists them and the first that no longer does. The kernel's list exists
-// since 5.11; before, only one hook was sleepable. Later changes come from comparing the lists of
-// 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2, and are attributed to the first of these releases that has
-// them.
+// since 5.11; before, only one hook was sleepable. The rows were compared with the lists of all
+// later releases but 5.13, 6.15 and 6.16.
 var sleepableHooks = map[string]struct{ from, until uapi.Release }{
-	"bdev_alloc_security":     {uapi.R(7, 2), 0},
-	"bdev_setintegrity":       {uapi.R(7, 2), 0},
+	"bdev_alloc_security":     {uapi.R(7, 1), 0},
+	"bdev_setintegrity":       {uapi.R(7, 1), 0},
 	"bpf":                     {uapi.R(5, 11), 0},
 	"bpf_map":                 {uapi.R(5, 11), 0},
-	"bpf_map_alloc_security":  {uapi.R(5, 11), uapi.R(6, 12)},
-	"bpf_map_create":          {uapi.R(6, 12), 0},
-	"bpf_map_free":            {uapi.R(6, 12), 0},
-	"bpf_map_free_security":   {uapi.R(5, 11), uapi.R(6, 12)},
+	"bpf_map_alloc_security":  {uapi.R(5, 11), uapi.R(6, 9)},
+	"bpf_map_create":          {uapi.R(6, 9), 0},
+	"bpf_map_free":            {uapi.R(6, 9), 0},
+	"bpf_map_free_security":   {uapi.R(5, 11), uapi.R(6, 9)},
 	"bpf_prog":                {uapi.R(5, 11), 0},
-	"bpf_prog_load":           {uapi.R(6, 12), 0},
-	"bpf_prog_free":           {uapi.R(6, 18), uapi.R(7, 2)},
-	"bpf_token_capable":       {uapi.R(6, 12), 0},
-	"bpf_token_cmd":           {uapi.R(6, 12), 0},
-	"bpf_token_create":        {uapi.R(6, 12), 0},
-	"bpf_token_free":          {uapi.R(6, 12), 0},
+	"bpf_prog_load":           {uapi.R(6, 9), 0},
+	"bpf_prog_free":           {uapi.R(6, 13), uapi.R(7, 2)},
+	"bpf_token_capable":       {uapi.R(6, 9), 0},
+	"bpf_token_cmd":           {uapi.R(6, 9), 0},
+	"bpf_token_create":        {uapi.R(6, 9), 0},
+	"bpf_token_free":          {uapi.R(6, 9), 0},
 	"bprm_check_security":     {uapi.R(5, 11), 0},
 	"bprm_committed_creds":    {uapi.R(5, 10), 0},
 	"bprm_committing_creds":   {uapi.R(5, 11), 0},
@@ -31,11 +30,11 @@ var sleepableHooks = map[string]struct{ from, until uapi.Release }{
 	"capget":                  {uapi.R(5, 11), 0},
 	"capset":                  {uapi.R(5, 11), 0},
 	"cred_prepare":            {uapi.R(5, 11), 0},
-	"current_getsecid_subj":   {uapi.R(6, 1), uapi.R(6, 18)},
+	"current_getsecid_subj":   {uapi.R(5, 17), uapi.R(6, 13)},
 	"file_ioctl":              {uapi.R(5, 11), 0},
 	"file_lock":               {uapi.R(5, 11), 0},
 	"file_open":               {uapi.R(5, 11), 0},
-	"file_post_open":          {uapi.R(6, 12), 0},
+	"file_post_open":          {uapi.R(6, 11), 0},
 	"file_receive":            {uapi.R(5, 11), 0},
 	"inet_conn_established":   {uapi.R(5, 11), uapi.R(6, 12)},
 	"inode_create":            {uapi.R(5, 11), 0},
@@ -44,10 +43,10 @@ var sleepableHooks = map[string]struct{ from, until uapi.Release }{
 	"inode_getxattr":          {uapi.R(5, 11), 0},
 	"inode_mknod":             {uapi.R(5, 11), 0},
 	"inode_need_killpriv":     {uapi.R(5, 11), 0},
-	"inode_post_removexattr":  {uapi.R(6, 18), 0},
+	"inode_post_removexattr":  {uapi.R(6, 15), 0},
 	"inode_post_setxattr":     {uapi.R(5, 11), 0},
 	"inode_readlink":          {uapi.R(5, 11), 0},
-	"inode_removexattr":       {uapi.R(6, 18), 0},
+	"inode_removexattr":       {uapi.R(6, 15), 0},
 	"inode_rename":            {uapi.R(5, 11), 0},
 	"inode_rmdir":             {uapi.R(5, 11), 0},
 	"inode_setattr":           {uapi.R(5, 11), 0},
@@ -55,21 +54,21 @@ var sleepableHooks = map[string]struct{ from, until uapi.Release }{
 	"inode_symlink":           {uapi.R(5, 11), 0},
 	"inode_unlink":            {uapi.R(5, 11), 0},
 	"kernel_module_request":   {uapi.R(5, 11), 0},
-	"kernel_read_file":        {uapi.R(6, 1), 0},
+	"kernel_read_file":        {uapi.R(5, 18), 0},
 	"kernfs_init_security":    {uapi.R(5, 11), 0},
 	"key_free":                {uapi.R(5, 11), uapi.R(6, 12)},
 	"mmap_file":               {uapi.R(5, 11), 0},
 	"netlink_send":            {uapi.R(5, 11), 0},
-	"path_chmod":              {uapi.R(6, 12), 0},
-	"path_chown":              {uapi.R(6, 12), 0},
-	"path_link":               {uapi.R(6, 12), 0},
-	"path_mkdir":              {uapi.R(6, 12), 0},
+	"path_chmod":              {uapi.R(6, 8), 0},
+	"path_chown":              {uapi.R(6, 8), 0},
+	"path_link":               {uapi.R(6, 8), 0},
+	"path_mkdir":              {uapi.R(6, 8), 0},
 	"path_notify":             {uapi.R(5, 11), 0},
-	"path_rename":             {uapi.R(6, 12), 0},
-	"path_rmdir":              {uapi.R(6, 12), 0},
-	"path_symlink":            {uapi.R(6, 12), 0},
-	"path_truncate":           {uapi.R(6, 12), 0},
-	"path_unlink":             {uapi.R(6, 12), 0},
+	"path_rename":             {uapi.R(6, 8), 0},
+	"path_rmdir":              {uapi.R(6, 8), 0},
+	"path_symlink":            {uapi.R(6, 8), 0},
+	"path_truncate":           {uapi.R(6, 8), 0},
+	"path_unlink":             {uapi.R(6, 8), 0},
 	"release_secctx":          {uapi.R(5, 11), 0},
 	"sb_alloc_security":       {uapi.R(5, 11), 0},
 	"sb_eat_lsm_opts":         {uapi.R(5, 11), 0},
@@ -97,33 +96,51 @@ var sleepableHooks = map[string]struct{ from, until uapi.Release }{
 	"socket_socketpair":       {uapi.R(5, 11), 0},
 	"syslog":                  {uapi.R(5, 11), 0},
 	"task_alloc":              {uapi.R(5, 11), 0},
-	"task_getsecid_obj":       {uapi.R(5, 11), uapi.R(6, 18)},
+	"task_getsecid":           {uapi.R(5, 11), uapi.R(5, 13)},
+	"task_getsecid_obj":       {uapi.R(5, 13), uapi.R(6, 13)},
+	"task_getsecid_subj":      {uapi.R(5, 13), uapi.R(5, 17)},
 	"task_prctl":              {uapi.R(5, 11), 0},
 	"task_setscheduler":       {uapi.R(5, 11), 0},
 	"task_to_inode":           {uapi.R(6, 6), uapi.R(6, 12)},
-	"userns_create":           {uapi.R(5, 11), 0},
+	"userns_create":           {uapi.R(6, 1), 0},
+}
+
+// sleepableToo are further releases that list a hook: updates added it to, or took it out of, the
+// list of releases that were still maintained only.
+var sleepableToo = map[string][]struct{ from, until uapi.Release }{
+	"bpf_prog_free":         {{uapi.R(6, 9), uapi.R(6, 12)}},
+	"inet_conn_established": {{uapi.R(6, 13), uapi.R(6, 18)}, {uapi.R(6, 19), uapi.R(7, 0)}},
+	"task_to_inode": {
+		{uapi.R(5, 11), uapi.R(5, 15)}, {uapi.R(5, 16), uapi.R(6, 1)}, {uapi.R(6, 2), uapi.R(6, 6)}, {uapi.R(6, 13), uapi.R(6, 18)},
+		{uapi.R(6, 19), uapi.R(7, 0)},
+	},
+	"userns_create": {{uapi.R(5, 15), uapi.R(5, 16)}},
 }
 
 // SleepableLSM reports whether a release allows sleepable programs on an LSM hook, named without
 // bpf_lsm_.
 func SleepableLSM(hook string, r uapi.Release) bool {
+	for _, h := range sleepableToo[hook] {
+		if r != 0 && r >= h.from && r < h.until {
+			return true
+		}
+	}
 	h, ok := sleepableHooks[hook]
 	return ok && r.Has(h.from) && (h.until == 0 || r != 0 && r < h.until)
 }
 
 // DisabledLSM reports whether a release forbids attaching to an LSM hook, named without bpf_lsm_,
 // because the hook's return value is not an error number (kernel/bpf/bpf_lsm.c
-// bpf_lsm_disabled_hooks). The list was backported to stable updates of older releases, but 6.6.87
-// lacks it.
+// bpf_lsm_disabled_hooks). The list is of 6.12 and was brought to updates of 6.1, but not to 6.6.87.
 func DisabledLSM(hook string, r uapi.Release) bool {
 	switch hook {
 	case "vm_enough_memory", "inode_need_killpriv", "inode_getsecurity", "inode_listsecurity", "inode_copy_up_xattr", "getselfattr", "getprocattr",
 		"setprocattr", "key_getsecurity", "audit_rule_match", "ismaclabel":
-		return r.Has(uapi.R(6, 1)) && r != uapi.R(6, 6)
+		return r == uapi.R(6, 1) || r.Has(uapi.R(6, 12))
 	case "xfrm_decode_session":
-		return r.Has(uapi.R(6, 1)) && r != uapi.R(6, 6) && r != uapi.R(6, 18)
+		return r == uapi.R(6, 1) || r == uapi.R(6, 12) || r.Has(uapi.R(7, 0))
 	case "file_alloc_security":
-		return r.Has(uapi.R(7, 1))
+		return r.Has(uapi.R(6, 19))
 	}
 	return false
 }

@@ -168,13 +168,13 @@ func TestReturnRanges(t *testing.T) {
 		{uapi.ProgTypeTracing, uapi.AttachTraceRawTp, 0, "", 0, any},
 		{uapi.ProgTypeTracing, uapi.AttachTraceIter, v510, "", 0, bit},
 		{uapi.ProgTypeKprobe, 0, 0, "", 0, any},
-		{uapi.ProgTypeKprobe, uapi.AttachTraceKprobeSession, uapi.R(6, 11), "", 0, any},
-		{uapi.ProgTypeKprobe, uapi.AttachTraceKprobeSession, v612, "", 0, bit},
+		{uapi.ProgTypeKprobe, uapi.AttachTraceKprobeSession, uapi.R(6, 10), "", 0, any},
+		{uapi.ProgTypeKprobe, uapi.AttachTraceKprobeSession, v611, "", 0, bit},
 		{uapi.ProgTypeKprobe, uapi.AttachTraceUprobeSession, uapi.R(6, 13), "", 0, bit},
-		{uapi.ProgTypeLSM, uapi.AttachLSMMac, uapi.R(6, 11), "file_open", ReturnsNumber, any},
-		{uapi.ProgTypeLSM, uapi.AttachLSMMac, v612, "file_open", ReturnsNumber, Range{Low: -4095, Word: true}},
-		{uapi.ProgTypeLSM, uapi.AttachLSMMac, v612, "inode_xattr_skipcap", ReturnsNumber, Range{High: 1, Word: true}},
-		{uapi.ProgTypeLSM, uapi.AttachLSMMac, v612, "task_free", ReturnsVoid, any},
+		{uapi.ProgTypeLSM, uapi.AttachLSMMac, uapi.R(6, 10), "file_open", ReturnsNumber, any},
+		{uapi.ProgTypeLSM, uapi.AttachLSMMac, v611, "file_open", ReturnsNumber, Range{Low: -4095, Word: true}},
+		{uapi.ProgTypeLSM, uapi.AttachLSMMac, v611, "inode_xattr_skipcap", ReturnsNumber, Range{High: 1, Word: true}},
+		{uapi.ProgTypeLSM, uapi.AttachLSMMac, v611, "task_free", ReturnsVoid, any},
 		{uapi.ProgTypeLSM, uapi.AttachLSMCgroup, v60, "socket_bind", ReturnsNumber, bit},
 		{uapi.ProgTypeLSM, uapi.AttachLSMCgroup, v60, "task_free", ReturnsVoid, Range{Low: 1, High: 1}},
 		{uapi.ProgTypeStructOps, 0, uapi.R(6, 14), "", ReturnsPointer, any},
@@ -303,6 +303,34 @@ func TestSleepable(t *testing.T) {
 		assert.Equal(t, c.want, Of(c.typ).MaySleep(c.release, c.attach), "%+v", c)
 	}
 	assert.True(t, Of(uapi.ProgTypeSyscall).SleepableIn(0).Always)
+}
+
+// TestSleepableHooksOfReleases: on both sides of the releases that took hooks into the kernel's list
+// or out of it.
+func TestSleepableHooksOfReleases(t *testing.T) {
+	for _, c := range []struct {
+		hook    string
+		release uapi.Release
+		want    bool
+	}{
+		{"file_open", uapi.R(5, 11), true},
+		{"task_getsecid_subj", uapi.R(5, 16), true}, {"task_getsecid_subj", uapi.R(5, 17), false},
+		{"current_getsecid_subj", uapi.R(5, 16), false}, {"current_getsecid_subj", uapi.R(5, 17), true}, {"current_getsecid_subj", uapi.R(6, 13), false},
+		{"kernel_read_file", uapi.R(5, 17), false}, {"kernel_read_file", uapi.R(5, 18), true},
+		{"userns_create", uapi.R(5, 14), false}, {"userns_create", uapi.R(5, 15), true}, {"userns_create", uapi.R(6, 0), false}, {"userns_create", uapi.R(6, 1), true},
+		{"path_unlink", uapi.R(6, 7), false}, {"path_unlink", uapi.R(6, 8), true},
+		{"bpf_map_create", uapi.R(6, 8), false}, {"bpf_map_create", uapi.R(6, 9), true}, {"bpf_map_alloc_security", uapi.R(6, 8), true},
+		{"bpf_map_alloc_security", uapi.R(6, 9), false}, {"bpf_prog_free", uapi.R(6, 9), true}, {"bpf_prog_free", uapi.R(6, 12), false},
+		{"file_post_open", uapi.R(6, 10), false}, {"file_post_open", uapi.R(6, 11), true},
+		{"task_to_inode", uapi.R(6, 0), true}, {"task_to_inode", uapi.R(6, 1), false}, {"task_to_inode", uapi.R(6, 2), true}, {"task_to_inode", 0, false},
+		{"inet_conn_established", uapi.R(6, 12), false}, {"inet_conn_established", uapi.R(6, 13), true}, {"inet_conn_established", uapi.R(6, 18), false},
+		{"bdev_setintegrity", uapi.R(7, 0), false}, {"bdev_setintegrity", uapi.R(7, 1), true},
+	} {
+		assert.Equal(t, c.want, SleepableLSM(c.hook, c.release), "%s on %v", c.hook, c.release)
+	}
+	for release, want := range map[uapi.Release]bool{uapi.R(6, 0): false, uapi.R(6, 1): true, uapi.R(6, 2): false, uapi.R(6, 11): false, uapi.R(6, 12): true} {
+		assert.Equal(t, want, DisabledLSM("getprocattr", release), "getprocattr on %v", release)
+	}
 }
 
 func TestVerdictNames(t *testing.T) {

@@ -9,7 +9,7 @@ var (
 	v510 = uapi.R(5, 10) // the oldest release that the table distinguishes
 	v512 = uapi.R(5, 12)
 	v60  = uapi.R(6, 0)
-	v612 = uapi.R(6, 12)
+	v611 = uapi.R(6, 11)
 	v72  = uapi.R(7, 2)
 )
 
@@ -38,7 +38,7 @@ var tracingRows = []Row{
 			{Type: uapi.AttachPerfEvent, Since: uapi.R(5, 15)},
 			{Type: uapi.AttachTraceKprobeMulti, Since: uapi.R(5, 18)},
 			{Type: uapi.AttachTraceUprobeMulti, Since: uapi.R(6, 6)},
-			{Type: uapi.AttachTraceKprobeSession, Since: uapi.R(6, 10), Returns: []Return{{Since: v612, Range: Range{High: 1}}}},
+			{Type: uapi.AttachTraceKprobeSession, Since: uapi.R(6, 10), Returns: []Return{{Since: v611, Range: Range{High: 1}}}},
 			{Type: uapi.AttachTraceUprobeSession, Since: uapi.R(6, 13), Returns: from(0, 1)},
 		},
 		Takes: TakesCookie | TakesTarget, Target: Probe, Context: regsContext,
@@ -128,7 +128,7 @@ var tracingRows = []Row{
 			{Type: uapi.AttachLSMCgroup, Since: v60, Returns: []Return{{Range: Range{High: 1}, By: ByCgroupLSM}}, Sleepable: &Sleepable{}},
 		},
 		Takes: TakesCookie | TakesTarget, Target: LSMHook, Context: argsContext,
-		Args: PointerArgs, Returns: []Return{{Range: anything}, {Since: v612, Range: Range{Low: -maxErrno, Word: true}, By: ByLSMHook}},
+		Args: PointerArgs, Returns: []Return{{Range: anything}, {Since: v611, Range: Range{Low: -maxErrno, Word: true}, By: ByLSMHook}},
 		// LSM programs have no recursion protection, which private stacks require.
 		Sleepable: Sleepable{Since: v510}, GPL: true,
 	},

@@ -74,8 +74,8 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	k.row = row
 	k.flags = kfFlags(row.FlagsIn(l.rel))
 	k.allowed = row.For(l.rel, l.prog.caller)
-	if row.Only == proto.SessionPrograms && l.p.Attach != uapi.AttachTraceKprobeSession && l.p.Attach != uapi.AttachTraceUprobeSession {
-		k.allowed = l.has(since.SessionKfuncs) && k.allowed
+	if row.Only == proto.SessionPrograms {
+		k.allowed = k.allowed && row.Only.Permits(l.prog.caller)
 	}
 	k.changesPacket = k.is(proto.PullsPacket)
 	return k

@@ -85,7 +85,7 @@ func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t a
 			// capabilities may. What the helper may have written is no longer the register; older
 			// releases keep pointers to kernel objects, which helpers were not thought to
 			// overwrite.
-			if clobber && !(!k.has(since.ClobberBTFSpills) && s.reg.typ == ptrBTF) {
+			if clobber && !(!k.has(since.ClobberBTFSpills) && s.reg.typ&^ptrTrusted == ptrBTF) {
 				s = f.own(at / 8)
 				s.reg.unknown()
 				for j := range s.t {

@@ -210,7 +210,6 @@ const (
 	OptionalSuffix      // Linux 7.0, is_kfunc_arg_nullable: the suffix of optional buffers is __nullable; __opt, which types of older kernels have, counts as that
 	ReleaseByReference  // Linux 7.0, check_kfunc_args: releasing kfuncs check that the argument is referenced, not that it is trusted
 	TrustedOffsets      // Linux 6.11, check_kfunc_args: trusted arguments may point into an object
-	SessionKfuncs       // Linux 7.0, bpf_kprobe_multi_filter: kfuncs of session programs can be called from all programs of their type
 	SessionContext      // Linux 7.0, get_kfunc_ptr_arg_type: bpf_session_is_return and bpf_session_cookie take the context
 	TimerArgs           // Linux 7.0, get_kfunc_ptr_arg_type: kfuncs take timers
 	MapAsStruct         // Linux 6.6, process_kf_arg_ptr_to_btf_id: kfuncs take maps as struct bpf_map

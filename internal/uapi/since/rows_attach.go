@@ -3,7 +3,7 @@ package since
 var attachRows = [...]Row{
 	{"MultiAttach", v7_2, nil, Source, "check_attach_btf_id",
 		"tracing programs that are attached to many functions later"},
-	{"FaultableTracepoints", v7_2, []Update{{v7_1, 5}}, Source, "bpf_check_attach_target",
+	{"FaultableTracepoints", v7_2, nil, Source, "bpf_check_attach_target",
 		"programs that may sleep attach to tracepoints of system calls only"},
 	{"TracepointParamNames", v6_12, []Update{{v6_11, 11}}, Source, "bpf_check_attach_target",
 		"arguments of tracepoints have the names and suffixes of the tracepoint's declaration"},

@@ -17,8 +17,6 @@ var kfuncsRows = [...]Row{
 		"releasing kfuncs check that the argument is referenced, not that it is trusted"},
 	{"TrustedOffsets", v6_11, nil, Source, "check_kfunc_args",
 		"trusted arguments may point into an object"},
-	{"SessionKfuncs", v7_0, nil, Source, "bpf_kprobe_multi_filter",
-		"kfuncs of session programs can be called from all programs of their type"},
 	{"SessionContext", v7_0, nil, Source, "get_kfunc_ptr_arg_type",
 		"bpf_session_is_return and bpf_session_cookie take the context"},
 	{"TimerArgs", v7_0, nil, Source, "get_kfunc_ptr_arg_type",

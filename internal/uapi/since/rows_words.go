@@ -53,7 +53,7 @@ var wordsRows = [...]Row{
 		"a negative offset in a buffer has its own message, and is looked at after a variable one"},
 	{"AttachWords", v7_1, nil, Source, "bpf_check_attach_target",
 		"messages about programs that trace programs or sleep mention fsession"},
-	{"CannotSleepWords", v7_2, []Update{{v7_1, 5}}, Source, "check_attach_btf_id",
+	{"CannotSleepWords", v7_2, nil, Source, "check_attach_btf_id",
 		"the message about programs that cannot sleep lists no types"},
 	{"SessionWords", v7_0, nil, Source, "bpf_check_attach_target",
 		"messages about returns mention fsession"},
