@@ -42,7 +42,7 @@ func group(b *strings.Builder, topic string) {
 	for _, k := range Kfuncs() {
 		if k.Topic == topic {
 			functions++
-			fmt.Fprintf(&kfuncs, "| `%s` | %s | %v | %s | %s |\n", k.Name, arguments(k.Args), k.Flags, releases(k.Kfunc), how(k.Note))
+			fmt.Fprintf(&kfuncs, "| `%s` | %s | %v | %s | %s |\n", k.Name, arguments(k.Args), lastFlags(k.Kfunc), releases(k.Kfunc), how(k.Note))
 		}
 	}
 	fmt.Fprintf(b, "\n## %s\n\n```c\n%s\n```\n\n<details><summary>%s</summary>\n", topic, useOf(topic), counted(helpers, functions))
@@ -79,6 +79,15 @@ func marks(p *proto.Proto) string {
 		s += " sleeps"
 	}
 	return s
+}
+
+// lastFlags returns the flags of the newest release that has the kfunc, without what that release
+// gives to all.
+func lastFlags(k *proto.Kfunc) proto.KfuncFlags {
+	if n := len(k.Later); n > 0 {
+		return k.Later[n-1].Flags
+	}
+	return k.Flags
 }
 
 func releases(k *proto.Kfunc) string {

@@ -41,7 +41,7 @@ func TestRules(t *testing.T) {
 		{"LSM hook that must not sleep", "lsm.s/task_free", "GPL", uapi.R(6, 12), nil, nil, false},
 		{"LSM hook that may sleep since 6.12", "lsm.s/bpf_map_create", "GPL", uapi.R(6, 12), nil, nil, true},
 		{"LSM hook that may sleep until 6.12", "lsm.s/bpf_map_alloc_security", "GPL", uapi.R(6, 12), nil, nil, false},
-		{"LSM hook that may sleep before 6.12", "lsm.s/bpf_map_alloc_security", "GPL", uapi.R(6, 11), nil, nil, true},
+		{"LSM hook that may sleep before 6.9", "lsm.s/bpf_map_alloc_security", "GPL", uapi.R(6, 8), nil, nil, true},
 		{"LSM hook without programs", "lsm/inode_getsecurity", "GPL", uapi.R(6, 1), nil, nil, false},
 		{"LSM hook before it was without programs", "lsm/inode_getsecurity", "GPL", uapi.R(5, 10), nil, nil, true},
 		{"bpf_d_path where the LSM may sleep", "lsm/file_open", "GPL", uapi.R(6, 12), call(uapi.FuncDPath), nil, true},
