@@ -329,7 +329,7 @@ func TestResilientLocksAlone(t *testing.T) {
 
 // A struct has ten special fields, from 6.10 on eleven (BTF_FIELDS_MAX).
 func TestMostFields(t *testing.T) {
-	for heads, first := range map[uint32]Release{9: r(6, 2), 10: since.ElevenFields.From(), 11: 0} {
+	for heads, first := range map[uint32]Release{9: since.NodeOwners.From(), 10: since.ElevenFields.From(), 11: 0} {
 		raw := build(t, func(b *btf.Builder) {
 			_, lock, head, node, _, _, _ := owned(b)
 			b.Struct("item", 24, at("n", node, 0))
@@ -342,7 +342,7 @@ func TestMostFields(t *testing.T) {
 				b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "contains:item:n", Ref: id, ComponentIdx: int32(n) + 1})
 			}
 		})
-		for _, release := range []Release{r(6, 2), since.ElevenFields.Before(), since.ElevenFields.From(), r(7, 2)} {
+		for _, release := range []Release{since.NodeOwners.From(), since.ElevenFields.Before(), since.ElevenFields.From(), r(7, 2)} {
 			assert.Equal(t, first != 0 && release >= first, BTF(raw, Options{Release: release}) == nil, "%d lists on %s", heads, release)
 		}
 	}
