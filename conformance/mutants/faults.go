@@ -40,7 +40,7 @@ var ruleFaults = []mutate.Fault{
 	{Name: "machine: records come in the order of maps (14.9)", File: "internal/machine/events.go", Old: "if queues[c].records[0].Seq < queues[least].records[0].Seq {", New: "if queues[c].records[0].Seq > queues[least].records[0].Seq+1<<40 {"},
 	{Name: "machine: of three types that fit, one is taken", File: "internal/machine/typed.go", Old: "\t\tif len(found) > 1 {\n\t\t\treturn 0", New: "\t\tif len(found) > 2 {\n\t\t\treturn 0"},
 	{Name: "machine: an iterator stops one element early", File: "internal/machine/steps.go", Old: "s.step+1 >= s.ctx.Steps()", New: "s.step+2 >= s.ctx.Steps()"},
-	{Name: "machine: the longest packet is refused in replays", File: "internal/machine/replay.go", Old: "len(packet) > r.most", New: "len(packet) >= r.most"},
+	{Name: "machine: the longest packet is refused in replays", File: "internal/machine/replay.go", Old: "len(packet) > r.most {", New: "len(packet) >= r.most {"},
 	{Name: "machine: globals may be written beyond their end", File: "internal/machine/variables.go", Old: "\tif len(data) > len(b) {", New: "\tif len(data) > len(b)+8 {"},
 	{Name: "machine: callbacks of timers may return anything (14.7)", File: "internal/machine/advance.go", Old: "!rng.Contains(m.thread.Ret())", New: "!rng.Contains(0)"},
 	{Name: "machine: helpers may be called under a lock (14.7)", File: "internal/machine/lock.go", Old: "acc.env.Run != nil && acc.env.Run.Held.Locked()", New: "acc.env.Run == nil && acc.env.Run.Held.Locked()"},

@@ -203,7 +203,7 @@ func TestWhatMayAttachToPrograms(t *testing.T) {
 		uapi.AttachTraceFentry:  "",
 		uapi.AttachTraceFexit:   "",
 		uapi.AttachModifyReturn: "can't modify return codes of BPF programs\n",
-		uapi.AttachTraceRawTp:   "Only FENTRY/FEXIT progs are attachable to another BPF prog\n",
+		uapi.AttachTraceRawTp:   "Only FENTRY/FEXIT/FSESSION progs are attachable to another BPF prog\n",
 	} {
 		text, e := x.loadOn(uapi.ProgTypeTracing, at, x.sub, returning(0))
 		text, _, _ = strings.Cut(text, "processed ")

@@ -2,6 +2,7 @@ package maps
 
 import (
 	"math/bits"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/mem"
@@ -135,13 +136,14 @@ func (v *handleView) placeName(id btf.ID) {
 	if !ok {
 		return
 	}
-	for i, char := range nameChars {
+	for i, char := range nameChars() {
 		v.at[uint64(f.Offset())+uint64(i)] = handleField{"name", 1, char}
 	}
 }
 
 // nameChars return the characters of a map's name in the kernel.
-var nameChars = func() (chars [uapi.ObjNameLen]func(Map) uint64) {
+var nameChars = sync.OnceValue(func() *[uapi.ObjNameLen]func(Map) uint64 {
+	var chars [uapi.ObjNameLen]func(Map) uint64
 	for i := range chars {
 		chars[i] = func(m Map) uint64 {
 			if n := m.Spec().Name; i < len(n) && i < uapi.ObjNameLen-1 {
@@ -150,8 +152,8 @@ var nameChars = func() (chars [uapi.ObjNameLen]func(Map) uint64) {
 			return 0
 		}
 	}
-	return chars
-}()
+	return &chars
+})
 
 // placeType adds the fields of the struct of the map's type, which must start with struct bpf_map,
 // and returns its size, or 0 if it is unknown.

@@ -12,14 +12,14 @@ import (
 
 // TestHooksThatMaySleep from the release that lists them to the one that does not, for all rows.
 func TestHooksThatMaySleep(t *testing.T) {
-	for hook, h := range sleepableHooks {
+	for hook, h := range sleepableHooks() {
 		assert.True(t, SleepableLSM(hook, h.from), hook)
-		if h.from != since.Oldest {
+		if h.from != since.Oldest && len(sleepableToo()[hook]) == 0 {
 			assert.False(t, SleepableLSM(hook, since.Previous(h.from)), hook)
 		}
 		if h.until != 0 {
 			assert.True(t, SleepableLSM(hook, since.Previous(h.until)), hook)
-			assert.False(t, SleepableLSM(hook, h.until), hook)
+			assert.Equal(t, len(sleepableToo()[hook]) > 0 && sleepableToo()[hook][0].from == h.until, SleepableLSM(hook, h.until), hook)
 		}
 		assert.Equal(t, h.until == 0, SleepableLSM(hook, 0), "%s on the newest release", hook)
 	}
@@ -30,9 +30,9 @@ func TestHooksThatAreDisabled(t *testing.T) {
 	type releases []uapi.Release
 	r := uapi.R
 	for hook, tt := range map[string]struct{ on, off releases }{
-		"ismaclabel":          {releases{r(6, 1), r(6, 5), r(6, 7), r(6, 12), r(6, 18), r(7, 2)}, releases{r(5, 19), r(6, 0), r(6, 6)}},
-		"xfrm_decode_session": {releases{r(6, 1), r(6, 12), r(6, 17), r(6, 19)}, releases{r(6, 0), r(6, 6), r(6, 18)}},
-		"file_alloc_security": {releases{r(7, 1), r(7, 2)}, releases{r(6, 6), r(7, 0)}},
+		"ismaclabel":          {releases{r(6, 1), r(6, 12), r(6, 18), r(7, 2)}, releases{r(5, 19), r(6, 0), r(6, 2), r(6, 6), r(6, 11)}},
+		"xfrm_decode_session": {releases{r(6, 1), r(6, 12), r(7, 0)}, releases{r(6, 0), r(6, 6), r(6, 13), r(6, 18), r(6, 19)}},
+		"file_alloc_security": {releases{r(6, 19), r(7, 2)}, releases{r(6, 6), r(6, 18)}},
 		"file_open":           {nil, releases{r(6, 1), r(7, 2)}},
 	} {
 		for _, on := range tt.on {

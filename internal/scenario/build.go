@@ -161,15 +161,15 @@ func (b *builder) fillFrom(o *object.Object, n *grammar.Node) error {
 	}
 	known := []string{"type", "like"}
 	if n.Tag != "" {
-		known = makers[n.Tag].keys()
+		known = makers()[n.Tag].keys()
 	}
 	var wrong grammar.Mistakes
-	if n.Tag != "" && makers[n.Tag].sets != nil {
-		wrong.Add(b.setOnce(o, n, makers[n.Tag]))
+	if n.Tag != "" && makers()[n.Tag].sets != nil {
+		wrong.Add(b.setOnce(o, n, makers()[n.Tag]))
 	} else {
 		wrong.Add(b.set(o, "", n, known))
 	}
-	if fill := makers[n.Tag].fill; fill != nil && n.Tag != "" {
+	if fill := makers()[n.Tag].fill; fill != nil && n.Tag != "" {
 		wrong.Add(fill(b, o, n))
 	}
 	return wrong.Err()

@@ -126,7 +126,7 @@ func (b *builder) one(what string, n *grammar.Node, typ string) (*object.Object,
 	switch {
 	case isRef(n):
 		o, err = b.ref(n)
-	case makers[n.Tag].build != nil:
+	case makers()[n.Tag].build != nil:
 		o, err = b.built(what, n)
 	default:
 		return nil, n.Errorf("%s: want the $name of a %s, got %s", what, typ, n.Describe())

@@ -30,11 +30,19 @@ func defaultOf(typ string) maker {
 	}}
 }
 
-// makers holds the makers by tag.
-var makers map[string]maker
+var (
+	makersMade sync.Once
+	madeMakers map[string]maker
+)
 
-func init() {
-	makers = map[string]maker{
+// makers returns the makers by tag. They are made on first use, as making values asks for them.
+func makers() map[string]maker {
+	makersMade.Do(func() { madeMakers = newMakers() })
+	return madeMakers
+}
+
+func newMakers() map[string]maker {
+	return map[string]maker{
 		"!file":    {own: []string{"path", "ino", "mode", "flags", "size", "dev"}, build: makeFile, sets: fieldsOf(fileFields)},
 		"!dentry":  {own: []string{"path"}, build: makeDentry},
 		"!sock":    {own: []string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport", "reuseport"}, build: makeSock, sets: sockSets},
@@ -53,7 +61,7 @@ func init() {
 func makerNames() []string {
 	names := []string{}
 	for _, t := range tags {
-		if _, ok := makers[t.name]; ok {
+		if _, ok := makers()[t.name]; ok {
 			names = append(names, t.name)
 		}
 	}
@@ -62,7 +70,7 @@ func makerNames() []string {
 
 // make creates an object by its tag, from the maker's own keys.
 func (b *builder) make(role string, n *grammar.Node) (*object.Object, error) {
-	m, ok := makers[n.Tag]
+	m, ok := makers()[n.Tag]
 	if !ok {
 		return nil, n.Unknown("builder", n.Tag, makerNames())
 	}

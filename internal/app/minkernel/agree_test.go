@@ -74,19 +74,22 @@ func TestRulesAgreeWithTypes(t *testing.T) {
 // TestTablesBetweenReleases: who may call a helper or a kfunc is known for the releases whose
 // tables were read; between two of them that differ it is not, and a refusal there is no answer.
 func TestTablesBetweenReleases(t *testing.T) {
-	caller := proto.Caller{Type: uapi.ProgTypeKprobe}
+	probe, tc := proto.Caller{Type: uapi.ProgTypeKprobe}, proto.Caller{Type: uapi.ProgTypeSchedCls}
 	for _, c := range []struct {
 		release uapi.Release
+		caller  proto.Caller
 		helper  uapi.FuncID
 		since   uapi.Release
 		doubt   bool
 	}{
-		{uapi.R(5, 10), uapi.FuncSpinLock, uapi.R(5, 15), false},
-		{uapi.R(5, 12), uapi.FuncSpinLock, uapi.R(5, 15), true},
-		{uapi.R(5, 16), uapi.FuncLoop, uapi.R(5, 17), false}, // dated by its number
+		{uapi.R(5, 10), probe, uapi.FuncSpinLock, uapi.R(5, 15), false},
+		{uapi.R(5, 12), probe, uapi.FuncSpinLock, uapi.R(5, 15), false},
+		{uapi.R(6, 14), tc, uapi.FuncPerfEventRead, uapi.R(6, 16), false},
+		{uapi.R(6, 15), tc, uapi.FuncPerfEventRead, uapi.R(6, 16), true},
+		{uapi.R(5, 16), probe, uapi.FuncLoop, uapi.R(5, 17), false}, // dated by its number
 	} {
 		h := &Hold{}
-		h.setHelper(c.helper, &loader.Target{Version: uint32(c.release) << 8}, caller)
+		h.setHelper(c.helper, &loader.Target{Version: uint32(c.release) << 8}, c.caller)
 		assert.Equal(t, c.since, h.Since, "%s on %s", c.helper, c.release)
 		assert.Equal(t, c.doubt, h.doubt != "", "%s on %s", c.helper, c.release)
 		a := (&Answer{}).refuse(h)

@@ -36,7 +36,7 @@ func everyWord() *MatrixDocument {
 	d := &MatrixDocument{Summary: map[string]int{}, Targets: []string{"linux-6.1.1-amd64", "linux-6.12.5-amd64-generic", "linux-6.18.0"}}
 	d.Kernels = []MatrixKernel{
 		{Target: Target{Name: d.Targets[0], Release: "6.1.1-amd64", Version: "6.1.1", VersionFrom: "name (known)", Arch: "x86"}},
-		{Target: Target{Name: d.Targets[1], Release: "5.14.0-427.el9.x86_64", Arch: "x86"}},
+		{Target: Target{Name: d.Targets[1], Release: "5.14.0-427.el9.x86_64", Arch: "x86"}, Unverified: "a kernel of Red Hat Enterprise Linux, whose rules are not those of its release"},
 		{Target: Target{Name: d.Targets[2]}, Error: "no such file"},
 	}
 	cell := func(word, detail string, change ...func(*MatrixCell)) MatrixCell {
