@@ -357,7 +357,7 @@ const (
 	HelperOfTypeWords   // Linux 6.12, check_helper_call: a helper that the program type does not have has its own message
 	ReferenceWords      // Linux 6.17, check_func_arg: a call that takes two references is a mistake of the program, not of the verifier
 	FieldNames          // Linux 6.13, btf_field_type_name: messages about special fields use the names of their types
-	HelperStackWords    // Linux 6.15, check_stack_access_within_bounds: messages about a helper's stack buffer are those of loads and stores
+	HelperStackWords    // Linux 6.14, check_stack_access_within_bounds: messages about a helper's stack buffer are those of loads and stores
 	DynptrFromZero      // Linux 6.12, process_dynptr_func: messages about dynptrs and iterators count arguments from 0
 	SleepableWords      // Linux 6.1, bpf_check_attach_target: the message about programs that cannot sleep lists more types
 	NonSleepableWords   // Linux 7.1, check_helper_call: messages say in which context a call that may sleep is not allowed

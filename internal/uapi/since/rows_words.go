@@ -35,7 +35,7 @@ var wordsRows = [...]Row{
 		"a call that takes two references is a mistake of the program, not of the verifier"},
 	{"FieldNames", v6_13, nil, Source, "btf_field_type_name",
 		"messages about special fields use the names of their types"},
-	{"HelperStackWords", v6_15, nil, Recorded, "check_stack_access_within_bounds",
+	{"HelperStackWords", v6_14, nil, Recorded, "check_stack_access_within_bounds",
 		"messages about a helper's stack buffer are those of loads and stores"},
 	{"DynptrFromZero", v6_12, nil, Source, "process_dynptr_func",
 		"messages about dynptrs and iterators count arguments from 0"},
