@@ -296,15 +296,15 @@ func (s *sweep) others(t *testing.T) {
 	}
 	for _, cmd := range []uint32{progNextID, mapNextID, 23, 31} {
 		a := &answers{}
-		for _, from := range []int{1<<31 - 2, 1<<31 - 1, 1 << 31, 1<<32 - 1} {
-			a.add(fmt.Sprintf("%x", from), s.call(cmd, union(field{0, from}, field{4, 0})))
+		for _, from := range []int32{1<<31 - 2, 1<<31 - 1, -1 << 31, -1} {
+			a.add(fmt.Sprintf("%x", uint32(from)), s.call(cmd, union(field{0, from}, field{4, 0})))
 		}
 		s.line(fmt.Sprintf("next id, command %d", cmd), "start_id", a)
 	}
 	for _, cmd := range []uint32{progByID, mapByID, 19, 30} {
 		s.fields(fmt.Sprintf("by id, command %d", cmd), cmd, bpfattr.ObjectIDPart.Fields, union(field{0, 1<<31 - 2}, field{12, 0}), "start_id", "next_id", "prog_id", "map_id", "btf_id", "link_id")
 	}
-	nobody := 1<<32 - 1
+	nobody := int32(-1)
 	for _, c := range []struct {
 		name  string
 		cmd   uint32

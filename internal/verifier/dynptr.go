@@ -63,13 +63,6 @@ func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	}
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // dynptrFree reports whether the slots may become a dynptr (is_dynptr_reg_valid_uninit). Slots
 // beyond what the stack has so far are free (-ERANGE), and overwriting a dynptr is decided when it
 // happens (destroy_if_dynptr_stack_slot).

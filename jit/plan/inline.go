@@ -254,9 +254,6 @@ func (f *Inline) finds() bool {
 	return f.Kind == vm.InlineLookup || f.Kind == vm.InlineOwned || f.Kind == vm.InlineReserve
 }
 
-// frees reports whether the call makes memory inaccessible.
-func (f *Inline) frees() bool { return f.Kind == vm.InlineSubmit || f.Kind == vm.InlineDiscard }
-
 // KeepsTurn reports whether r1 still is the number of the turn after the function of a loop
 // returned.
 func (f *Inline) KeepsTurn() bool { return f.Kind == vm.InlineLoop && f.Writes>>1&1 == 0 }
