@@ -47,6 +47,7 @@ var layers = []struct {
 	{"internal/testing/snaptest", []string{"internal/undo"}}, // for tests only
 	{"internal/testing/ceiling", nil},                        // for tests only
 	{"internal/testing/rewrite", nil},                        // for tests only
+	{"internal/testing/recording", nil},                      // for tests only
 	{"internal/testing/testsize", nil},                       // for tests only
 	{"internal/markup", nil},
 	{"internal/sourcepage", []string{"internal/markup"}},

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,14 +19,13 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/maps"
+	"github.com/bpfrun/bpfrun/internal/testing/recording"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // Programs whose effects were recorded from a running kernel (testdata/recorded/*.json.gz). Each
 // runs here and must do the same. With -record, as root on Linux 6.18, they are recorded again;
 // nothing is attached or pinned.
-
-var recording = flag.Bool("record", false, "record the expectations from the running kernel")
 
 // scratchSize is the size of the memory programs write their results to: a map value that r7 points
 // to. Its first half takes the results of calls, 8 bytes each.
@@ -298,7 +296,7 @@ func replay(t *testing.T, group string, cases []recorded) {
 		require.False(t, names[c.name], "two cases %q", c.name)
 		names[c.name] = true
 	}
-	if *recording {
+	if *recording.Flag {
 		record(t, group, cases)
 	}
 	want := outcomes(t, group)

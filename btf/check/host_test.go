@@ -4,14 +4,10 @@ package check
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,10 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/testing/recording"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
-
-var record = flag.Bool("record", false, "ask the running kernel, which must be the release of the recording, as root")
 
 const recorded = "testdata/words-6.18.44.txt.gz"
 
@@ -84,8 +79,8 @@ func wholes(t testing.TB) map[string][]byte {
 	}
 }
 
-// singles returns BTF of which only the whole is asked about, with what changes of a word do not
-// make: loops, chains and places that do not fit together.
+// singles returns BTF that is tried as it stands, because changing one word does not produce it:
+// loops, chains, and offsets that do not fit together.
 func singles(t testing.TB) map[string][]byte {
 	out := map[string][]byte{}
 	add := func(name string, f func(b *btf.Builder)) { out[name] = build(t, f) }
@@ -239,23 +234,14 @@ func (h *host) load(raw []byte) string {
 // TestChangedWordsAreRefusedAsByTheKernel compares verdicts on BTF, most with one change, with those of
 // Linux 6.18.44, where they were recorded with -record.
 func TestChangedWordsAreRefusedAsByTheKernel(t *testing.T) {
-	if *record {
+	if *recording.Flag {
 		var h host
-		var out bytes.Buffer
-		z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-		require.NoError(t, err)
-		all(t, func(name string, raw []byte) { fmt.Fprintln(z, name, h.load(raw)) })
-		require.NoError(t, z.Close())
-		require.NoError(t, os.WriteFile(recorded, out.Bytes(), 0o644))
+		var out strings.Builder
+		all(t, func(name string, raw []byte) { fmt.Fprintln(&out, name, h.load(raw)) })
+		recording.Write(t, recorded, out.String())
 	}
-	raw, err := os.ReadFile(recorded)
-	require.NoError(t, err)
-	z, err := gzip.NewReader(bytes.NewReader(raw))
-	require.NoError(t, err)
-	text, err := io.ReadAll(z)
-	require.NoError(t, err)
 	want := map[string]string{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(recording.Read(t, recorded)) {
 		line = strings.TrimSuffix(line, "\n")
 		i := strings.LastIndexByte(line, ' ')
 		want[line[:i]] = line[i+1:]

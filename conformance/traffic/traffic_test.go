@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,11 +20,10 @@ import (
 	"github.com/bpfrun/bpfrun/conformance"
 	"github.com/bpfrun/bpfrun/conformance/record"
 	"github.com/bpfrun/bpfrun/internal/testing/bpfprobe"
+	"github.com/bpfrun/bpfrun/internal/testing/recording"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
-
-var recording = flag.Bool("record", false, "record the verdicts from the running kernel (root)")
 
 const (
 	seed    = 2026
@@ -164,7 +162,7 @@ func objects(t *testing.T) []string {
 // same traffic, and change the packets alike. With -record the running kernel is asked.
 func TestTools(t *testing.T) {
 	paths := objects(t)
-	if *recording {
+	if *recording.Flag {
 		recordTools(t, paths)
 	}
 	text, err := os.ReadFile(golden)

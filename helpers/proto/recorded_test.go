@@ -1,7 +1,6 @@
 package proto_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,8 +16,6 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
-
-var recording = flag.Bool("record", false, "record what the running kernel says")
 
 // kind is a kind of program that a kernel without trampolines can be asked about.
 type kind struct {

@@ -19,12 +19,13 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/testing/bpfprobe"
+	"github.com/bpfrun/bpfrun/internal/testing/recording"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
 // TestRecordCallers asks the running kernel, with -record, which programs may call which helper.
 func TestRecordCallers(t *testing.T) {
-	if !*recording {
+	if !*recording.Flag {
 		t.Skip("asks the running kernel with -record")
 	}
 	bpfprobe.Require(t)

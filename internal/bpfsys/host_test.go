@@ -3,12 +3,7 @@
 package bpfsys_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 	"github.com/bpfrun/bpfrun/internal/machine"
-	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testing/recording"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -138,39 +133,37 @@ func sequence(t *testing.T, k *task) string {
 
 const recorded = "testdata/linux-6.18.44.txt.gz"
 
-// TestCallsAreAnsweredAsByTheKernel compares the answers with those of Linux 6.18.44, recorded as
-// root with -update where that runs.
-func TestCallsAreAnsweredAsByTheKernel(t *testing.T) {
-	if *rewrite.Flag {
-		region, err := unix.Mmap(-1, 0, 1<<22, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-		require.NoError(t, err)
-		k := &task{mem: region, base: uint64(uintptr(unsafe.Pointer(&region[0]))), nativeClose: func(fd int64) { unix.Close(int(fd)) }, native: func(cmd uint32, addr uint64, size int) (int64, uapi.Errno) {
-			time.Sleep(2 * time.Millisecond)
+// hostTask returns a task whose calls the running kernel answers, with a pause after every few.
+func hostTask(t *testing.T, every int, pause time.Duration) *task {
+	region, err := unix.Mmap(-1, 0, 1<<22, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	require.NoError(t, err)
+	calls := 0
+	return &task{mem: region, base: uint64(uintptr(unsafe.Pointer(&region[0]))), nativeClose: func(fd int64) { unix.Close(int(fd)) }, native: func(cmd uint32, addr uint64, size int) (int64, uapi.Errno) {
+		if calls++; calls%every == 0 {
+			time.Sleep(pause)
+		}
+		for {
 			r, _, e := unix.Syscall(unix.SYS_BPF, uintptr(cmd), uintptr(addr), uintptr(size))
-			return int64(r), uapi.Errno(e)
-		}}
-		text := sequence(t, k)
+			if e != unix.EAGAIN { // a signal for the thread
+				return int64(r), uapi.Errno(e)
+			}
+		}
+	}}
+}
+
+// TestCallsAreAnsweredAsByTheKernel compares the answers with those of Linux 6.18.44, where they
+// were recorded with -record.
+func TestCallsAreAnsweredAsByTheKernel(t *testing.T) {
+	if *recording.Flag {
+		text := sequence(t, hostTask(t, 1, 2*time.Millisecond))
 		require.NotContains(t, text[:200], "EPERM", "want root")
-		require.NoError(t, os.MkdirAll(filepath.Dir(recorded), 0o755))
-		var b bytes.Buffer
-		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		require.NoError(t, err)
-		_, err = z.Write([]byte(text))
-		require.NoError(t, err)
-		require.NoError(t, z.Close())
-		require.NoError(t, os.WriteFile(recorded, b.Bytes(), 0o644))
+		recording.Write(t, recorded, text)
 	}
-	raw, err := os.ReadFile(recorded)
-	require.NoError(t, err)
-	z, err := gzip.NewReader(bytes.NewReader(raw))
-	require.NoError(t, err)
-	want, err := io.ReadAll(z)
-	require.NoError(t, err)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
 	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec, loader.WithVersion(6<<16|18<<8|44)), Machine: machine.Config{Uncovered: true, Unwatched: true}})
 	require.NoError(t, err)
 	defer s.Close()
 	k := &task{s: s, mem: make([]byte, 1<<22), base: base, files: map[int32]bpfsys.File{0: {Kind: bpfsys.OtherFile}}, next: 3}
-	assert.Equal(t, string(want), sequence(t, k))
+	assert.Equal(t, recording.Read(t, recorded), sequence(t, k))
 }

@@ -4,31 +4,24 @@ package bpfsys_test
 
 import (
 	"bytes"
-	"compress/gzip"
-	"flag"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/testing/recording"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
 	"github.com/bpfrun/bpfrun/loader"
 )
-
-var record = flag.Bool("record", false, "ask the running kernel, which must be the release of the recording, as root")
 
 const recordedFields = "testdata/fields-6.18.44.txt.gz"
 
@@ -352,41 +345,16 @@ func (s *sweep) all(t *testing.T) string {
 // TestFieldsAreCheckedAsByTheKernel compares what calls with one changed field are answered with
 // Linux 6.18.44, where it was recorded with -record.
 func TestFieldsAreCheckedAsByTheKernel(t *testing.T) {
-	if *record {
-		region, err := unix.Mmap(-1, 0, 1<<22, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-		require.NoError(t, err)
-		calls := 0
-		k := &task{mem: region, base: uint64(uintptr(unsafe.Pointer(&region[0]))), nativeClose: func(fd int64) { unix.Close(int(fd)) }, native: func(cmd uint32, addr uint64, size int) (int64, uapi.Errno) {
-			if calls++; calls%32 == 0 {
-				time.Sleep(20 * time.Millisecond)
-			}
-			for {
-				r, _, e := unix.Syscall(unix.SYS_BPF, uintptr(cmd), uintptr(addr), uintptr(size))
-				if e != unix.EAGAIN { // a signal for the thread
-					return int64(r), uapi.Errno(e)
-				}
-			}
-		}}
-		var out bytes.Buffer
-		z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-		require.NoError(t, err)
-		_, err = io.WriteString(z, (&sweep{k: k}).all(t))
-		require.NoError(t, err)
-		require.NoError(t, z.Close())
-		require.NoError(t, os.WriteFile(recordedFields, out.Bytes(), 0o644))
+	if *recording.Flag {
+		recording.Write(t, recordedFields, (&sweep{k: hostTask(t, 32, 20*time.Millisecond)}).all(t))
 	}
-	raw, err := os.ReadFile(recordedFields)
-	require.NoError(t, err)
-	z, err := gzip.NewReader(bytes.NewReader(raw))
-	require.NoError(t, err)
-	want, err := io.ReadAll(z)
-	require.NoError(t, err)
+	want := recording.Read(t, recordedFields)
 	// The types must have the union of that release; its size is in them.
 	sys, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget("linux-6.18.44", newestKernel(t), loader.WithVersion(6<<16|18<<8|44)), Machine: machine.Config{Uncovered: true, Unwatched: true}})
 	require.NoError(t, err)
 	defer sys.Close()
 	k := &task{s: sys, mem: make([]byte, 1<<22), base: 1<<46 | base, files: map[int32]bpfsys.File{0: {Kind: bpfsys.OtherFile}, 1: {Kind: bpfsys.OtherFile}, 2: {Kind: bpfsys.OtherFile}}, next: 3}
-	compare(t, string(want), (&sweep{k: k}).all(t))
+	compare(t, want, (&sweep{k: k}).all(t))
 }
 
 // otherwise says where answers differ from the recording's, and why.
