@@ -63,6 +63,16 @@ func (t *Target) Vendor() string {
 	return ""
 }
 
+// hidesUpdates matches releases that a distribution keeps through all updates of a kernel, such as
+// 6.8.0-151-generic of Ubuntu and 6.1.0-57-amd64 of Debian.
+var hidesUpdates = lazyre.New(`^[0-9]+\.[0-9]+\.0-[0-9]`)
+
+// UpdatesUnknown reports whether the name does not tell which updates the kernel has. Its rules are
+// then those of the release without any.
+func (t *Target) UpdatesUnknown() bool {
+	return t.VersionKnown == "name" && t.Vendor() == "" && hidesUpdates.MatchString(t.Release)
+}
+
 func kernelVersion(a, b uint32) uint32 { return a<<16 | b<<8 }
 
 // milestone is an enumerator of uapi/linux/bpf.h and the release that introduced it.

@@ -24,6 +24,7 @@ func NewTarget(t *loader.Target, source string) *Target {
 		if t.VersionKnown != "name" {
 			out.VersionFrom = t.VersionKnown
 		}
+		out.UpdatesUnknown = t.UpdatesUnknown()
 	}
 	if t.BTF != nil {
 		out.ByteOrder, out.PointerSize, out.Types = ByteOrderName(t.BTF.ByteOrder()), t.BTF.PointerSize(), t.BTF.NumTypes()

@@ -27,10 +27,13 @@ type Target struct {
 	Release     string `json:"release,omitempty"`
 	Version     string `json:"version,omitempty"`
 	VersionFrom string `json:"version_from,omitempty"`
-	Arch        string `json:"arch"`
-	ByteOrder   string `json:"byte_order"`
-	PointerSize int    `json:"pointer_size"`
-	Types       int    `json:"types"`
+	// UpdatesUnknown: the release is kept through all updates, so that the rules are those of the
+	// release without any.
+	UpdatesUnknown bool   `json:"updates_unknown,omitempty"`
+	Arch           string `json:"arch"`
+	ByteOrder      string `json:"byte_order"`
+	PointerSize    int    `json:"pointer_size"`
+	Types          int    `json:"types"`
 }
 
 // RunDocument is the JSON of `run`, `test` and the default command for one object and one target.

@@ -129,6 +129,9 @@ func describeTarget(t *Target) string {
 				v = "Linux " + t.Version + " (as given)"
 			}
 		}
+		if t.UpdatesUnknown {
+			v += " without updates (its name tells none; --kernel-version)"
+		}
 		facts = append(facts, v)
 	}
 	if t.Arch != "" {
