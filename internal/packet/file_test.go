@@ -85,6 +85,34 @@ func TestFilesAreReadBack(t *testing.T) {
 	}
 }
 
+// TestPacketsOfEverySizeAreRead has packets without bytes, and some larger than the buffer, next to
+// each other and at both ends of the file.
+func TestPacketsOfEverySizeAreRead(t *testing.T) {
+	sizes := []int{0, 0, 1, MaxSize, 0, 65520, MaxSize, MaxSize, 3, 0}
+	for _, sizes := range [][]int{sizes, {0}, {MaxSize}, {1, 0}} {
+		file := bytes.Clone(sampleFile(t, true)[:fileHeader])
+		for i, n := range sizes {
+			record := make([]byte, recordHeader+n)
+			binary.LittleEndian.PutUint32(record[8:], uint32(n))
+			binary.LittleEndian.PutUint32(record[12:], uint32(n))
+			for j := range n {
+				record[recordHeader+j] = byte(i + j)
+			}
+			file = append(file, record...)
+		}
+		packets, err := readAll(file)
+		require.NoError(t, err)
+		require.Len(t, packets, len(sizes))
+		for i, n := range sizes {
+			require.Len(t, packets[i].Data, n)
+			if n > 0 {
+				assert.Equal(t, byte(i), packets[i].Data[0])
+				assert.Equal(t, byte(i+n-1), packets[i].Data[n-1])
+			}
+		}
+	}
+}
+
 func TestVerdictsAreInTheirOption(t *testing.T) {
 	r, err := pcapgo.NewNgReader(bytes.NewReader(sampleFile(t, false)), pcapgo.DefaultNgReaderOptions)
 	require.NoError(t, err)

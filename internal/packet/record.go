@@ -78,6 +78,7 @@ func (r *records) next(in *bufio.Reader, c *Captured) error {
 			}
 			return err
 		}
+		r.window, _ = in.Peek(in.Buffered())
 	}
 	var sec, frac, length, wire uint32
 	if r.big {
@@ -108,6 +109,7 @@ func (r *records) next(in *bufio.Reader, c *Captured) error {
 		r.window, _ = in.Peek(in.Buffered())
 		return nil
 	}
+	r.window = nil // the packet is larger than the buffer
 	if _, err := in.Discard(recordHeader); err != nil {
 		return unexpected(err)
 	}
