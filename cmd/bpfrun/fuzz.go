@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -205,7 +204,7 @@ func (c *fuzzCommand) fuzz(path string) error {
 		}
 		opt.Others = append(opt.Others, fuzz.Other{Name: c.against, Object: old, Target: targets[0]})
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(fuzzGC)) // inputs are garbage soon, and what lives is small
+	defer collector.allow(fuzzGC)() // inputs are garbage soon, and what lives is small
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	opt.Scenario.Verify = c.sim.verifiesEach(ctx)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -18,27 +17,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/exec"
 )
 
-// memoryLimit is the soft limit in bytes above which the garbage collector works harder; otherwise
-// garbage piles up on a busy machine. It does not bound the memory of runs, which have limits of
-// their own.
-const memoryLimit = 1 << 30
-
 func main() {
 	exec.Child(os.Args[1:])
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryLimit)
-	}
-	if os.Getenv("GOGC") == "" {
-		collectLater()
-	}
+	collector.start()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// collectLater delays the first garbage collection until the heap has 32 MB: most commands end
-// before that. Afterwards the heap may double between two collections, as usual.
-func collectLater() {
-	debug.SetGCPercent(800) // of the initial heap of 4 MB
-	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, 100)
 }
 
 // run executes one command line and returns the exit code. A panic is a bug in bpfrun: it is
