@@ -106,7 +106,7 @@ func notELF(data []byte) error {
 		{"\xfd7zX", "compressed with xz"}, {"\x1f\x8b", "compressed with gzip"}, {"\x28\xb5\x2f\xfd", "compressed with zstd"},
 	} {
 		if bytes.HasPrefix(data, []byte(known.magic)) {
-			return failf(ErrNotObject, "%s", known.what).hint("this is a kernel's types: pass it with --btf; an object is an ELF file made by clang --target=bpf -g -O2 -c")
+			return failf(ErrNotObject, "%s", known.what).hint("this is a kernel's types: pass it with --btf, patterns in quotes: --btf 'kernels/*.btf'; an object is an ELF file made by clang --target=bpf -g -O2 -c")
 		}
 	}
 	if what, hint := sourceKind(data); what != "" {
