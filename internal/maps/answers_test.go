@@ -80,7 +80,9 @@ func heavy(s *Spec) bool {
 
 // creation is what becomes of a map with these attributes.
 func creation(t *testing.T, s Spec) string {
-	_, err := New(newEnv(t, 2), s)
+	env := newEnv(t, 2)
+	defer env.Mem.Close() // there are very many
+	_, err := New(env, s)
 	var refused *CreateError
 	switch {
 	case err == nil:
@@ -309,6 +311,7 @@ func TestWhatOperationsAnswer(t *testing.T) {
 			env.Mem.Restore(memory)
 			env.Restore(saved)
 			lines = append(lines, spec.Name+" "+state+", direct value:"+directValues(m))
+			env.Mem.Close() // there are very many
 		}
 	}
 	sameAs(t, "answers.txt", lines)
