@@ -69,7 +69,8 @@ func (e *env) lower(t testing.TB, insns ...decode.Insn) *Image {
 	return img
 }
 
-// bothWays runs a program at full speed and by single steps and requires the same end.
+// bothWays runs a program at full speed, by single steps and with an engine that asks the thread for
+// everything, and requires the same end.
 func (e *env) bothWays(t testing.TB, img *Image, args ...uint64) *Thread {
 	t.Helper()
 	th := NewThread(e.m, ThreadConfig{})
@@ -82,6 +83,12 @@ func (e *env) bothWays(t testing.TB, img *Image, args ...uint64) *Thread {
 		require.Equal(t, th.Insns(), step.Insns())
 		require.Equal(t, th.PC(), step.PC())
 	}
+	asking := NewThread(e.m, ThreadConfig{})
+	asking.SetEngine(delegate{})
+	asking.Start(img, args...)
+	require.Equal(t, s, asking.Run(100<<20), "%v %v", th.Fault(), asking.Fault())
+	require.Equal(t, th.Insns(), asking.Insns())
+	require.Equal(t, th.PC(), asking.PC())
 	return th
 }
 
