@@ -2,6 +2,7 @@ package helpers
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -287,6 +288,90 @@ func TestSockMaps(t *testing.T) {
 	r.ok(uapi.FuncSockOpsCbFlagsSet, c.Addr, 0)
 	c = r.context(uapi.ProgTypeSockOps, hook.ContextSpec{NetSpec: hook.NetSpec{Socket: o, Fields: map[string]uint64{"op": 10}}})
 	assert.Equal(t, neg(uapi.EOPNOTSUPP), r.ok(uapi.FuncSockMapUpdate, c.Addr, m.Addr(), key, 0), "at another event")
+}
+
+// TestAddressesToBindTo: an address has the length of its family at least, and the call is noted
+// when it was made.
+func TestAddressesToBindTo(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		socket, family uint16
+		length         int
+		want           uapi.Errno
+	}{
+		{"nothing", afInet, afInet, 0, uapi.EINVAL},
+		{"half a family", afInet, afInet, 1, uapi.EINVAL},
+		{"a family alone", afInet, afInet, 2, uapi.EINVAL},
+		{"IPv4, too short", afInet, afInet, 15, uapi.EINVAL},
+		{"IPv4", afInet, afInet, 16, 0},
+		{"IPv4, longer", afInet, afInet, 28, 0},
+		{"IPv6, too short", afInet6, afInet6, 23, uapi.EINVAL},
+		{"IPv6 without a scope", afInet6, afInet6, 24, 0},
+		{"IPv6", afInet6, afInet6, 28, 0},
+		{"a path", afInet, afUnix, 28, uapi.EAFNOSUPPORT},
+		{"a family alone of another kind", afInet, afUnix, 2, uapi.EAFNOSUPPORT},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, newest)
+			o, s := r.open("sk", net.SockSpec{Family: tt.socket, Source: make([]byte, 16)[:4+12*(tt.socket/afInet6)]})
+			c := r.context(uapi.ProgTypeCgroupSockAddr, hook.ContextSpec{Attach: uapi.AttachCgroupInet4Connect, NetSpec: hook.NetSpec{Socket: o}})
+			s.SetNumber("src_port", 0)
+			addr := binary.LittleEndian.AppendUint16(nil, tt.family)
+			addr = append(addr, 0x1f, 0x90, 10, 0, 0, 9)
+			addr = append(addr, make([]byte, 20)...)[:tt.length]
+			got := r.ok(uapi.FuncBind, c.Addr, r.alloc(append([]byte{}, addr...)), uint64(tt.length))
+			if tt.want != 0 {
+				assert.Equal(t, neg(tt.want), got)
+				assert.Empty(t, r.env.Run.Events)
+				return
+			}
+			assert.Zero(t, got)
+			port, _ := s.Number("src_port")
+			assert.EqualValues(t, 8080, port)
+			require.Len(t, r.env.Run.Events, 1)
+			assert.Equal(t, Event{Kind: Bind, Number: 8080, Detail: s.Role(), Data: addr}, r.env.Run.Events[0])
+		})
+	}
+}
+
+// TestWhichSocketsAreWhat: bpf_skc_to_* answer for sockets of their kind, with all that belongs to
+// it: a datagram socket of another protocol is no UDP socket, one that waits is no full socket.
+func TestWhichSocketsAreWhat(t *testing.T) {
+	const raw, icmp6, sctp = 3, 58, 132
+	all := []uapi.FuncID{uapi.FuncSkcToTcpSock, uapi.FuncSkcToTcp6Sock, uapi.FuncSkcToUdp6Sock, uapi.FuncSkcToUnixSock,
+		uapi.FuncSkcToTcpTimewaitSock, uapi.FuncSkcToTcpRequestSock, uapi.FuncSkcToMptcpSock}
+	r := newRig(t, newest)
+	for _, tt := range []struct {
+		name string
+		spec net.SockSpec
+		is   []uapi.FuncID
+	}{
+		{"TCP", net.SockSpec{}, []uapi.FuncID{uapi.FuncSkcToTcpSock}},
+		{"TCP that listens", net.SockSpec{State: 10}, []uapi.FuncID{uapi.FuncSkcToTcpSock}},
+		{"TCP over IPv6", net.SockSpec{Family: afInet6}, []uapi.FuncID{uapi.FuncSkcToTcpSock, uapi.FuncSkcToTcp6Sock}},
+		{"TCP that waits", net.SockSpec{State: tcpTimeWait}, []uapi.FuncID{uapi.FuncSkcToTcpTimewaitSock}},
+		{"TCP over IPv6 that waits", net.SockSpec{Family: afInet6, State: tcpTimeWait}, []uapi.FuncID{uapi.FuncSkcToTcpTimewaitSock}},
+		{"a request", net.SockSpec{State: tcpNewSynRecv}, []uapi.FuncID{uapi.FuncSkcToTcpRequestSock}},
+		{"a request over IPv6", net.SockSpec{Family: afInet6, State: tcpNewSynRecv}, []uapi.FuncID{uapi.FuncSkcToTcpRequestSock}},
+		{"SCTP over IPv6", net.SockSpec{Family: afInet6, Protocol: sctp}, nil},
+		{"UDP", net.SockSpec{Protocol: ipprotoUDP, Type: sockDgram}, nil},
+		{"UDP over IPv6", net.SockSpec{Family: afInet6, Protocol: ipprotoUDP, Type: sockDgram}, []uapi.FuncID{uapi.FuncSkcToUdp6Sock}},
+		{"raw UDP over IPv6", net.SockSpec{Family: afInet6, Protocol: ipprotoUDP, Type: raw}, nil},
+		{"ping over IPv6", net.SockSpec{Family: afInet6, Protocol: icmp6, Type: sockDgram}, nil},
+		{"Unix", net.SockSpec{Family: afUnix, Protocol: 255, Type: sockDgram}, []uapi.FuncID{uapi.FuncSkcToUnixSock}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o, err := r.kernel.NewSock(tt.name, tt.spec)
+			require.NoError(t, err)
+			for _, id := range all {
+				want := uint64(0)
+				if slices.Contains(tt.is, id) {
+					want = o.Addr()
+				}
+				assert.Equal(t, want, r.ok(id, o.Addr()), "%v", id)
+			}
+		})
+	}
 }
 
 func TestBind(t *testing.T) {

@@ -259,14 +259,77 @@ func TestSynchronousWakeups(t *testing.T) {
 		}, 2, 0, BuiltinIdlePerNode, -16},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := simulated(t, Topology(4, 0, 2, 2), tt.ops)
-			for _, task := range s.tasks {
-				task.Allowed = s.spans.all
+			prepare := func() *Sim {
+				s := simulated(t, Topology(4, 0, 2, 2), tt.ops)
+				for _, task := range s.tasks {
+					task.Allowed = s.spans.all
+				}
+				s.cpus[0].curr = s.tasks[1]
+				tt.setup(s)
+				return s
 			}
-			s.cpus[0].curr = s.tasks[1]
-			tt.setup(s)
+			s := prepare()
 			allowed := s.tasks[0].Allowed
 			assert.Equal(t, tt.want, s.selectSync(tt.prev, allowed.Has(tt.prev), allowed, s.startNode(tt.prev), tt.flags))
+			if tt.want >= 0 {
+				s = prepare()
+				assert.Equal(t, tt.want, s.selectDefault(s.tasks[0], tt.prev, WakeSync, s.spans.all, tt.flags), "before any other choice")
+			}
+		})
+	}
+}
+
+// TestSlicesAndVtimesOfMovedTasks: what was set for a move is the moved task's, and no other's.
+func TestSlicesAndVtimesOfMovedTasks(t *testing.T) {
+	for _, set := range []struct{ slice, vtime bool }{{}, {slice: true}, {vtime: true}, {true, true}} {
+		s := simulated(t, Topology(1, 0, 0, 0), 0)
+		require.Zero(t, s.CreateDSQ(7, -1))
+		require.Zero(t, s.CreateDSQ(8, -1))
+		for _, task := range s.tasks[:2] {
+			task.SetSlice(11)
+			task.SetVtime(12)
+			s.dispatchEnqueue(s.cpus[0], s.dsqs[7], task, 0)
+		}
+		v := s.Visit(7, false)
+		first, slice, vtime := v.Next(), uint64(21), uint64(22)
+		want := []uint64{11, 12}
+		if set.slice {
+			v.Slice, want[0] = &slice, slice
+		}
+		if set.vtime {
+			v.Vtime, want[1] = &vtime, vtime
+		}
+		require.True(t, s.Move(v, first, 8, 0, true))
+		assert.Equal(t, want, []uint64{first.Slice(), first.Vtime()})
+		assert.False(t, s.Move(v, first, 8, 0, true), "it has left the queue")
+		second := v.Next()
+		require.True(t, s.Move(v, second, 8, 0, true))
+		assert.Equal(t, []uint64{11, 12}, []uint64{second.Slice(), second.Vtime()})
+		assert.Equal(t, 2, s.Queued(8))
+	}
+}
+
+// TestInsertionsOfTasksThatLeft: what a dispatch inserted takes effect after it, unless the task was
+// dequeued or enqueued again meanwhile.
+func TestInsertionsOfTasksThatLeft(t *testing.T) {
+	for name, tt := range map[string]struct {
+		meanwhile func(*Task)
+		want      int
+	}{
+		"nothing happened": {func(*Task) {}, 1},
+		"dequeued":         {func(t *Task) { t.ops = opsNone }, 0},
+		"enqueued again":   {func(t *Task) { t.qseq++ }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := simulated(t, Topology(1, 0, 0, 0), 0)
+			require.Zero(t, s.CreateDSQ(7, -1))
+			s.buffer.rq = s.cpus[0]
+			task := s.tasks[0]
+			task.ops = opsQueued
+			s.commit(task, 7, 0)
+			tt.meanwhile(task)
+			s.flush()
+			assert.Equal(t, tt.want, s.Queued(7))
 		})
 	}
 }
