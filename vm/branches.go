@@ -43,9 +43,6 @@ func (img *Image) findWays() *ways {
 		for _, pc := range img.starts {
 			enter(pc)
 		}
-		if img.exception > 0 {
-			enter(img.exception)
-		}
 		computed := false // has jumps to unknown targets
 		var next []int
 		for pc := 0; pc < n; pc += img.insns[pc].Len() {

@@ -39,9 +39,7 @@ func (t *Thread) ascend() {
 	t.below = t.below[:last]
 	d := len(callers)
 	for _, f := range t.frames[MaxFrames-d:] { // deeper than the callers' remaining frames allow
-		if f.stack != nil {
-			t.mem.Free(f.stack)
-		}
+		t.mem.Free(f.stack)
 	}
 	copy(t.frames[d:], t.frames[:])
 	copy(t.frames[:], callers)

@@ -32,9 +32,7 @@ func (t *Thread) Unpark(p *Parked) {
 func (t *Thread) Drop(p *Parked) {
 	for _, l := range append(p.state.below, level{frames: p.state.frames[:]}) {
 		for i := range l.frames {
-			if s := l.frames[i].stack; s != nil {
-				t.mem.Free(s)
-			}
+			t.mem.Free(l.frames[i].stack)
 		}
 	}
 }

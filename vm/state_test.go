@@ -204,6 +204,31 @@ func TestTrackingTheStack(t *testing.T) {
 	}
 }
 
+// TestEachRunBeginsWithAnEmptyStack: what the last run wrote is not written in the next one.
+func TestEachRunBeginsWithAnEmptyStack(t *testing.T) {
+	e := newEnv(t)
+	writes := e.lower(t, storeDW(10, -8, 10), callLocal(1), exitInsn, storeDW(10, -8, 10), exitInsn)
+	reads := e.lower(t, loadDW(0, 10, -8), exitInsn)
+	calls := e.lower(t, callLocal(1), exitInsn, loadDW(0, 10, -8), exitInsn)
+	for _, strict := range []bool{false, true} {
+		th := NewThread(e.m, ThreadConfig{Strict: strict})
+		for range 3 {
+			for _, img := range []*Image{reads, calls} {
+				th.Start(writes)
+				require.Equal(t, Done, th.Run(100), "%v", th.Fault())
+				th.Start(img)
+				if strict {
+					require.Equal(t, Faulted, th.Run(100))
+					assert.Equal(t, mem.NeverSet, th.Fault().Mem.Kind)
+				} else {
+					require.Equal(t, Done, th.Run(100), "%v", th.Fault())
+					assert.Zero(t, th.Ret())
+				}
+			}
+		}
+	}
+}
+
 // TestWhereRunsCanGoOn: at each instruction of the running function, and nowhere else.
 func TestWhereRunsCanGoOn(t *testing.T) {
 	e := newEnv(t)

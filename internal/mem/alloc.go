@@ -238,7 +238,7 @@ func (m *Memory) paintRange(lo, hi uint64, c Class) {
 }
 
 // Free ends a region: later accesses fault as use after free, and its address is not reused until
-// much else has been freed. Freeing twice is harmless.
+// much else has been freed. Freeing twice, or nothing, is harmless.
 func (m *Memory) Free(r *Region) {
 	if r == nil || r.Freed && !r.resting || m.arena == nil {
 		return
