@@ -192,3 +192,13 @@ func TestDumpCKfuncs(t *testing.T) {
 	assert.Contains(t, out.String(), "\nextern __bpf_fastcall void *cast(void *obj) __weak __ksym;\n")
 	assert.NotContains(t, out.String(), "other")
 }
+
+// TestNamesThatAreNone: names of types that C does not allow become some that it does.
+func TestNamesThatAreNone(t *testing.T) {
+	for name, want := range map[string]string{
+		"": "", "a": "a", "_0": "_0", "Az9_": "Az9_", "0": "_0", "9a": "_9a", "a-b": "a_b", "a.b": "a_b", "1-": "_1_",
+		"/": "_", ":": "_", "@": "_", "[": "_", "`": "_", "{": "_", "int": "_int", "ints": "ints", "\xff": "_",
+	} {
+		assert.Equal(t, want, cIdent(name), "%q", name)
+	}
+}
