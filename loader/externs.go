@@ -125,7 +125,7 @@ func (o *Object) kconfigForm(e *Extern) error {
 			e.form = kcfgTristate
 		}
 	case btf.KindArray:
-		if elem := o.BTF.SkipMods(t.Ref); t.Array.Nelems > 0 && elem.Kind == btf.KindInt && elem.Size == 1 {
+		if elem := o.BTF.SkipMods(t.Ref); elem.Kind == btf.KindInt && elem.Size == 1 {
 			e.form = kcfgCharArray
 		}
 	}

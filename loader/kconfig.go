@@ -37,7 +37,7 @@ func (l *loading) resolveKconfig(e *LinkedExtern, image []byte) *Error {
 	case e.Name == varCookie:
 		e.Source, e.Value = "BTF", boolDigit(l.hasCookie())
 	case e.Name == varWrapper:
-		e.Source, e.Value = "BTF", boolDigit(l.hasSyscallWrapper())
+		e.Source, e.Value = "BTF", boolDigit(l.t.hasSyscallWrapper())
 	case strings.HasPrefix(e.Name, prefixKcfg):
 		var ok bool
 		if e.Value, e.Source, ok = l.t.config(e.Name); !ok {
@@ -195,12 +195,12 @@ var syscallPrefix = map[string]string{
 
 // hasSyscallWrapper reports whether system calls have wrappers (libbpf
 // probe_kern_syscall_wrapper: the function of bpf(2) exists under the wrapper's name).
-func (l *loading) hasSyscallWrapper() bool {
-	prefix := syscallPrefix[l.t.Arch]
-	if l.t.Arch == "x86" && l.t.BTF.PointerSize() == 4 {
+func (t *Target) hasSyscallWrapper() bool {
+	prefix := syscallPrefix[t.Arch]
+	if t.Arch == "x86" && t.BTF.PointerSize() == 4 {
 		prefix = "__ia32_sys_"
 	}
-	return prefix != "" && prefix != "sys_" && l.t.HasFunc(prefix+"bpf")
+	return prefix != "" && prefix != "sys_" && t.HasFunc(prefix+"bpf")
 }
 
 // config looks up a kernel configuration value: the one given, else what BTF implies, else a
@@ -273,7 +273,7 @@ func (t *Target) configByArch(name string) (string, bool) {
 		"CONFIG_X86": t.Arch == "x86", "CONFIG_X86_64": t.Arch == "x86" && wide, "CONFIG_X86_32": t.Arch == "x86" && !wide,
 		"CONFIG_ARM64": t.Arch == "arm64", "CONFIG_ARM": t.Arch == "arm", "CONFIG_RISCV": t.Arch == "riscv", "CONFIG_S390": t.Arch == "s390",
 		"CONFIG_PPC": t.Arch == "powerpc", "CONFIG_LOONGARCH": t.Arch == "loongarch", "CONFIG_MIPS": t.Arch == "mips", "CONFIG_64BIT": wide,
-		"CONFIG_ARCH_HAS_SYSCALL_WRAPPER": t.HasFunc(syscallPrefix[t.Arch]+"bpf") && syscallPrefix[t.Arch] != "sys_",
+		"CONFIG_ARCH_HAS_SYSCALL_WRAPPER": t.hasSyscallWrapper(),
 	}
 	if !on[name] { // disabled options do not appear in the configuration
 		return "", false
