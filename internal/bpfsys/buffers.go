@@ -115,19 +115,24 @@ func readable(o Object) bool {
 }
 
 // MapRange checks an mmap(2) of an object and allocates the object's shared memory on first use. It
-// returns the errno of the call.
-func (s *System) MapRange(o Object, access uint32, off, length uint64, write, exec bool) uapi.Errno {
+// returns the errno of the call. shared is not set for a mapping that copies what it writes
+// (MAP_PRIVATE).
+func (s *System) MapRange(o Object, access uint32, off, length uint64, write, shared bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	end := off + length
 	if end < off || off%uapi.PageSize != 0 || length == 0 {
 		return uapi.EINVAL
 	}
+	if access == WriteOnly || access == ReadOnly && write && shared { // do_mmap
+		return uapi.EACCES
+	}
+	shared = shared && access != ReadOnly // which it does not tell from a copy
 	switch o := o.(type) {
 	case *Map:
-		return s.mapRange(o, access, off, end, write)
+		return s.mapRange(o, off, end, write, shared)
 	case *PerfEvent:
-		if off != 0 {
+		if off != 0 || !shared {
 			return uapi.EINVAL
 		}
 		return o.mapped(s, length)
@@ -135,42 +140,51 @@ func (s *System) MapRange(o Object, access uint32, off, length uint64, write, ex
 	return uapi.ENODEV
 }
 
-func (s *System) mapRange(m *Map, access uint32, off, end uint64, write bool) uapi.Errno {
-	switch m.m.(type) {
-	case maps.RingBuffer:
-		// Only the page with the consumer position is writable.
-		if write && (off != 0 || end != uapi.PageSize) {
-			return uapi.EPERM
-		}
-		if end > uint64(len(m.mem.Bytes())) {
-			return uapi.EINVAL
-		}
-		return 0
-	case maps.UserRing: // ringbuf_map_mmap_user
-		if write && off == 0 { // the page with the consumer position
-			return uapi.EPERM
-		}
-		if end > uint64(len(m.mem.Bytes())) {
-			return uapi.EINVAL
-		}
-		return 0
-	case maps.Arena:
-		return uapi.EINVAL // see MapArena
-	}
-	if m.def.Flags&uapi.MapMmapable == 0 {
-		return uapi.EOPNOTSUPP
-	}
+// mapRange is bpf_map_mmap, with what types of maps check.
+func (s *System) mapRange(m *Map, off, end uint64, write, shared bool) uapi.Errno {
+	_, ring := m.m.(maps.RingBuffer)
+	_, user := m.m.(maps.UserRing)
+	_, arena := m.m.(maps.Arena)
 	switch {
+	case m.def.Type != uapi.MapTypeArray && !ring && !user && !arena:
+		return uapi.ENOTSUPP
+	case !shared, arena: // see MapArena
+		return uapi.EINVAL
 	case write && m.frozen:
 		return uapi.EPERM
 	case write && m.def.Flags&uapi.MapRdonlyProg != 0:
 		return uapi.EACCES
-	case write && access == ReadOnly, access == WriteOnly:
-		return uapi.EACCES
+	case ring && write && (off != 0 || end != uapi.PageSize): // but the page with the consumer's position
+		return uapi.EPERM
+	case user && write && off == 0: // the page with the consumer's position (ringbuf_map_mmap_user)
+		return uapi.EPERM
 	}
+	check := s.mapArray
+	if ring || user {
+		check = mapRing
+	}
+	if e := check(m, end); e != 0 {
+		return e
+	}
+	if write {
+		m.mapped++
+	}
+	return 0
+}
+
+// mapRing checks the end of a mapping of a ring, which has its memory since it was created.
+func mapRing(m *Map, end uint64) uapi.Errno {
+	if end > uint64(len(m.mem.Bytes())) {
+		return uapi.EINVAL
+	}
+	return 0
+}
+
+// mapArray is array_map_mmap.
+func (s *System) mapArray(m *Map, end uint64) uapi.Errno {
 	size := uint64(m.stride())*uint64(m.def.MaxEntries) + uapi.PageSize - 1
 	size -= size % uapi.PageSize
-	if end > size {
+	if m.def.Flags&uapi.MapMmapable == 0 || end > size {
 		return uapi.EINVAL
 	}
 	if m.mem == nil {
@@ -181,9 +195,6 @@ func (s *System) mapRange(m *Map, access uint32, off, end uint64, write bool) ua
 		s.push(m)
 	}
 	m.views++
-	if write {
-		m.mapped++
-	}
 	return 0
 }
 

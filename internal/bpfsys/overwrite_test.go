@@ -17,7 +17,7 @@ func TestRingsThatOverwrite(t *testing.T) {
 	ring := k.must(k.createMap(uapi.MapTypeRingbuf, 0, 0, 4096, uapi.MapRbOverwrite))
 	prog := k.must(k.load(uapi.ProgTypeSocketFilter, sends(int64(ring))))
 	object := k.files[int32(ring)].Object
-	require.Zero(t, k.s.MapRange(object, bpfsys.ReadWrite, 4096, 4096+2*4096, false, false))
+	require.Zero(t, k.s.MapRange(object, bpfsys.ReadWrite, 4096, 4096+2*4096, false, true))
 	mem := bpfsys.Shared(object).Bytes()
 	run := func(n int) {
 		for range n {

@@ -109,7 +109,7 @@ func TestGroupsOfPerfEvents(t *testing.T) {
 			return c.s.PerfIoctl(c, c.files[int32(fd)].Object.(*bpfsys.PerfEvent), 0x2400|uint32(req), arg).Errno
 		},
 		mmap: func(fd int64) uapi.Errno {
-			return c.s.MapRange(c.files[int32(fd)].Object, bpfsys.ReadWrite, 0, 2*uapi.PageSize, true, false)
+			return c.s.MapRange(c.files[int32(fd)].Object, bpfsys.ReadWrite, 0, 2*uapi.PageSize, true, true)
 		},
 		close: c.close,
 	})

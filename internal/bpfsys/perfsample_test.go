@@ -38,7 +38,7 @@ func TestRecordsHaveWhatTheirEventAsksFor(t *testing.T) {
 			event, r := k.openEvent(a, -1)
 			require.Zero(t, r.errno)
 			object := k.files[int32(event)].Object
-			require.Zero(t, k.s.MapRange(object, bpfsys.ReadWrite, 0, 2*4096, true, false))
+			require.Zero(t, k.s.MapRange(object, bpfsys.ReadWrite, 0, 2*4096, true, true))
 			m := k.must(k.createMap(uapi.MapTypePerfEventArray, 4, 4, 1, 0))
 			_, e, _ := k.call(mapUpdate, field{0, m}, field{8, k.put([]byte{0, 0, 0, 0})}, field{16, k.put(le.AppendUint32(nil, uint32(event)))}, field{24, uint64(0)})
 			require.Zero(t, e)

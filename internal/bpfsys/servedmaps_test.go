@@ -115,7 +115,7 @@ func elementSubjects() []subject {
 				if typ == uapi.MapTypeUserRingbuf { // the first page is the kernel's to write
 					off = uapi.PageSize
 				}
-				e := k.s.MapRange(k.files[int32(fd)].Object, bpfsys.ReadWrite, off, uapi.PageSize, true, false)
+				e := k.s.MapRange(k.files[int32(fd)].Object, bpfsys.ReadWrite, off, uapi.PageSize, true, true)
 				return result{e, k.notes[before:]}
 			}})
 			continue

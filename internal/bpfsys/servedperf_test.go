@@ -94,9 +94,9 @@ func perfIoctlSubjects() []subject {
 			case uapi.PerfIoctlSetOutput:
 				other, r := k.event(uapi.PerfTypeSoftware, uint64(uapi.PerfSoftwareBpfOutput))
 				arg = uint64(k.must(other, r.errno))
-				k.must(0, k.s.MapRange(k.files[int32(arg)].Object, bpfsys.ReadWrite, 0, 2*uapi.PageSize, true, false))
+				k.must(0, k.s.MapRange(k.files[int32(arg)].Object, bpfsys.ReadWrite, 0, 2*uapi.PageSize, true, true))
 			case uapi.PerfIoctlPauseOutput:
-				k.must(0, k.s.MapRange(k.files[int32(fd)].Object, bpfsys.ReadWrite, 0, 2*uapi.PageSize, true, false))
+				k.must(0, k.s.MapRange(k.files[int32(fd)].Object, bpfsys.ReadWrite, 0, 2*uapi.PageSize, true, true))
 			case uapi.PerfIoctlPeriod:
 				arg = k.put(le.AppendUint64(nil, 100))
 			case uapi.PerfIoctlQueryBPF:

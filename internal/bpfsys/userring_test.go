@@ -76,10 +76,10 @@ func TestUserRingBuffers(t *testing.T) {
 			ring, sum := k.must(k.createMap(uapi.MapTypeUserRingbuf, 0, 0, size, 0)), k.must(k.createMap(uapi.MapTypeArray, 4, 8, 1, 0))
 			prog := k.drains(ring, sum)
 			object := k.files[int32(ring)].Object
-			assert.Equal(t, uapi.EPERM, k.s.MapRange(object, bpfsys.ReadWrite, 0, 4096, true, false), "the consumer's page")
-			require.Zero(t, k.s.MapRange(object, bpfsys.ReadWrite, 0, 4096, false, false))
-			require.Zero(t, k.s.MapRange(object, bpfsys.ReadWrite, 4096, 4096+2*size, true, false))
-			assert.Equal(t, uapi.EINVAL, k.s.MapRange(object, bpfsys.ReadWrite, 4096, 8192+2*size, true, false))
+			assert.Equal(t, uapi.EPERM, k.s.MapRange(object, bpfsys.ReadWrite, 0, 4096, true, true), "the consumer's page")
+			require.Zero(t, k.s.MapRange(object, bpfsys.ReadWrite, 0, 4096, false, true))
+			require.Zero(t, k.s.MapRange(object, bpfsys.ReadWrite, 4096, 4096+2*size, true, true))
+			assert.Equal(t, uapi.EINVAL, k.s.MapRange(object, bpfsys.ReadWrite, 4096, 8192+2*size, true, true))
 			mem := bpfsys.Shared(object).Bytes()
 			run := func() int32 {
 				_, e, a := k.call(testRun, field{0, prog}, field{8, 64}, field{16, k.room(64)}, field{68, 0})

@@ -172,7 +172,7 @@ func (c *call) mmap() {
 		e = c.s.sys.MapArena(m, c.arg(0), off, length, c.arg(3)&(unix.MAP_FIXED|unix.MAP_FIXED_NOREPLACE) != 0)
 		file.arena = e == 0
 	} else {
-		e = c.s.sys.MapRange(f.Object, f.Access, off, length, prot&unix.PROT_WRITE != 0, prot&unix.PROT_EXEC != 0)
+		e = c.s.sys.MapRange(f.Object, f.Access, off, length, prot&unix.PROT_WRITE != 0, c.arg(3)&unix.MAP_SHARED != 0)
 	}
 	c.s.sharing = nil
 	c.s.logf("[%d] mmap %s %s offset %d length %d", c.n.PID, f.Object.Kind(), f.Object.Name(), off, length)
