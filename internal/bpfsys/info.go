@@ -177,7 +177,7 @@ func (s *System) progInfo(i *info, p *Prog) {
 	i.u64(bpfinfo.ProgJitedProgInsns, i.given64(bpfinfo.ProgJitedProgInsns))
 	i.u32(bpfinfo.ProgXlatedProgLen, uint32(len(p.insns)))
 	if n := i.given32(bpfinfo.ProgXlatedProgLen); n != 0 {
-		if to := i.given64(bpfinfo.ProgXlatedProgInsns); to == 0 || !i.c.Write(to, p.insns[:min(int(n), len(p.insns))]) {
+		if !i.c.Write(i.given64(bpfinfo.ProgXlatedProgInsns), p.insns[:min(int(n), len(p.insns))]) {
 			i.bad = uapi.EFAULT
 		}
 	}

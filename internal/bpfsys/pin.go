@@ -150,8 +150,6 @@ func (s *System) objGet(c Caller, a bpfattr.Obj) Result {
 	switch {
 	case o == nil && s.fs.dirs[p]:
 		return fail(uapi.EACCES)
-	case o == nil && InBPFFS(p):
-		return fail(uapi.ENOENT)
 	case o == nil:
 		return fail(uapi.ENOENT)
 	}
