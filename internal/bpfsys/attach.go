@@ -69,82 +69,17 @@ const (
 	attachOverride, attachMulti, attachReplace, attachBefore, attachAfter, attachID, attachLink = 1, 2, 4, 8, 16, 32, 1 << 13
 )
 
-// where returns the insertion index relative to another program (bpf_mprog_attach).
-func (s *System) where(c Caller, g *attachGroup, flags uint32, rel uint32, revision uint64) (int, uapi.Errno) {
-	// The list changed since the caller looked at it.
-	if revision != 0 && revision != g.revision {
-		return 0, uapi.ESTALE
-	}
-	if flags&(attachBefore|attachAfter) == 0 {
-		if rel != 0 {
-			return 0, uapi.EINVAL
-		}
-		return len(g.list), 0
-	}
-	// Before or after nothing in particular is the beginning or the end.
-	if rel == 0 && flags&(attachID|attachLink) == 0 {
-		if flags&attachBefore != 0 {
-			return 0, 0
-		}
-		return len(g.list), 0
-	}
-	i, e := s.relative(c, g, flags, rel)
-	if e != 0 {
-		return 0, e
-	}
-	if flags&attachAfter != 0 {
-		i++
-	}
-	return i, 0
-}
-
-// relative returns the index of the entry that a descriptor or an id refers to.
-func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (int, uapi.Errno) {
-	var o Object
-	switch {
-	case flags&attachID != 0:
-		kind := KindProg
-		if flags&attachLink != 0 {
-			kind = KindLink
-		}
-		if o, _ = s.byID[kind].Get(rel); o == nil {
-			return 0, uapi.ENOENT
-		}
-	case flags&attachLink != 0:
-		l, _, e := fileOf[*Link](c, int32(rel))
-		if e != 0 {
-			return 0, e
-		}
-		o = l
-	default:
-		p, _, e := fileOf[*Prog](c, int32(rel))
-		if e != 0 {
-			return 0, e
-		}
-		o = p
-	}
-	for i, x := range g.list {
-		if x.link != nil && Object(x.link) == o || Object(x.prog) == o {
-			return i, 0
-		}
-	}
-	return 0, uapi.ENOENT
-}
-
 // groupLink inserts a link into the ordered list of its hook.
 func (s *System) groupLink(c Caller, a bpfattr.LinkCreate, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
 	g := s.group(pl)
 	i := len(g.list)
 	if l.typ == uapi.LinkTcx || l.typ == uapi.LinkNetkit {
-		if flags&^uint32(attachBefore|attachAfter|attachID|attachLink) != 0 {
-			return uapi.EINVAL, nil
-		}
-		rel, revision := a.Tcx().RelativeId(), a.Tcx().ExpectedRevision()
+		r := mprogRequest{flags: flags, relative: a.Tcx().RelativeId(), revision: a.Tcx().ExpectedRevision()}
 		if l.typ == uapi.LinkNetkit {
-			rel, revision = a.Netkit().RelativeId(), a.Netkit().ExpectedRevision()
+			r.relative, r.revision = a.Netkit().RelativeId(), a.Netkit().ExpectedRevision()
 		}
 		var e uapi.Errno
-		if i, e = s.where(c, g, flags, rel, revision); e != 0 {
+		if i, e = s.mprogAttach(c, g, l.prog, nil, r); e != 0 {
 			return e, nil
 		}
 	}
@@ -195,15 +130,21 @@ func cgroupOf(c Caller, fd int32) (uint64, uapi.Errno) {
 	return f.Inode, 0
 }
 
+// onDevices reports whether an attach type is for hooks of devices with several programs.
+func onDevices(at uapi.AttachType) bool {
+	return slices.Contains([]uapi.AttachType{uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer}, at)
+}
+
 // placeOf returns the hook that the attributes of BPF_PROG_ATTACH, BPF_PROG_DETACH or
 // BPF_PROG_QUERY name.
 func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Errno) {
-	switch at {
-	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
+	if onDevices(at) {
 		if !s.target.HasAttachType(at) {
 			return place{}, uapi.EINVAL
 		}
 		return s.attachable(c, uint32(fd), at)
+	}
+	switch at {
 	case uapi.AttachSkSkbStreamParser, uapi.AttachSkSkbStreamVerdict, uapi.AttachSkSkbVerdict, uapi.AttachSkMsgVerdict:
 		m, _, e := fileOf[*Map](c, fd)
 		if e != 0 {
@@ -284,7 +225,7 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 	pl, e := s.placeOf(c, a.TargetFd(), at)
 	mprog := pl.kind == onDevice
 	if mprog {
-		if flags&^uint32(attachReplace|attachBefore|attachAfter|attachID|attachLink) != 0 {
+		if flags&^mprogFlags != 0 {
 			return fail(uapi.EINVAL)
 		}
 	} else if flags&^uint32(attachOverride|attachMulti|attachReplace) != 0 && !s.has(since.CgroupMprog) {
@@ -308,22 +249,17 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 			return fail(e)
 		}
 	case mprog:
-		// A device runs each program once (bpf_mprog_attach).
-		if slices.ContainsFunc(g.list, func(x groupEntry) bool { return x.prog == p }) {
-			return fail(uapi.EEXIST)
-		}
+		var old *Prog
 		if flags&attachReplace != 0 {
-			q, _, e := fileOf[*Prog](c, a.ReplaceBpfFd())
-			if e != 0 {
+			old, _, e = fileOf[*Prog](c, a.ReplaceBpfFd())
+			switch {
+			case e != 0:
 				return fail(e)
+			case old.typ != p.typ:
+				return fail(uapi.EINVAL)
 			}
-			at := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.prog == q && x.link == nil })
-			if at < 0 {
-				return fail(uapi.ENOENT)
-			}
-			s.leave(g, at)
-			i = at
-		} else if i, e = s.where(c, g, flags, a.RelativeId(), a.ExpectedRevision()); e != 0 {
+		}
+		if i, e = s.mprogAttach(c, g, p, old, mprogRequest{flags: flags, relative: a.RelativeId(), revision: a.ExpectedRevision()}); e != 0 {
 			return fail(e)
 		}
 	case pl.kind == onCgroup:
@@ -401,6 +337,9 @@ func (s *System) progDetach(c Caller, a bpfattr.Attach) Result {
 		return fail(uapi.EINVAL)
 	}
 	pl, e := s.placeOf(c, a.TargetFd(), at)
+	if onDevices(at) {
+		return s.mprogDetach(c, a, pl, e)
+	}
 	if e != 0 {
 		return fail(e)
 	}
@@ -425,10 +364,8 @@ func (s *System) progDetach(c Caller, a bpfattr.Attach) Result {
 	switch {
 	case p == nil && pl.kind == onCgroup && g.flags&attachMulti != 0:
 		return fail(uapi.EINVAL)
-	case p == nil && len(g.list) > 0 && g.list[0].link == nil && (pl.kind != onDevice || len(g.list) == 1):
+	case p == nil && len(g.list) > 0 && g.list[0].link == nil:
 		i = 0
-	case p == nil && pl.kind == onDevice && a.AttachFlags()&attachAfter != 0 && len(g.list) > 0:
-		i = len(g.list) - 1
 	}
 	if i < 0 || i >= len(g.list) {
 		return fail(uapi.ENOENT)
