@@ -86,6 +86,9 @@ var built = []struct {
 		func(s *subject) { s.Type, s.Sleepable = uapi.ProgTypeKprobe, false }},
 	{"CannotCallGPLRestrictedFunctionNon", "6.18", "socket_filter: *(u64 *)(r10 - 8) = 0/r1 = r10/r1 += -8/r2 = 8/call 6/r0 = 0/exit",
 		func(s *subject) { s.License = "Proprietary" }},
+	{"CannotOverwriteReferencedDynptr", "6.18", "testdata/refused/kfuncs.o CannotOverwriteReferencedDynptr_ok", func(s *subject) { s.insteadOfFlags("*(u64 *)(r10 - 16) = 0") }},
+	{"CannotOverwriteReferencedDynptr", "6.18", "testdata/refused/kfuncs.o CannotOverwriteReferencedDynptr_ok", func(s *subject) { s.insteadOfFlags("*(u64 *)(r10 - 8) = 0") }}, // the other half
+	{"CannotOverwriteReferencedDynptr", "6.18", "testdata/refused/kfuncs.o CannotOverwriteReferencedDynptr_ok", func(s *subject) { s.insteadOfFlags("*(u8 *)(r10 - 1) = 0") }},
 
 	// Maps.
 	{"TotalNumberMapsPerProgramReached", "6.18", longLoad, func(s *subject) {
@@ -364,6 +367,21 @@ func (s *subject) prepend(text string) {
 	for i := 1; i < len(s.Funcs); i++ {
 		s.Funcs[i].Insn += n
 	}
+}
+
+// insteadOfFlags puts an instruction in the place of the one that sets the flags of the last call.
+func (s *subject) insteadOfFlags(text string) {
+	insns, err := decode.Assemble(text)
+	if err != nil {
+		panic(err)
+	}
+	for pc := len(s.Insns) - 1; pc >= 0; pc-- {
+		if in := s.Insns[pc]; in.Code == 0xb7 && in.Dst == 2 {
+			s.Insns[pc] = insns[0]
+			return
+		}
+	}
+	panic("no call with flags")
 }
 
 func (s *subject) text(text string) {
