@@ -130,7 +130,7 @@ func TestStructsOfContexts(t *testing.T) {
 	}{
 		"void": {0, 0}, "no function": {num, 0}, "out of range": {999, 0}, "no parameters": {fn(), 0}, "a number": {fn(num), 0}, "a struct itself": {fn(ctx), 0},
 		"a pointer": {fn(b.Ptr(ctx)), ctx}, "to an alias": {fn(b.Mod(btf.KindConst, "", b.Ptr(alias))), ctx}, "the first of two": {fn(b.Ptr(ctx), num), ctx}, "the second": {fn(num, b.Ptr(ctx)), 0},
-		"a pointer to a number": {fn(b.Ptr(num)), 0}, "to a union": {fn(b.Ptr(union)), 0}, "to anything": {fn(b.Ptr(0)), 0}, "to a pointer": {fn(b.Ptr(b.Ptr(ctx))), 0},
+		"a pointer to a number": {fn(b.Ptr(num)), 0}, "an array": {fn(b.Array(ctx, num, 1)), 0}, "to a union": {fn(b.Ptr(union)), 0}, "to anything": {fn(b.Ptr(0)), 0}, "to a pointer": {fn(b.Ptr(b.Ptr(ctx))), 0},
 	}
 	raw, err := b.Marshal(binary.LittleEndian)
 	require.NoError(t, err)
