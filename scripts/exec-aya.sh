@@ -1,7 +1,7 @@
 #!/bin/bash
-# exec-aya.sh DIR [KERNEL...]: builds internal/exec/testdata/aya, a tool with aya's loader, and compares what it prints under bpfrun exec, as user nobody, with the
-# recorded output on each KERNEL (a name or a BTF file; default: the embedded one). rustc, cargo and aya's crates are those of Debian sid, unpacked into DIR;
-# the tool is linked statically. BPFRUN is the bpfrun to use; if unset, the script builds it. Needs root, for chroot and for becoming nobody.
+# exec-aya.sh DIR [KERNEL...]: builds examples/exec/aya, a tool with aya's loader, and compares what it prints under bpfrun exec, as user nobody, with the
+# recorded output on each KERNEL (a name or a BTF file; default: the embedded one); then its tests run there, by cargo test. rustc, cargo and aya's crates are
+# those of Debian sid, unpacked into DIR, where all of it runs. BPFRUN is the bpfrun to use; if unset, the script builds it. Needs root, for chroot.
 set -euo pipefail
 [ $# -ge 1 ] || { echo "usage: exec-aya.sh DIR [KERNEL...]" >&2; exit 2; }
 mkdir -p "$1"
@@ -14,43 +14,49 @@ if [ ! -e "$dir/READY" ]; then
 fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-chmod 755 "$tmp"
-cp -r internal/exec/testdata/aya/. "$tmp"
-mkdir "$tmp/.cargo"
-cat >"$tmp/.cargo/config.toml" <<'END'
+mkdir -p "$tmp/exec" "$tmp/xdp" "$tmp/cargo" "$tmp/kernels" "$tmp/home"
+cp -r examples/exec/aya examples/exec/exec.bpf.o "$tmp/exec"
+cp examples/xdp/xdp.bpf.o "$tmp/xdp"
+cat >"$tmp/cargo/config.toml" <<'END'
 [source.crates-io]
 replace-with = "debian"
 
 [source.debian]
 directory = "/usr/share/cargo/registry"
 END
-# A target that is named keeps the flags away from build scripts, which load libraries.
-target=$(uname -m)-unknown-linux-gnu
-toolchain=$PWD/scripts/toolchain.sh
-(cd "$tmp" && "$toolchain" --run "$dir" env HOME=/tmp CARGO_HOME=/tmp/cargo RUSTFLAGS='-C target-feature=+crt-static' \
-	cargo build -q --release --offline --target "$target" --target-dir /tmp/target)
-cp "$dir/tmp/target/$target/release/execs" "$tmp/execs"
-
-bpfrun=${BPFRUN:-}
-if [ -z "$bpfrun" ]; then
-	bpfrun=$tmp/bpfrun
-	go build -o "$bpfrun" ./cmd/bpfrun
+if [ -n "${BPFRUN:-}" ]; then
+	cp "$BPFRUN" "$dir/usr/bin/bpfrun"
 else
-	cp "$bpfrun" "$tmp/bpfrun" && bpfrun=$tmp/bpfrun # where nobody can run it
+	go build -o "$dir/usr/bin/bpfrun" ./cmd/bpfrun
 fi
-cp examples/exec/exec.bpf.o "$tmp"
-status=0
 [ $# -gt 0 ] || set -- embedded
+names=()
 for kernel; do
 	if [ -f "$kernel" ]; then
-		cp "$kernel" "$tmp" && kernel=$tmp/$(basename "$kernel")
+		cp "$kernel" "$tmp/kernels" && kernel=/src/kernels/$(basename "$kernel")
 	fi
-	if (cd "$tmp" && setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/nonexistent XDG_CACHE_HOME=/nonexistent \
-		"$bpfrun" exec --btf "$kernel" --events execs.events -- ./internal/execs exec.bpf.o 2) >"$tmp/output" && diff -u internal/exec/testdata/aya/execs.golden "$tmp/output"; then
-		echo "$(basename "$kernel"): same output"
+	names+=("$kernel")
+done
+chmod -R a+rwX "$tmp"
+chmod 1777 "$dir/tmp"
+
+# inside COMMAND...: runs in the toolchain, as nobody, in the directory of the tool.
+toolchain=$PWD/scripts/toolchain.sh
+inside() {
+	(cd "$tmp" && "$toolchain" --run "$dir" /usr/sbin/chroot --userspec=65534:65534 / /usr/bin/env -C /src/exec/aya HOME=/src/home CARGO_HOME=/src/cargo \
+		CARGO_TARGET_DIR=/tmp/target "$@")
+}
+inside cargo build -q --offline
+status=0
+for kernel in "${names[@]}"; do
+	name=$(basename "$kernel")
+	if inside bpfrun exec --btf "$kernel" --events execs.events -- /tmp/target/debug/execs ../exec.bpf.o 2 | diff -u internal/exec/testdata/aya-execs.golden -; then
+		echo "$name: same output"
 	else
-		echo "$(basename "$kernel"): other output"
+		echo "$name: other output"
 		status=1
 	fi
+	runner=CARGO_TARGET_$(uname -m | tr a-z A-Z)_UNKNOWN_LINUX_GNU_RUNNER
+	inside env "$runner=bpfrun exec --btf $kernel --fake-root --quiet --" cargo test -q --offline --test programs || status=1
 done
 exit $status
