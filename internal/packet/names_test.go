@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -71,4 +72,19 @@ func TestRepair(t *testing.T) {
 	}
 	Repair(nil, 0)
 	Repair(make([]byte, 15), 0)
+}
+
+// TestRepairLeavesCutPacketsCut: no length becomes that of the rest, and only sums that the rest
+// suffices for are mended.
+func TestRepairLeavesCutPacketsCut(t *testing.T) {
+	for _, text := range []string{"eth/ip/udp/'abcdefgh'", "eth/ip6/udp/'abcdefgh'", "eth/ip/ip/udp/'abcdefgh'"} {
+		whole, err := Parse(text)
+		require.NoError(t, err)
+		cut := bytes.Clone(whole[:len(whole)-3])
+		if f, err := Decode(cut, 0).Field(cut, "ip.csum"); err == nil {
+			f.Put(cut, f.Get(cut)^1)
+		}
+		Repair(cut, 0)
+		assert.Equal(t, whole[:len(cut)], cut, text)
+	}
 }

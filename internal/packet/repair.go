@@ -2,7 +2,8 @@ package packet
 
 // Repair sets the lengths of IP and UDP headers to what the packet has, and then the checksums that
 // can be computed, innermost first, because those outside cover them. UDP without a checksum stays
-// without.
+// without. What an IP header calls longer than the packet was cut, as by a capture, and stays so:
+// the lengths of that header and of those inside it are those of the whole.
 func Repair(p []byte, start Start) {
 	limit := len(p)
 	for _, l := range Decode(p, start).Layers {

@@ -1,14 +1,17 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/visible"
 )
 
 // WriteTestsMarkdown writes suites as a Markdown table, files by targets, followed by the failures.
+// Files that no target was found for, because they cannot be read, have a column of their own.
 func WriteTestsMarkdown(w io.Writer, suites []*Suite, covered ...Covered) error {
 	var files, targets []string
 	at := map[[2]string]*Suite{}
@@ -18,16 +21,19 @@ func WriteTestsMarkdown(w io.Writer, suites []*Suite, covered ...Covered) error 
 			seen["f"+s.File] = true
 			files = append(files, s.File)
 		}
-		if s.Target != "" && !seen["t"+s.Target] {
+		if !seen["t"+s.Target] {
 			seen["t"+s.Target] = true
 			targets = append(targets, s.Target)
 		}
 		at[[2]string{s.File, s.Target}] = s
 	}
+	if i := slices.Index(targets, ""); i >= 0 {
+		targets = append(slices.Delete(targets, i, i+1), "")
+	}
 	var b strings.Builder
 	visible.Fprintf(&b, "## bpfrun test: %s\n\n|scenario|", Count(suites))
 	for _, t := range targets {
-		b.WriteString(cellText(t) + "|")
+		b.WriteString(cellText(cmp.Or(t, "no kernel")) + "|")
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(targets)) + "\n")
 	for _, f := range files {

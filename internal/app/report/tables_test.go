@@ -226,6 +226,8 @@ func TestTablesOfTests(t *testing.T) {
 		fmt.Fprintf(&b, "=== JUnit, %d\n", len(c))
 		require.NoError(t, WriteJUnit(&b, tested(), c...))
 	}
+	b.WriteString("=== Markdown, no kernel\n")
+	require.NoError(t, WriteTestsMarkdown(&b, []*Suite{{File: "f.yaml", Err: errors.New("f.yaml:1:1: unknown key")}}))
 	same(t, "tests.txt", b.String())
 	assert.Equal(t, "a\nb\tc?? é", printable("a\nb\tc\x1f\r é"))
 }
