@@ -84,6 +84,7 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 		return fail(e)
 	}
 	here := k.ahead && key != nil
+	out := elements{c: c, keysAt: a.Keys(), valuesAt: a.Values()}
 	var seen [][]byte
 	var last []byte
 	n := 0
@@ -102,9 +103,10 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 			continue
 		}
 		if e != 0 {
+			out.flush()
 			return fail(e)
 		}
-		if !c.Write(a.Keys()+uint64(n*ks), next) || !c.Write(a.Values()+uint64(n*vs), v) {
+		if !out.add(next, v) {
 			return fail(uapi.EFAULT)
 		}
 		key, last = next, next
@@ -112,6 +114,9 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 			seen = append(seen, next)
 		}
 		n++
+	}
+	if !out.flush() {
+		return fail(uapi.EFAULT)
 	}
 	after, end := m.m.NextKey(key)
 	if k.ahead {
@@ -137,6 +142,29 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 		return fail(uapi.ENOENT)
 	}
 	return Result{}
+}
+
+// elements are keys and values on their way to the caller's memory. A write there is a system call,
+// which takes longer than all else of an element, so that many go at once.
+type elements struct {
+	c                Caller
+	keysAt, valuesAt uint64
+	keys, values     []byte
+}
+
+func (w *elements) add(key, value []byte) bool {
+	w.keys, w.values = append(w.keys, key...), append(w.values, value...)
+	return len(w.keys)+len(w.values) < 64<<10 || w.flush()
+}
+
+// flush writes the elements that wait and reports whether that was possible.
+func (w *elements) flush() bool {
+	if !w.c.Write(w.keysAt, w.keys) || !w.c.Write(w.valuesAt, w.values) {
+		return false
+	}
+	w.keysAt, w.valuesAt = w.keysAt+uint64(len(w.keys)), w.valuesAt+uint64(len(w.values))
+	w.keys, w.values = w.keys[:0], w.values[:0]
+	return true
 }
 
 // cursor returns the position where a batch continues: after a key, or after a number of elements.

@@ -110,6 +110,51 @@ func TestBatchesThatDeleteGoOn(t *testing.T) {
 	assert.ElementsMatch(t, []uint32{1, 2, 3, 4}, got)
 }
 
+// writes counts the writes to the memory of a task.
+type writes struct {
+	*task
+	n int
+}
+
+func (w *writes) Write(addr uint64, p []byte) bool {
+	w.n++
+	return w.task.Write(addr, p)
+}
+
+// TestBatchesAreWrittenAtOnce: for a process each write to its memory is a system call, so that
+// writing elements one by one takes longer than reading them one by one.
+func TestBatchesAreWrittenAtOnce(t *testing.T) {
+	const elements = 6000 // more than go at once
+	k := newTask(t)
+	fd, e := k.createMap(uapi.MapTypeHash, 4, 8, elements, 0)
+	require.Zero(t, e)
+	in := make([]byte, 4*elements)
+	for i := range elements {
+		le.PutUint32(in[4*i:], uint32(i))
+	}
+	values := make([]byte, 8*elements)
+	for i := range elements {
+		le.PutUint64(values[8*i:], uint64(3*i))
+	}
+	attr := func(keys, values uint64) []field {
+		return []field{{0, uint64(0)}, {8, k.room(4)}, {16, keys}, {24, values}, {32, elements}, {36, int(fd)}, {48, uint64(0)}}
+	}
+	_, e, _ = k.call(updateBatch, attr(k.put(in), k.put(values))...)
+	require.Zero(t, e)
+	keys, out := k.room(4*elements), k.room(8*elements)
+	w := &writes{task: k}
+	a := union(attr(keys, out)...)
+	require.Equal(t, uapi.ENOENT, k.s.Call(w, lookupBatch, k.put(a), uint32(len(a)), 0, 0).Errno, "there are no more")
+	seen := map[uint32]bool{}
+	for i := range elements {
+		key := le.Uint32(k.at(keys, 4*elements)[4*i:])
+		seen[key] = true
+		require.Equal(t, uint64(3*key), le.Uint64(k.at(out, 8*elements)[8*i:]))
+	}
+	assert.Len(t, seen, elements)
+	assert.Less(t, w.n, 20)
+}
+
 // TestNamesOfPins: those with a dot are the kernel's (bpf_lookup).
 func TestNamesOfPins(t *testing.T) {
 	k := newTask(t)
