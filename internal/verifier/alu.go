@@ -232,9 +232,12 @@ func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64, word bool)
 	// The register has room for one constant, of 32 bits with sign: a second sum, or a larger
 	// constant, ends the link (adjust_reg_min_max_vals). A register added to itself is no sum with
 	// a constant.
-	if !a.r.linked || d.id == 0 || !(op == opAdd || op == opSub && a.r.linkedNeg) || !s.isConst() || isX(in) && in.Src == in.Dst || !alu64 && !a.r.linkedNeg {
+	if !a.r.linked || d.id == 0 || !(op == opAdd || op == opSub && a.r.linkedNeg) || !s.isConst() || isX(in) && in.Src == in.Dst && a.has(since.SelfSums) || !alu64 && !a.r.linkedNeg {
 		d.clearID()
 		return
+	}
+	if isX(in) && in.Src == in.Dst { // what is added was read after it had changed
+		s = d
 	}
 	if a.r.linkedNeg {
 		v := int64(s.Var.Value)

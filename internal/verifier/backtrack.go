@@ -230,7 +230,7 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 			if b.has(dst) {
 				return backGiveUp
 			}
-			if subseq != i+1 && t.has(since.LoadPacketReturns) {
+			if subseq != i+1 && t.has(since.LoadPacketTracking) {
 				t.enter()
 			}
 			return backOK

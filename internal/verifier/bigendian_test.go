@@ -38,10 +38,10 @@ func TestVerdictsDependOnTheByteOrder(t *testing.T) {
 		{name: "the other half", text: "call 7\nr0 &= 7\n*(u64 *)(r10 - 8) = r0\nr0 = *(u32 *)(r10 - 4)", bigOK: true, release: since.R(6, 9)},
 		{name: "its last byte", text: "call 7\nr0 &= 7\n*(u64 *)(r10 - 8) = r0\nr0 = *(u8 *)(r10 - 1)", bigOK: true, release: since.R(6, 9)},
 		{name: "a byte of a half", text: "call 7\nr0 &= 7\n*(u32 *)(r10 - 8) = r0\nr0 = *(u8 *)(r10 - 5)", bigOK: true, release: since.R(6, 9)},
-		{name: "to big endian", text: "call 7\nr0 &= 7\nr0 = be16 r0", bigOK: true, release: since.R(6, 18)},
-		{name: "to little endian", text: "call 7\nr0 &= 7\nr0 = le16 r0", littleOK: true, release: since.R(6, 18)},
-		{name: "to big endian, of the other byte", text: "call 7\nr0 &= 1792\nr0 = be16 r0", littleOK: true, release: since.R(6, 18)},
-		{name: "a swap", text: "call 7\nr0 &= 1792\nr0 = bswap16 r0", littleOK: true, bigOK: true, release: since.R(6, 18)},
+		{name: "to big endian", text: "call 7\nr0 &= 7\nr0 = be16 r0", bigOK: true, release: since.R(7, 0)},
+		{name: "to little endian", text: "call 7\nr0 &= 7\nr0 = le16 r0", littleOK: true, release: since.R(7, 0)},
+		{name: "to big endian, of the other byte", text: "call 7\nr0 &= 1792\nr0 = be16 r0", littleOK: true, release: since.R(7, 0)},
+		{name: "a swap", text: "call 7\nr0 &= 1792\nr0 = bswap16 r0", littleOK: true, bigOK: true, release: since.R(7, 0)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, k := range []struct {

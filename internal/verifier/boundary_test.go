@@ -56,9 +56,13 @@ type answerOn struct{ Kernel, Answer string }
 // around lists the kernels on both sides of a rule's beginnings: the first of each pair is the last
 // without it.
 func around(r since.Rule) []string {
-	out := []string{r.Before().String() + ".0", r.From().String() + ".0"}
+	first := r.First()
+	out := []string{r.Before().String() + ".0", fmt.Sprintf("%s.%d", first.Release, first.Patch)}
+	if first.Patch > 0 {
+		out[0] = fmt.Sprintf("%s.%d", first.Release, first.Patch-1)
+	}
 	for _, u := range r.Row().Stable {
-		if u.Patch > 0 {
+		if u.Patch > 0 && u.Release != first.Release {
 			out = append(out, fmt.Sprintf("%s.%d", u.Release, u.Patch-1), fmt.Sprintf("%s.%d", u.Release, u.Patch))
 		}
 	}

@@ -32,6 +32,10 @@ func (k *kernelMem) structMatch(spec uint8, id btf.ID, off int, want uint8, want
 	return false
 }
 
+// beyond reports whether accesses may be beyond a type's size, in an array without a length at its
+// end. Objects of the program have exactly that size.
+func (k *kernelMem) beyond(r *reg) bool { return !r.typ.isAlloc() || !k.has(since.AllocatedSize) }
+
 // walkKind is what an offset in a struct leads to (enum bpf_struct_walk_result).
 type walkKind uint8
 
@@ -207,7 +211,7 @@ func (k *kernelMem) structAccess(r *reg, off, size int) walked {
 	}
 	var flags regType
 	for depth := 0; depth < 64; depth++ {
-		w := k.walkStruct(r.spec, id, off, size, flags, !r.typ.isAlloc(), false)
+		w := k.walkStruct(r.spec, id, off, size, flags, k.beyond(r), false)
 		flags |= w.flags
 		switch w.kind {
 		case walkPtr:
@@ -284,7 +288,7 @@ func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 		k.refuse(refusal.PtrAccessUserMemoryOff, n, name, off)
 	case r.typ&memPercpu != 0:
 		k.refuse(refusal.PtrAccessPercpuMemoryOff, n, name, off)
-	case t == write && r.typ&ptrUntrusted != 0:
+	case t == write && r.typ&ptrUntrusted != 0 && (k.has(since.UntrustedWrites) || r.typ.isAlloc() && !k.allocated(r)):
 		// What an untrusted pointer leads to need not be of its type.
 		k.refuse(refusal.OnlyReadSupported)
 	}

@@ -97,7 +97,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 			f.callbackRet = retRange{-1 << 31, 1<<31 - 1}
 		}
 		r[1].pointer(constMap)
-		r[1].mapp, r[1].uid = src.mapp, src.uid
+		r[1].mapp, r[1].uid = src.mapp, fs.callbackUID(&src)
 		fs.mapPtrs(&r[2], &r[3], &src)
 		r[4].notInit()
 		r[5].notInit()
@@ -148,9 +148,18 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 
 func (fs *frames) mapPtrs(key, value, m *reg) {
 	key.pointer(ptrMapKey)
-	key.mapp, key.uid = m.mapp, m.uid
+	key.mapp, key.uid = m.mapp, fs.callbackUID(m)
 	value.pointer(ptrMapValue)
-	value.mapp, value.uid = m.mapp, m.uid
+	value.mapp, value.uid = m.mapp, key.uid
+}
+
+// callbackUID is which inner map a callback's arguments are of. Without it they could be used with
+// another map of the same kind.
+func (fs *frames) callbackUID(m *reg) uint32 {
+	if !fs.has(since.CallbackMaps) {
+		return 0
+	}
+	return m.uid
 }
 
 // loopCall checks bpf_loop: the callback is explored as long as the number of iterations allows.

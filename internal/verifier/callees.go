@@ -21,6 +21,8 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	if p == nil {
 		h, ok := proto.Lookup(id)
 		switch {
+		case ok && h.In(u.rel) && u.deniedHere(h):
+			u.refuse(refusal.HelperCallNotAllowedInProbe)
 		case !ok || !h.In(u.rel):
 			u.refuse(refusal.InvalidFunc, "unknown", int32(id))
 		case u.has(since.HelperOfTypeWords):
@@ -32,6 +34,20 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 		u.unlocked = true
 	}
 	return h, p
+}
+
+// deniedHere reports whether programs of the type have a helper, but not at this hook (allowed of
+// struct bpf_func_proto).
+func (u *subject) deniedHere(h *proto.Helper) bool {
+	p := h.For(u.rel, u.prog.caller)
+	if p == nil || u.onlyHook(p.Only) {
+		return false
+	}
+	switch p.Only {
+	case proto.DPathTargets, proto.SleepableHooks, proto.SockStorageTracing:
+		return true
+	}
+	return false
 }
 
 // offered returns the prototype of a helper that the kernel has for the program, else nil.
@@ -82,7 +98,22 @@ func (u *subject) helperMightSleep(id uapi.FuncID) bool {
 		return false
 	}
 	p := h.For(u.rel, u.prog.caller)
-	return p != nil && p.Attr&proto.MightSleep != 0
+	return p != nil && u.mightSleep(id, p)
+}
+
+// mightSleep reports whether a helper is known to sleep. Updates of releases found more that do.
+func (u *subject) mightSleep(id uapi.FuncID, p *proto.Proto) bool {
+	switch id {
+	case uapi.FuncSysBpf, uapi.FuncSysClose:
+		return u.has(since.SyscallsSleep)
+	case uapi.FuncBtfFindByNameKind:
+		return u.has(since.BTFSearchSleeps)
+	case uapi.FuncGetTaskStack:
+		return u.p.Sleepable && u.has(since.StacksSleep)
+	case uapi.FuncGetStack:
+		return u.p.Sleepable && u.prog.typ == uapi.ProgTypeKprobe && u.has(since.StacksSleep)
+	}
+	return p.Attr&proto.MightSleep != 0
 }
 
 // isSyncCallback reports whether a call runs a callback before it returns

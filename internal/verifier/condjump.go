@@ -283,10 +283,13 @@ func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, o
 			eq = c.cur
 		}
 		if eq != nil {
-			if !d.typ.mayBeNull() && s.typ.mayBeNull() {
+			is := func(r *reg) bool {
+				return c.notNullPtr(r) || !r.typ.mayBeNull() && !c.has(since.EqualNotNull)
+			}
+			if is(d) && s.typ.mayBeNull() {
 				c.values.notNull(&eq.regs()[in.Src])
 			}
-			if !s.typ.mayBeNull() && d.typ.mayBeNull() {
+			if is(s) && d.typ.mayBeNull() {
 				c.values.notNull(&eq.regs()[in.Dst])
 			}
 		}

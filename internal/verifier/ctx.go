@@ -424,6 +424,9 @@ func (x *contexts) rawTpArg(s *btf.Spec, arg int) (flags regType, scalarInstead 
 		return 0, false
 	}
 	m, ok := rawTpNull[x.prog.attachName]
+	if later, is := rawTpLater[x.prog.attachName]; is && !x.has(later) {
+		ok = false
+	}
 	switch {
 	case ok:
 		if m>>(4*arg)&1 != 0 {

@@ -143,6 +143,11 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 		} else if o.rng > c.rng {
 			return false
 		}
+		// What is found in the packet behind one pointer holds for all with its identity, at their
+		// distances from it.
+		if o.id != 0 && o.Base() != c.Base() && p.has(since.PacketDistances) {
+			return false
+		}
 		return p.idmap.same(o.id, c.id) && p.offsetWithin(o, c)
 	case ptrStack:
 		// The same offset in another function's frame is other memory.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // markFastcalls finds spills and fills around calls that preserve registers: the kernel removes
@@ -81,7 +82,7 @@ func (l *layout) markFastcall(sub, i, lowest int) {
 	n, off := 1, lowest
 	for ; n <= 6; n, off = n+1, off+8 {
 		// A jump between spill and fill would fill what was not spilled.
-		if i-n < 0 || i+n >= len(l.insns) || l.aux[i-n+1].target || l.aux[i+n].target {
+		if i-n < 0 || i+n >= len(l.insns) || (l.aux[i-n+1].target || l.aux[i+n].target) && l.has(since.FastCallEntry) {
 			break
 		}
 		st, ld := &l.insns[i-n], &l.insns[i+n]

@@ -150,13 +150,19 @@ func (u *subject) addSpec(s *btf.Spec) uint8 {
 	return uint8(len(u.specs))
 }
 
+// allocated reports whether a register points to an object that the program allocated
+// (type_is_ptr_alloc_obj). Behind the end of the RCU section that kept it, it may be gone.
+func (u *subject) allocated(r *reg) bool {
+	return r.typ.isAllocObj() && (r.typ&ptrUntrusted == 0 || !u.has(since.UntrustedAllocated))
+}
+
 // recordOf returns the special fields of the type that a register points to.
 func (u *subject) recordOf(r *reg) *record {
 	// Special fields may only be used through a pointer that was checked for NULL.
 	if r.typ.base() == ptrMapValue && !r.typ.mayBeNull() {
 		return &u.mapOf(r).rec
 	}
-	if r.typ.isAllocObj() {
+	if u.allocated(r) {
 		return u.objectRecord(r.spec, btf.ID(r.tid))
 	}
 	return nil

@@ -303,7 +303,7 @@ func (fs *frames) leaveFunc() {
 // once, so that nothing may be held anywhere.
 func (fs *frames) exit(throw bool) stepResult {
 	s := fs.cur
-	fs.resources.resourceLeak(throw || s.curFrame == 0, !throw, exitPrefix(throw))
+	fs.resources.resourceLeak(throw && fs.has(since.ThrowWithLocks) || s.curFrame == 0, !throw, exitPrefix(throw))
 	if throw {
 		return stepEnd
 	}

@@ -16,7 +16,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	if p.Attr&proto.GPLOnly != 0 && !c.prog.gpl {
 		c.refuse(refusal.CannotCallGPLRestrictedFunctionNon)
 	}
-	if p.Attr&proto.MightSleep != 0 {
+	if c.mightSleep(id, p) {
 		c.checkMaySleep("helper", h.Name(), int32(id))
 	}
 	m := &callMeta{id: id, packet: p.Attr&proto.PacketAccess != 0}
@@ -48,6 +48,9 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 		// In the program itself nothing is left that could go on after the other program.
 		if c.cur.curFrame == 0 {
 			return stepNext
+		}
+		if c.frame().inCallback && c.has(since.CallbackTailCalls) {
+			c.refuse(refusal.CannotTailCallWithinCallback)
 		}
 		// The program that is tail-called may return to this function's caller.
 		c.pool.push(c.insn+1, c.insn)

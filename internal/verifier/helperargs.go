@@ -27,6 +27,9 @@ func argFlags(f proto.Flags) regType {
 func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	a := p.Args[i]
 	n := i + 1
+	if m.id == uapi.FuncLoop && i == 0 {
+		a.Kind = g.loopCount()
+	}
 	g.values.checkSrc(uint8(n))
 	// It must be initialised and nothing else; only programs without capabilities must not pass
 	// pointers, which would show addresses.
@@ -70,6 +73,15 @@ func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 		m.ref = r.ref
 	}
 	g.argByKind(i, p, a, kind, m)
+}
+
+// loopCount is what bpf_loop takes for the number of rounds, which decides how often the callback is
+// explored.
+func (g *arguments) loopCount() proto.ArgKind {
+	if g.has(since.LoopCounts) {
+		return proto.Scalar
+	}
+	return proto.Anything
 }
 
 // argByKind checks what an argument of a kind leads to, or means for the call (check_func_arg).

@@ -213,7 +213,7 @@ func (c *kfuncs) kfuncScalar(m *callMeta, p *btf.Param, n int) {
 	}
 	m.retSize = r.Var.Value
 	// A register keeps the size in 32 bits.
-	if m.retSize > 1<<32-1 {
+	if m.retSize > 1<<32-1 && c.has(since.BufferSizes) {
 		c.refuse(refusal.RdonlyRdwrBufSizeExceedsU32, n)
 	}
 	c.precision.precise(n)
@@ -409,10 +409,16 @@ func (c *kfuncs) allocatedArg(m *callMeta, i int) {
 	switch r.typ {
 	case ptrBTF | memAlloc:
 		if !m.k.is(proto.DropsObject) {
+			if c.has(since.DropWords) {
+				c.badKfuncArg(refusal.ExpectedBpfObjDrop, i)
+			}
 			c.badKfuncArg(refusal.ExpectedBpfObjDropImpl, i)
 		}
 	case ptrBTF | memAlloc | memPercpu:
 		if !m.k.is(proto.DropsPercpu) {
+			if c.has(since.DropWords) {
+				c.badKfuncArg(refusal.ExpectedBpfPercpuObjDrop, i)
+			}
 			c.badKfuncArg(refusal.ExpectedBpfPercpuObjDropImpl, i)
 		}
 	default:
@@ -429,11 +435,11 @@ func (c *kfuncs) allocatedArg(m *callMeta, i int) {
 // one reference already.
 func (c *kfuncs) refcountedArg(m *callMeta, i int) {
 	r := c.reg(i + 1)
-	if !r.typ.isAllocObj() {
+	if !c.allocated(r) {
 		c.badKfuncArg(refusal.NeitherOwningNonOwningRef, i)
 	}
 	// Whoever owns a reference keeps the count above 0, so that raising it cannot fail.
-	if !r.typ.isNonOwning() && r.ref != 0 {
+	if !r.typ.isNonOwning() && (r.ref != 0 || !c.has(since.BorrowedRefcounts)) {
 		m.owning = true
 	}
 	if rec := c.recordOf(r); !rec.has(fieldRefcount) {
@@ -464,6 +470,9 @@ func (c *kfuncs) fieldArg(m *callMeta, i int, kind kfArg) {
 func (c *kfuncs) resLockArg(m *callMeta, i int) {
 	n := i + 1
 	r := c.reg(n)
+	if c.resources.inTreeCallback() && c.has(since.TreeCallbackResLocks) {
+		c.refuse(refusal.CannotResSpinLockUnlockInRbtree)
+	}
 	if r.typ != ptrMapValue && r.typ != ptrBTF|memAlloc {
 		c.badKfuncArg(refusal.NotPointMapValueAllocatedObject, i)
 	}
@@ -547,7 +556,7 @@ func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	strict := k.flags.has(kfRelease) && r.ref != 0 || nocast(have.Name, ref.Name)
 	// The context's type in the user API stands for the kernel's.
 	projection := ref.Name == "__sk_buff" && have.Name == "sk_buff" || ref.Name == "xdp_md" && have.Name == "xdp_buff"
-	if !projection && !c.kernelMem.structMatch(spec, have.ID, int(r.off), k.spec, ref.ID, strict, !r.typ.isAlloc()) {
+	if !projection && !c.kernelMem.structMatch(spec, have.ID, int(r.off), k.spec, ref.ID, strict, c.kernelMem.beyond(r)) {
 		c.refuse(refusal.KernelFunctionArgsExpectedPointerBut, k.name, c.argAs("args#", n), kindText(ref.Kind), ref.Name, n, kindText(have.Kind), have.Name)
 	}
 }

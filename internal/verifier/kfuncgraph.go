@@ -103,7 +103,7 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 	// The root's declaration names the type that it contains and the member that links it: other
 	// objects could not be found from that member.
 	f := m.root
-	if !c.kernelMem.structMatch(r.spec, btf.ID(r.tid), 0, f.spec, f.tid, true, false) {
+	if !c.kernelMem.structMatch(r.spec, btf.ID(r.tid), 0, f.spec, f.tid, true, c.kernelMem.beyond(r)) {
 		c.refuse(refusal.OperationExpectsArg1OffsetIn, head, name, f.nodeOff, c.specName(f.spec, uint32(f.tid)), off, c.specName(r.spec, r.tid))
 	}
 	m.argSpec, m.argID = r.spec, r.tid

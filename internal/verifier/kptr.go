@@ -114,10 +114,12 @@ func (a *memory) kptrMatch(f *field, r *reg, n int) bool {
 				perm |= memPercpu
 			}
 		}
-		if r.typ.flags()&^perm == 0 && (f.kind == fieldKptrPercpu) == (r.typ&memPercpu != 0) {
+		// What is loaded from a per-CPU kptr is per-CPU memory.
+		percpu := !a.has(since.PercpuStores) || (f.kind == fieldKptrPercpu) == (r.typ&memPercpu != 0)
+		if r.typ.flags()&^perm == 0 && percpu {
 			name = a.specName(r.spec, r.tid)
 			a.checkOffset(r, n, true)
-			ok = a.kernelMem.structMatch(r.spec, btf.ID(r.tid), int(r.off), f.spec, f.tid, f.kind != fieldKptrUnref, !r.typ.isAlloc())
+			ok = a.kernelMem.structMatch(r.spec, btf.ID(r.tid), int(r.off), f.spec, f.tid, f.kind != fieldKptrUnref, a.kernelMem.beyond(r))
 		}
 	}
 	if !ok {

@@ -46,7 +46,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 			e.refuse(refusal.CallbackFunctionNotStatic)
 		}
 		// It has no caller, and so no frame to return to.
-		if sub == 0 {
+		if sub == 0 && e.has(since.NoMainCallback) {
 			e.refuse(refusal.CallbackFunctionCannotMainProgram)
 		}
 		d.pointer(ptrFunc)

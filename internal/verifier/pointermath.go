@@ -77,9 +77,13 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	ptr := *p
 	isDst := d == p
 	if !isDst {
-		parent, live := d.parent, d.live
+		old := *d
 		*d = ptr
-		d.parent, d.live = parent, live
+		d.parent, d.live = old.parent, old.live
+		// A pointer added to a number was not the frame's it pointed into, nor held a reference.
+		if !a.has(since.CommutedPointers) {
+			d.frame, d.ref = old.frame, old.ref
+		}
 	}
 	a.saneOffset(off, t)
 	a.saneOffset(&ptr, t)

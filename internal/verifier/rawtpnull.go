@@ -1,5 +1,10 @@
 package verifier
 
+import "github.com/bpfrun/bpfrun/internal/uapi/since"
+
+// rawTpLater has the rules of tracepoints that were listed later than others.
+var rawTpLater = map[string]since.Rule{"sched_process_wait": since.WaitedNullable, "signal_deliver": since.SignalScalars, "signal_generate": since.SignalScalars}
+
 // rawTpNull marks the arguments of raw tracepoints that may be null (1) or an error pointer (2),
 // four bits for each argument (kernel/bpf/btf.c raw_tp_null_args).
 var rawTpNull = map[string]uint64{

@@ -139,19 +139,21 @@ func (h *resources) resourceLeak(locks, refs bool, where string) {
 	// Before 6.9 only the comparison of a tree's elements could return with a lock or within a
 	// section.
 	main := s.curFrame == 0 || !h.has(since.LocksAtReturn) && !h.inTreeCallback()
+	// What a function throws ends the whole program, too.
+	checked := throw && h.has(since.ThrowWithLocks)
 	say := func(thrown, plain refusal.ID) {
-		if throw {
+		if checked {
 			h.refuse(thrown)
 		}
 		h.refuse(plain)
 	}
-	if s.lock != (lockKey{}) && (throw || main) {
+	if s.lock != (lockKey{}) && (checked || main) {
 		say(refusal.BpfThrowCannotUsedInsideBpf, refusal.BpfSpinUnlockMissing)
 	}
-	if s.rcu > 0 && (throw || main) {
+	if s.rcu > 0 && (checked || main) {
 		say(refusal.BpfThrowCannotUsedInsideBpf2, refusal.BpfRcuReadUnlockMissing)
 	}
-	if s.preempt > 0 && (throw || main) {
+	if s.preempt > 0 && (checked || main) {
 		plural := "(s) are"
 		if s.preempt == 1 {
 			plural = " is"
@@ -377,17 +379,16 @@ func (h *resources) nonOwning(r *reg) {
 	}
 }
 
-// inTreeCallback reports whether the comparison of a tree's elements is being explored
-// (in_rbtree_lock_required_cb).
+// inTreeCallback reports whether the comparison of a tree's elements is being explored, or what that
+// calls (in_rbtree_lock_required_cb).
 func (h *resources) inTreeCallback() bool {
 	s := h.cur
 	for i := s.curFrame; i > 0; i-- {
-		f := s.frames[i]
-		if !f.inCallback {
-			continue
-		}
-		if h.kfuncAt(f.callsite).is(proto.AddsToTree) {
+		if f := s.frames[i]; f.inCallback && h.kfuncAt(f.callsite).is(proto.AddsToTree) {
 			return true
+		}
+		if !h.has(since.TreeCallbackCallees) {
+			return false
 		}
 	}
 	return false

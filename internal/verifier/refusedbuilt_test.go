@@ -159,7 +159,7 @@ var built = []struct {
 			p.Params = append(p.Params, p.Params[0])
 		}
 	}},
-	{"CallbackFunctionCannotMainProgram", "6.18", "testdata/refused/calls.o CallbackFunctionNotStatic_ok", func(s *subject) {
+	{"CallbackFunctionCannotMainProgram", "7.2.13", "testdata/refused/calls.o CallbackFunctionNotStatic_ok", func(s *subject) {
 		for pc, r := range s.Refs {
 			if r.Kind == verifier.RefMap {
 				s.Insns[pc].Src, s.Insns[pc].Imm = decode.PseudoFunc, int32(-1-pc)
@@ -210,6 +210,7 @@ var built = []struct {
 	{"NotSleepable", "6.18", "fentry do_exit", func(s *subject) { s.Sleepable = true }},
 	{"NotModifiable", "6.18", "fmod_ret security_file_open", func(s *subject) { s.attach("do_exit") }},
 	{"AttachingFexitFmodRetNoreturnFunction", "6.18", "fentry do_exit", func(s *subject) { s.Attach = uapi.AttachTraceFexit }},
+	{"HelperCallNotAllowedInProbe", "6.18", "fentry do_exit", func(s *subject) { s.text("call 147\nr0 = 0\nexit") }},
 	{"AttachingFexitFsessionFmodRetNoreturn", "7.2", "fentry do_exit", func(s *subject) { s.Attach = uapi.AttachTraceFexit }},
 	{"FunctionArgumentsTooMany", "6.18", "fentry security_file_open", func(s *subject) { s.attach("rtnl_fill_ifinfo") }},
 	{"FunctionVariableArgsUnsupported", "6.18", "fentry security_file_open", func(s *subject) { s.attach("__btf_verifier_log") }},

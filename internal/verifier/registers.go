@@ -1,6 +1,8 @@
 package verifier
 
 import (
+	"strconv"
+
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/internal/verifier/refusal"
@@ -8,6 +10,9 @@ import (
 
 // bits formats the known bits of a register's value as the release does.
 func (a *values) bits(r *reg) string {
+	if v := int64(r.Var.Value); a.has(since.SignedBitsWords) && r.Var.IsConst() && v == int64(int16(v)) {
+		return strconv.FormatInt(v, 10)
+	}
 	if a.has(since.BitsWords) {
 		return r.Var.Text()
 	}

@@ -199,7 +199,11 @@ func (k *stack) writeStackVar(f *frame, ptr, off, size, value, insn int) {
 			used = true
 			continue
 		}
-		scrub(s)
+		if k.has(since.VariableScrubs) {
+			scrub(s)
+		} else {
+			s.reg.typ = notInit
+		}
 		n := uint8(slotMisc)
 		// A zero over a zero leaves a zero, wherever the store goes.
 		if zero && *t == slotZero {

@@ -24,7 +24,7 @@ func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
 	}
 	off := int(r.offset())
 	spi := spiOf(off)
-	if off%8 != 0 || spi+1 < n {
+	if off%8 != 0 || spi+1 < n || off >= 0 && k.has(since.StackObjectsBelow) {
 		k.say(refusal.CannotPassInOffset, what, off)
 		return 0, uapi.EINVAL
 	}

@@ -138,7 +138,7 @@ var beginnings = []struct {
 	text    string
 	message string // of the release before, "" for any
 }{
-	{since.UninitStack, "6.3 5.10.222 5.15.215 6.1.100", "*(u64 *)(r10 - 16) = 0\nr0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack off -8+0 size 8"},
+	{since.UninitStack, "6.3 5.10.222 5.15.163 6.1.100", "*(u64 *)(r10 - 16) = 0\nr0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack off -8+0 size 8"},
 	{since.UninitGrows, "6.8 6.1.191 6.6.14 6.7.3", "r0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack R10 off=-8 size=8"},
 	{since.StoreConstToContext, "6.4", "*(u32 *)(r1 + 48) = 1\nr0 = 0\nexit", "BPF_ST stores into R1 ctx is not allowed"},
 	{since.CPUv4, "6.6", "r0 = 5\nr0 s/= 2\nexit", "BPF_ALU uses reserved fields"},
@@ -146,16 +146,16 @@ var beginnings = []struct {
 	{since.AtomicsFull, "5.12", "r1 = 1\n*(u64 *)(r10 - 8) = r1\nlock *(u64 *)(r10 - 8) |= r1\nr0 = 0\nexit", "BPF_STX uses reserved fields"},
 	{since.MayGoto, "6.9", "r0 = 0\nmay_goto +1\nr0 = 1\nexit", "unknown opcode e5"},
 	{since.LoadAcquire, "6.15", "r1 = 1\n*(u64 *)(r10 - 8) = r1\nr0 = load_acquire((u64 *)(r10 - 8))\nexit", "BPF_ATOMIC uses invalid atomic opcode 100"},
-	{since.SubregSpill, "5.16 5.10.168 5.15.215", "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
+	{since.SubregSpill, "5.16 5.10.168 5.15.93", "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
 	{since.TwoRegisterRanges, "6.8", "call 7\nr6 = r0\nr6 &= 7\ncall 7\nif r0 > r6 goto +4" + below, ""},
 	{since.LinkedOffsets, "6.11", "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
 	{since.LinkedNegative, "7.0 6.18.33", "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
 	{since.MulSigned, "6.14", "call 7\nr0 &= 7\nr0 *= -1\nr0 += 7" + below, ""},
 	{since.NegRange, "6.17", "call 7\nr0 &= 7\nr0 = -r0\nr0 += 7" + below, ""},
-	{since.BswapRange, "6.18", "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},
+	{since.BswapRange, "7.0 6.18.33", "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},
 	{since.EqBits, "6.18", "call 7\nr0 |= 1\nif r0 != 4 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	{since.DivRange, "7.0", "call 7\nw0 = w0\nr0 /= 1073741824" + below, ""},
-	{since.StoredConstants, "6.3 5.10.186 5.15.215 6.1.36", "*(u64 *)(r10 - 8) = 5\nr0 = *(u64 *)(r10 - 8)" + below, ""},
+	{since.StoredConstants, "6.3 5.10.186 5.15.119 6.1.36", "*(u64 *)(r10 - 8) = 5\nr0 = *(u64 *)(r10 - 8)" + below, ""},
 	{since.ConstLeft, "6.4", "call 5\nif r0 < 4 goto +3\nr2 = 4\nif r2 <= r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	{since.UnknownOperands, "6.10", "call 7\nr6 = r0\nr6 &= 3\ncall 7\nr0 &= 4\nr0 |= r6" + below, ""},
 	{since.EqRange, "6.4", "call 7\nif r0 < 3 goto +2\nif r0 != 2 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},

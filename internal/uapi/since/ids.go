@@ -17,7 +17,7 @@ const (
 	MulTnumShift      // Linux 5.14, tnum_mul: the known bits of a product are computed by shifting and adding
 	MulTnumUnion      // Linux 6.18, tnum_mul: the known bits of a product are computed by unions
 	NegRange          // Linux 6.17, adjust_reg_min_max_vals: negation keeps ranges
-	BswapRange        // Linux 6.18, scalar_byte_swap: byte swaps keep known bits
+	BswapRange        // Linux 7.0, scalar_byte_swap: byte swaps keep known bits
 	DivRange          // Linux 7.0, scalar_min_max_udiv: quotients and remainders are ranges
 	EqBits            // Linux 6.18, is_scalar_branch_taken: values with different known bits are not equal
 	EqHalves          // Linux 6.8, is_scalar_branch_taken: values whose low halves have disjoint ranges are not equal
@@ -36,6 +36,7 @@ const (
 	TestedBitsForget  // Linux 6.17, regs_refine_cond_op: a number of which bits are found to be 0 loses its ranges
 	NarrowCopies      // Linux 6.4, check_alu_op: a 32-bit copy of a number that fits in 32 bits has its identity
 	LinkedOffsets     // Linux 6.11, sync_linked_regs: scalars that differ by a constant stay linked
+	SelfSums          // Linux 7.1, adjust_reg_min_max_vals: a number that is added to itself is not linked to its old value
 	LinkedNegative    // Linux 7.0, sync_linked_regs: scalars that differ by a negative or 32-bit constant stay linked too
 	LinkedInSpills    // Linux 6.9, find_equal_scalars: copies in spills of less than 8 bytes are narrowed together with the compared register
 	LinkedDeduced     // Linux 7.0, sync_linked_regs: the ranges of a linked scalar narrow each other after it was updated
@@ -59,6 +60,7 @@ const (
 	FillIDs           // Linux 7.0, check_stack_read_fixed_off: a filled register and its slot get one identity
 	SpillRestKept     // Linux 6.8, save_register_state: the rest of a slot keeps its zero bytes when a part is spilled
 	ZeroSpillWrites   // Linux 6.8, check_stack_write_var_off: zeros written at a variable offset keep spilled zeros known
+	VariableScrubs    // Linux 7.1, check_stack_write_var_off: a store at a variable offset leaves bytes that can be read of what was spilled there
 	ZeroFills         // Linux 6.8, check_stack_read_fixed_off: reading a part of a spilled zero, or zero bytes, yields 0
 	NarrowFills       // Linux 6.9, check_stack_read_fixed_off: a part of a spill can be filled
 	StackAboveErrno   // Linux 6.8, check_stack_access_within_bounds: access above the frame is refused with EINVAL instead of EACCES
@@ -69,6 +71,8 @@ const (
 	DynptrSliceTypes  // Linux 7.2, destroy_if_dynptr_stack_slot: slices of every memory type end with their dynptr
 	DerivedDynptrs    // Linux 7.2, release_reference: dynptrs of a packet end when the packet is released
 	FastCalls         // Linux 6.12, mark_fastcall_patterns: spills around calls that preserve registers do not count as stack
+	FastCallEntry     // Linux 7.2, mark_fastcall_pattern_for_call: such spills count if a jump leads between them
+	StackObjectsBelow // Linux 7.2, stack_slot_obj_get_spi: dynptrs and iterators above the frame have their own message
 	PrivateStack      // Linux 6.13, check_max_stack_depth_subprog: functions of tracing programs have stacks of their own
 	PrivateStackARM64 // Linux 6.17, bpf_jit_supports_private_stack: so have those on arm64
 	StackByJIT        // Linux 6.9, round_up_stack_depth: the stack of a compiled function is rounded to 16 bytes instead of 32
@@ -94,6 +98,7 @@ const (
 	JumpPoints             // Linux 6.2, push_jmp_history: history is recorded at jumps, not at checkpoints
 	LazyPrecision          // Linux 6.2, mark_all_scalars_imprecise: checkpoints drop precision marks, and the current state is not marked
 	BacktrackSubprogs      // Linux 6.5, backtrack_insn: precision is tracked through calls
+	LoadPacketTracking     // Linux 7.2, backtrack_insn: the end of a function in a legacy packet load is one when precision is tracked backward
 	CallbackArgsKept       // Linux 7.2, backtrack_insn: arguments of a call with a callback stay marked at the callback's end, until the call itself
 	PreciseSpills          // Linux 6.8, backtrack_insn: stack slots are tracked backward through the instruction that accessed them
 	FetchesLoad            // Linux 7.0, backtrack_insn: the register that an atomic operation fetches into is tracked no further back, but the stack slot it was in
@@ -104,6 +109,7 @@ const (
 	FreeScalars            // Linux 7.0, check_scalar_ids: a scalar of a kept state that is not linked stands for one that is
 	IdentityPairs          // Linux 6.3, check_ids: states are equal only if identities and references of all frames correspond one to one
 	IteratorTypes          // Linux 7.2, stacksafe: iterators in equal states have the same type, such as that of an ended RCU section
+	PacketDistances        // Linux 7.2, regsafe: packet pointers in equal states have the same distances from others with their identity
 	SlotsAsScalars         // Linux 6.9, stacksafe: a spilled scalar and bytes of any value are compared by what loading them yields
 	LoopsByRange           // Linux 6.9, is_state_visited: states in loops are compared by ranges, states of infinite loops exactly
 	LoopEntryKept          // Linux 6.15, is_state_visited: a new checkpoint keeps the loop entry of the state
@@ -137,7 +143,7 @@ const (
 	FuncSymbols            // Linux 6.4, check_pseudo_btf_id: addresses of kernel functions can be loaded
 	ArenaOffsets           // Linux 7.0, resolve_pseudo_ldimm64: offsets in a map, such as those of an arena's variables, are limited by the map only
 	StoreConstToContext    // Linux 6.4, check_mem_access: constants can be stored to the context
-	LoadPacketReturns      // Linux 6.16, check_ld_abs: a legacy packet load in a function may end it with result 0
+	LoadPacketReturns      // Linux 7.1, check_ld_abs: a legacy packet load in a function may end it with result 0
 	NoLoadPacketInCallback // Linux 7.2, check_ld_abs: legacy packet loads in callbacks are refused
 
 	// Calls, callbacks and references
@@ -167,15 +173,23 @@ const (
 	ArenaPointerArgs     // Linux 7.2, btf_prepare_func_args: arguments of global functions that point to arena memory need no tag
 	GlobalMemWrites      // Linux 5.18, check_mem_reg: memory that is passed to a global function must be readable and writable
 	Exceptions           // Linux 6.7, check_subprogs: programs may have an exception callback
+	ThrowWithLocks       // Linux 7.0, process_bpf_exit_full: functions cannot throw with a lock or within a section of their caller
 	SleepableStates      // Linux 6.18, in_sleepable_context: whether code may sleep is known per state: callbacks of timers never do
+	SyscallsSleep        // Linux 7.2, check_helper_call: bpf_sys_bpf and bpf_sys_close are refused where sleeping is
+	BTFSearchSleeps      // Linux 7.2, check_helper_call: bpf_btf_find_by_name_kind is refused where sleeping is
+	StacksSleep          // Linux 7.2, check_helper_call: bpf_get_stack and bpf_get_task_stack of sleepable programs are refused where sleeping is
 	NestedRCU            // Linux 6.19, process_kf_arg: RCU sections nest
 	TreeCallbackRCU      // Linux 6.19, check_kfunc_call: RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones
 	TailCallInvalidates  // Linux 6.13, check_helper_call: a tail call may have changed the packet
 	TailCallReturns      // Linux 6.18, check_helper_call: a tail call in a function may return to the function's caller
+	CallbackTailCalls    // Linux 7.2, check_helper_call: tail calls in callbacks have their own message
 	TailCallUnderLock    // Linux 6.12, check_helper_call: tail calls under a lock are refused
 	LeaksTogether        // Linux 6.13, check_resource_leak: references, locks and sections are checked in one place before tail calls, packet loads and exits
 	LocksAtReturn        // Linux 6.9, check_resource_leak: functions may return to their caller with locks and sections held
 	CallbackRefs         // Linux 6.1, release_reference_state: callbacks cannot release references of their caller
+	CallbackMaps         // Linux 7.2, map_set_for_each_callback_args: a callback knows which inner map it is called for
+	NoMainCallback       // Linux 7.2, check_ld_imm: the program itself is no callback
+	LoopCounts           // Linux 7.2, check_func_arg: the number of rounds of bpf_loop is no pointer
 	SeveralReferences    // Linux 7.2, check_func_arg: a call may take several objects that must be released
 	InvalidScalars       // Linux 6.1, clear_all_pkt_pointers: pointers that become invalid are unknown numbers, not registers without a value
 	RetvalForAll         // Linux 7.2, check_helper_call: the argument and the result of bpf_set_retval and bpf_get_retval have a range in all programs
@@ -202,21 +216,25 @@ const (
 
 	// Kernel functions
 
-	RCUWithoutTags      // Linux 6.4, check_kfunc_call: RCU sections do not need a kernel whose types tell which pointers RCU protects
-	RefcountAtStart     // Linux 7.2, check_kfunc_args: bpf_refcount_acquire takes objects at offset 0 only
-	RCUProtectedKfuncs  // Linux 6.18, check_kfunc_call: kfuncs that are protected by RCU are called in RCU sections, and their results are valid there
-	KfuncResultsTrusted // Linux 7.0, check_kfunc_call: results of kfuncs are trusted
-	NullArgs            // Linux 6.15, check_kfunc_args: NULL can be passed for arguments of every kind that may be null
-	OptionalSuffix      // Linux 7.0, is_kfunc_arg_nullable: the suffix of optional buffers is __nullable; __opt, which types of older kernels have, counts as that
-	ReleaseByReference  // Linux 7.0, check_kfunc_args: releasing kfuncs check that the argument is referenced, not that it is trusted
-	TrustedOffsets      // Linux 6.11, check_kfunc_args: trusted arguments may point into an object
-	SessionContext      // Linux 7.0, get_kfunc_ptr_arg_type: bpf_session_is_return and bpf_session_cookie take the context
-	TimerArgs           // Linux 7.0, get_kfunc_ptr_arg_type: kfuncs take timers
-	MapAsStruct         // Linux 6.6, process_kf_arg_ptr_to_btf_id: kfuncs take maps as struct bpf_map
-	TreeWalk            // Linux 6.16, process_kf_arg_ptr_to_graph_node: bpf_rbtree_remove, _left and _right take nodes with or without a reference
-	UnsafeDrop          // Linux 7.2, check_kfunc_call: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there
-	RdonlyCastVoid      // Linux 6.17, check_special_kfunc: bpf_rdonly_cast can cast to void
-	XchgUnderLock       // Linux 7.1, do_check: bpf_kptr_xchg can be called under a lock
+	RCUWithoutTags       // Linux 6.4, check_kfunc_call: RCU sections do not need a kernel whose types tell which pointers RCU protects
+	RefcountAtStart      // Linux 7.2, check_kfunc_args: bpf_refcount_acquire takes objects at offset 0 only
+	BorrowedRefcounts    // Linux 7.2, check_kfunc_args: bpf_refcount_acquire may fail for an object that is only protected by RCU
+	BufferSizes          // Linux 7.2, check_kfunc_args: a size in an argument rdonly_buf_size or rdwr_buf_size fits in 32 bits
+	TreeCallbackResLocks // Linux 7.2, check_kfunc_args: resilient locks are refused in the comparison of a tree's elements
+	RCUProtectedKfuncs   // Linux 6.18, check_kfunc_call: kfuncs that are protected by RCU are called in RCU sections, and their results are valid there
+	KfuncResultsTrusted  // Linux 7.0, check_kfunc_call: results of kfuncs are trusted
+	NullArgs             // Linux 6.15, check_kfunc_args: NULL can be passed for arguments of every kind that may be null
+	OptionalSuffix       // Linux 7.0, is_kfunc_arg_nullable: the suffix of optional buffers is __nullable; __opt, which types of older kernels have, counts as that
+	ReleaseByReference   // Linux 7.0, check_kfunc_args: releasing kfuncs check that the argument is referenced, not that it is trusted
+	TrustedOffsets       // Linux 6.11, check_kfunc_args: trusted arguments may point into an object
+	SessionContext       // Linux 7.0, get_kfunc_ptr_arg_type: bpf_session_is_return and bpf_session_cookie take the context
+	TimerArgs            // Linux 7.0, get_kfunc_ptr_arg_type: kfuncs take timers
+	MapAsStruct          // Linux 6.6, process_kf_arg_ptr_to_btf_id: kfuncs take maps as struct bpf_map
+	TreeWalk             // Linux 6.16, process_kf_arg_ptr_to_graph_node: bpf_rbtree_remove, _left and _right take nodes with or without a reference
+	TreeCallbackCallees  // Linux 7.2, in_rbtree_lock_required_cb: what is refused in the comparison of a tree's elements is refused in functions that it calls
+	UnsafeDrop           // Linux 7.2, check_kfunc_call: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there
+	RdonlyCastVoid       // Linux 6.17, check_special_kfunc: bpf_rdonly_cast can cast to void
+	XchgUnderLock        // Linux 7.1, do_check: bpf_kptr_xchg can be called under a lock
 
 	// Context, kernel objects and pointers
 
@@ -227,6 +245,8 @@ const (
 	AllPointerArgs         // Linux 7.1, btf_ctx_access: arguments that point to anything can be read
 	NullableTracepointArgs // Linux 6.12, btf_ctx_access: arguments with suffix __nullable may be null
 	RawTpNullArgs          // Linux 6.13, btf_ctx_access: known arguments of tracepoints may be null
+	WaitedNullable         // Linux 7.2, btf_ctx_access: the pid of tracepoint sched_process_wait may be null
+	SignalScalars          // Linux 7.2, btf_ctx_access: the information of a signal in tracepoints is a number
 	TrustedArgs            // Linux 6.2, prog_args_trusted: arguments of hooks are trusted
 	CtxByKernelType        // Linux 6.4, btf_is_prog_ctx_type: sk_buff and xdp_buff are accepted as names of contexts
 	SyscallVarCtx          // Linux 7.1, check_mem_access: the context of a syscall program can be accessed at variable and unaligned offsets
@@ -238,6 +258,9 @@ const (
 	IterTasksTrusted       // Linux 6.7, bpf_iter_reg_target: so are the tasks and cgroups of their iterators
 	UntrustedMem           // Linux 6.17, btf_struct_walk: following a pointer to something other than a struct yields memory that may fault
 	UntrustedMath          // Linux 6.17, adjust_ptr_min_max_vals: arithmetic on memory that may fault is not checked
+	UntrustedWrites        // Linux 7.2, check_ptr_to_btf_access: no field of an untrusted object is written, not even by congestion control
+	UntrustedAllocated     // Linux 7.2, type_is_ptr_alloc_obj: an allocated object that is untrusted is not one for functions and stores
+	AllocatedSize          // Linux 7.2, btf_struct_walk: allocated objects are not accessed beyond their size, in an array without a length at their end
 	MixedUntrusted         // Linux 6.17, save_aux_ptr_type: an instruction may access untrusted objects and memory that may fault
 	UnionsUntrusted        // Linux 6.4, btf_struct_walk: pointers in unions are untrusted
 	KernelStructsGPL       // Linux 6.2, check_ptr_to_btf_access: only GPL-compatible programs read kernel objects
@@ -253,12 +276,14 @@ const (
 	AppLimitedWrites       // Linux 6.4, bpf_tcp_ca_btf_struct_access: congestion control may write app_limited
 	CwndStampWrites        // Linux 6.10, bpf_tcp_ca_btf_struct_access: congestion control may write snd_cwnd_stamp
 	OffsetInBounds         // Linux 7.1, adjust_ptr_min_max_vals: constant and variable offsets of a pointer form one range
+	CommutedPointers       // Linux 7.2, adjust_ptr_min_max_vals: a pointer added to a number keeps its reference and its frame
 	ArenaSources           // Linux 7.1, adjust_reg_min_max_vals: arithmetic with an arena pointer as source yields one
 	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
 	FlowKeysMath           // Linux 6.8, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys
 	NullRegisters          // Linux 7.1, check_cond_jmp_op: a branch that compares a pointer with a register that is 0 is a null check
 	CheckedKeepID          // Linux 7.2, mark_ptr_or_null_reg: a pointer keeps its identity when it is found not to be null
 	PointersEqual          // Linux 6.2, check_cond_jmp_op: a pointer that equals one that is not null is not null
+	EqualNotNull           // Linux 7.2, check_cond_jmp_op: for that the other pointer must certainly not be null, not only be of a type that is not
 	MemoryNotNull          // Linux 6.4, reg_type_not_null: pointers to memory are known not to be null
 	TrustedNotNull         // Linux 6.5, reg_not_null: trusted kernel objects are known not to be null
 	MapsNotNull            // Linux 6.17, reg_not_null: pointers to maps are known not to be null
@@ -281,6 +306,7 @@ const (
 	LocalKptrs             // Linux 6.4, btf_parse_kptr: a kptr may point to a type of the program; before, a map with one had no special fields
 	NodeOwners             // Linux 6.6, btf_find_struct: bpf_list_node and bpf_rb_node have 24 and 32 bytes instead of 16 and 24: a struct of another size is none
 	PercpuKptrs            // Linux 6.7, btf_parse_kptr: tag percpu_kptr
+	PercpuStores           // Linux 7.2, map_kptr_match_type: only per-CPU memory is stored as percpu_kptr
 	UserPtrs               // Linux 6.13, btf_parse_kptr: tag uptr
 	NestedFields           // Linux 6.11, btf_find_struct_field: special fields are found in nested structs and arrays, and their number is limited
 	RCUKptrs               // Linux 6.4, rcu_safe_kptr: kptrs to some kernel types are valid under RCU
@@ -347,6 +373,8 @@ const (
 	StateLines          // Linux 5.17, print_verifier_state: the log has a line for each instruction's state
 	ReturnRangeWords    // Linux 6.8, verbose_invalid_scalar: a return value that is not allowed is described by its range
 	BitsWords           // Linux 6.8, tnum_strn: known bits are printed in hexadecimal
+	SignedBitsWords     // Linux 7.1, tnum_strn: known bits that are a small negative number are printed as one
+	DropWords           // Linux 7.1, check_kfunc_args: messages about bpf_obj_drop do not call it bpf_obj_drop_impl
 	FuncNameWords       // Linux 6.8, do_check_subprogs: messages about functions contain their names
 	ZeroReadWords       // Linux 6.8, check_mem_size_reg: a read of size 0 has its own message
 	SourcePositions     // Linux 6.9, verbose_linfo: the log has file and line of source lines

@@ -7,7 +7,7 @@ var attachRows = [...]Row{
 		"programs that may sleep attach to tracepoints of system calls only"},
 	{"TracepointParamNames", v6_12, []Update{{v6_11, 11}}, Source, "bpf_check_attach_target",
 		"arguments of tracepoints have the names and suffixes of the tracepoint's declaration"},
-	{"NoreturnTargets", v6_15, []Update{{v6_6, 150}, {v6_12, 26}}, Source, "check_attach_btf_id",
+	{"NoreturnTargets", v6_15, []Update{{v6_6, 89}, {v6_12, 26}}, Source, "check_attach_btf_id",
 		"programs do not attach to the return of functions that never return"},
 	{"StructArgs", v6_1, nil, Source, "btf_distill_func_proto",
 		"functions that take structs by value can be traced"},

@@ -45,7 +45,7 @@ var btfRows = [...]Row{
 		"two decl tags contains: for one member are an error"},
 	{"LooseKptrTags", v7_2, nil, Source, "btf_find_kptr",
 		"a kptr's tag may be anywhere among the modifiers of the pointee"},
-	{"OwnershipDepth", v7_2, []Update{{v6_12, 112}}, Source, "btf_check_and_fixup_fields",
+	{"OwnershipDepth", v7_2, []Update{{v6_12, 112}, {v7_2, 9}}, Source, "btf_check_and_fixup_fields",
 		"ownership chains have at most eight structs"},
 	{"LayoutSection", v7_2, nil, Source, "btf_parse_layout_sec",
 		"a section may describe the sizes of kinds"},

@@ -37,8 +37,8 @@ var insnsRows = [...]Row{
 		"offsets in a map, such as those of an arena's variables, are limited by the map only"},
 	{"StoreConstToContext", v6_4, nil, Source, "check_mem_access",
 		"constants can be stored to the context"},
-	{"LoadPacketReturns", v6_16, []Update{{v6_1, 192}, {v6_12, 117}}, Recorded, "check_ld_abs",
+	{"LoadPacketReturns", v7_1, []Update{{v6_1, 183}, {v6_6, 148}, {v6_12, 101}, {v6_18, 44}}, Recorded, "check_ld_abs",
 		"a legacy packet load in a function may end it with result 0"},
-	{"NoLoadPacketInCallback", v7_2, []Update{{v6_12, 114}}, Source, "check_ld_abs",
+	{"NoLoadPacketInCallback", v7_2, []Update{{v6_12, 114}, {v7_2, 7}}, Source, "check_ld_abs",
 		"legacy packet loads in callbacks are refused"},
 }

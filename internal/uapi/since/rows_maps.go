@@ -25,6 +25,8 @@ var mapsRows = [...]Row{
 		"bpf_list_node and bpf_rb_node have 24 and 32 bytes instead of 16 and 24: a struct of another size is none"},
 	{"PercpuKptrs", v6_7, nil, Source, "btf_parse_kptr",
 		"tag percpu_kptr"},
+	{"PercpuStores", v7_2, []Update{{v6_12, 111}, {v7_2, 7}}, Source, "map_kptr_match_type",
+		"only per-CPU memory is stored as percpu_kptr"},
 	{"UserPtrs", v6_13, nil, Source, "btf_parse_kptr",
 		"tag uptr"},
 	{"NestedFields", v6_11, nil, Source, "btf_find_struct_field",

@@ -42,7 +42,8 @@ type Row struct {
 	Name string
 	// From is the first release that has the rule.
 	From Release
-	// Stable are updates of older releases that have it too.
+	// Stable are updates of older releases that have it too. One of From itself says that the rule
+	// came with that update.
 	Stable []Update
 	// Evidence says how From and Stable are known.
 	Evidence Evidence
@@ -149,15 +150,12 @@ func Of(code uint32) Version { return Version{uapi.ReleaseOf(code), int(code & 0
 // Has reports whether the version follows the rule.
 func (v Version) Has(r Rule) bool {
 	row := r.Row()
-	if v.Release.Has(row.From) {
-		return true
-	}
 	for _, u := range row.Stable {
 		if u.Release == v.Release {
 			return v.Patch >= u.Patch
 		}
 	}
-	return false
+	return v.Release.Has(row.From)
 }
 
 // Set is the rules of a version, for code that asks often.
@@ -203,6 +201,17 @@ func All() []Rule {
 func Named(name string) (Rule, bool) {
 	i := slices.IndexFunc(All(), func(r Rule) bool { return r.String() == name })
 	return Rule(i + 1), i >= 0
+}
+
+// First returns the first version of From that has the rule.
+func (r Rule) First() Version {
+	row := r.Row()
+	for _, u := range row.Stable {
+		if u.Release == row.From {
+			return Version(u)
+		}
+	}
+	return Version{Release: row.From}
 }
 
 // Before returns the last release without the rule, even with all updates.

@@ -22,6 +22,9 @@ func (b *Bounds) arc32() arc[uint32] {
 	return viewed(b.Low.UMin, b.Low.UMax, uint32(b.Low.SMin), uint32(b.Low.SMax))
 }
 
+// Base is where the arc of the whole number begins.
+func (b *Bounds) Base() uint64 { return b.arc64().base }
+
 // width is the width of a range.
 type width interface{ uint32 | uint64 }
 

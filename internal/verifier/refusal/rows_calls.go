@@ -85,5 +85,6 @@ var callsRows = [...]Row{
 	{Name: "BpfThrowKfuncInsnCannotCalled", Errno: uapi.EINVAL, Text: "bpf_throw kfunc (insn %d) cannot be called from callback subprog %d", Why: exceptionCallback},
 	{Name: "InsnCannotCallExceptionCbDirectly", Errno: uapi.EINVAL, Text: "insn %d cannot call exception cb directly", Why: exceptionCallback},
 	{Name: "CallStackFramesTooDeep2", Errno: uapi.E2BIG, Text: "the call stack of %d frames is too deep !", Why: callDepth},
+	{Name: "CannotTailCallWithinCallback", Errno: uapi.EINVAL, Text: "cannot tail call within callback", Why: callbackShape},
 	{Name: "CannotTailCallWithinExceptionCb", Errno: uapi.EINVAL, Text: "cannot tail call within exception cb", Why: exceptionCallback},
 }

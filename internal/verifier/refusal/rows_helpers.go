@@ -48,6 +48,8 @@ var helpersRows = [...]Row{
 	{Name: "TimerPointerInR1MapUid", Errno: uapi.EINVAL, Text: "timer pointer in R1 map_uid=%d doesn't match map pointer in R2 map_uid=%d", Why: timerUse},
 	{Name: "HelperInvalidBtfIdInR", Errno: uapi.EACCES, Text: "Helper has invalid btf_id in R%d", Why: kfuncUse},
 	{Name: "CannotSpinLockUnlockInRbtree", Errno: uapi.EACCES, Text: "can't spin_{lock,unlock} in rbtree cb", Why: lockUse},
+	{Name: "CannotResSpinLockUnlockInRbtree", Errno: uapi.EACCES, Text: "can't res_spin_{lock,unlock} in rbtree cb", Why: lockUse},
+	{Name: "HelperCallNotAllowedInProbe", Errno: uapi.EINVAL, Text: "helper call is not allowed in probe", Why: attachTarget},
 	{Name: "NotKnownConstant", Errno: uapi.EACCES, Text: "R%d is not a known constant'", Why: kfuncArgs},
 	{Name: "InvalidMapPtrAccessMap", Errno: uapi.EACCES, Text: "invalid map_ptr to access map->%s", Why: mapPairs},
 	{Name: "InvalidMapPtrAccessMapType", Errno: uapi.EACCES, Text: "invalid map_ptr to access map->type", Why: mapPairs},

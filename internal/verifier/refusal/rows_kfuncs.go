@@ -48,6 +48,8 @@ var kfuncsRows = [...]Row{
 	{Name: "ArgExpectedSocket", Errno: 0, Text: "%s is %s expected %s or socket", Why: globalArgs},
 	{Name: "ExpectedPointerCtxButGot", Errno: uapi.EINVAL, Text: "%s expected pointer to ctx, but got %s", Why: badArg},
 	{Name: "ExpectedBpfObjDropImpl", Errno: uapi.EINVAL, Text: "%s expected for bpf_obj_drop_impl()", Why: fixedArgs},
+	{Name: "ExpectedBpfObjDrop", Errno: uapi.EINVAL, Text: "%s expected for bpf_obj_drop()", Why: fixedArgs},
+	{Name: "ExpectedBpfPercpuObjDrop", Errno: uapi.EINVAL, Text: "%s expected for bpf_percpu_obj_drop()", Why: fixedArgs},
 	{Name: "ExpectedBpfPercpuObjDropImpl", Errno: uapi.EINVAL, Text: "%s expected for bpf_percpu_obj_drop_impl()", Why: fixedArgs},
 	{Name: "ExpectedPointerAllocatedObject", Errno: uapi.EINVAL, Text: "%s expected pointer to allocated object", Why: badArg},
 	{Name: "ExpectedPointerMapValueAllocatedObject", Errno: uapi.EINVAL, Text: "%s expected pointer to map value or allocated object", Why: badArg},
