@@ -220,9 +220,16 @@ func changedRules(b *strings.Builder, release uapi.Release) {
 			area = a
 			fmt.Fprintf(b, "\n**%s**\n\n", area)
 		}
-		also := ""
-		for i, u := range row.Stable {
-			also += []string{"; also ", ", "}[min(i, 1)] + u.Release.String()
+		also, sep := "", "; also "
+		if first := r.First(); first.Patch > 0 {
+			also = fmt.Sprintf("; from %s.%d on", first.Release, first.Patch)
+		}
+		for _, u := range row.Stable {
+			if u.Release == row.From {
+				continue
+			}
+			also += sep + u.Release.String()
+			sep = ", "
 			if u.Patch > 0 {
 				also += fmt.Sprintf(".%d", u.Patch)
 			}

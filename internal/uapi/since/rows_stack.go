@@ -47,7 +47,7 @@ var stackRows = [...]Row{
 		"dynptrs of a packet end when the packet is released"},
 	{"FastCalls", v6_12, nil, Source, "mark_fastcall_patterns",
 		"spills around calls that preserve registers do not count as stack"},
-	{"FastCallEntry", v7_2, []Update{{v6_12, 114}, {v7_2, 7}}, Recorded, "mark_fastcall_pattern_for_call",
+	{"FastCallEntry", v7_2, []Update{{v6_12, 114}, {v7_2, 7}}, Source, "mark_fastcall_pattern_for_call",
 		"such spills count if a jump leads between them"},
 	{"StackObjectsBelow", v7_2, []Update{{v7_2, 9}}, Source, "stack_slot_obj_get_spi",
 		"dynptrs and iterators above the frame have their own message"},
