@@ -17,6 +17,7 @@ var cpumaskKfuncs = []Kfunc{
 	{Name: "bpf_cpumask_first_zero", Topic: "cpumasks", Since: r(6, 3), Flags: TrustedArgs, Later: later{{r(6, 4), RCU}}, Uses: cpumaskUses},
 	{Name: "bpf_cpumask_full", Topic: "cpumasks", Since: r(6, 3), Flags: TrustedArgs, Later: later{{r(6, 4), RCU}}, Uses: cpumaskUses},
 	{Name: "bpf_cpumask_intersects", Topic: "cpumasks", Since: r(6, 3), Flags: TrustedArgs, Later: later{{r(6, 4), RCU}}, Uses: cpumaskUses},
+	{Name: "bpf_cpumask_kptr_get", Topic: "cpumasks", Since: r(6, 3), Until: r(6, 4), Flags: Acquire | ReturnsNull | KptrGet, Uses: cpumaskUses},
 	{Name: "bpf_cpumask_or", Topic: "cpumasks", Since: r(6, 3), Flags: TrustedArgs, Later: later{{r(6, 4), RCU}}, Uses: cpumaskUses},
 	{Name: "bpf_cpumask_populate", Topic: "cpumasks", Since: r(6, 15), Flags: RCU, Uses: cpumaskUses},
 	{Name: "bpf_cpumask_release", Topic: "cpumasks", Since: r(6, 3), Flags: ReleaseArg | TrustedArgs, Later: later{{r(6, 4), ReleaseArg}}, Uses: cpumaskUses},

@@ -137,16 +137,16 @@ func SleepableLSM(hook string, r uapi.Release) bool {
 	return ok && r.Has(h.from) && (h.until == 0 || r != 0 && r < h.until)
 }
 
-// DisabledLSM reports whether a release forbids attaching to an LSM hook, named without bpf_lsm_,
-// because the hook's return value is not an error number (kernel/bpf/bpf_lsm.c
-// bpf_lsm_disabled_hooks). The list is of 6.12 and was brought to updates of 6.1, but not to 6.6.87.
+// DisabledLSM reports whether an LSM hook, named without bpf_lsm_, is on the list of those whose
+// return value is not an error number (kernel/bpf/bpf_lsm.c bpf_lsm_disabled_hooks), if a release
+// has the list: [since.DisabledHooks].
 func DisabledLSM(hook string, r uapi.Release) bool {
 	switch hook {
 	case "vm_enough_memory", "inode_need_killpriv", "inode_getsecurity", "inode_listsecurity", "inode_copy_up_xattr", "getselfattr", "getprocattr",
 		"setprocattr", "key_getsecurity", "audit_rule_match", "ismaclabel":
-		return r == uapi.R(6, 1) || r.Has(uapi.R(6, 12))
+		return true
 	case "xfrm_decode_session":
-		return r == uapi.R(6, 1) || r == uapi.R(6, 12) || r.Has(uapi.R(7, 0))
+		return r < uapi.R(6, 13) && r != 0 || r.Has(uapi.R(7, 0))
 	case "file_alloc_security":
 		return r.Has(uapi.R(6, 19))
 	}

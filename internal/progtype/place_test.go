@@ -30,8 +30,8 @@ func TestHooksThatAreDisabled(t *testing.T) {
 	type releases []uapi.Release
 	r := uapi.R
 	for hook, tt := range map[string]struct{ on, off releases }{
-		"ismaclabel":          {releases{r(6, 1), r(6, 12), r(6, 18), r(7, 2)}, releases{r(5, 19), r(6, 0), r(6, 2), r(6, 6), r(6, 11)}},
-		"xfrm_decode_session": {releases{r(6, 1), r(6, 12), r(7, 0)}, releases{r(6, 0), r(6, 6), r(6, 13), r(6, 18), r(6, 19)}},
+		"ismaclabel":          {releases{r(6, 1), r(6, 12), r(6, 18), r(7, 2)}, nil},
+		"xfrm_decode_session": {releases{r(6, 1), r(6, 6), r(6, 12), r(7, 0), 0}, releases{r(6, 13), r(6, 18), r(6, 19)}},
 		"file_alloc_security": {releases{r(6, 19), r(7, 2)}, releases{r(6, 6), r(6, 18)}},
 		"file_open":           {nil, releases{r(6, 1), r(7, 2)}},
 	} {

@@ -328,9 +328,6 @@ func TestSleepableHooksOfReleases(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, SleepableLSM(c.hook, c.release), "%s on %v", c.hook, c.release)
 	}
-	for release, want := range map[uapi.Release]bool{uapi.R(6, 0): false, uapi.R(6, 1): true, uapi.R(6, 2): false, uapi.R(6, 11): false, uapi.R(6, 12): true} {
-		assert.Equal(t, want, DisabledLSM("getprocattr", release), "getprocattr on %v", release)
-	}
 }
 
 func TestVerdictNames(t *testing.T) {

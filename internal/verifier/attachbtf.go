@@ -175,7 +175,7 @@ func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 		}
 		// Results of these hooks mean more than success or an error, which programs could not
 		// follow (bpf_lsm_disabled_hooks).
-		if progtype.DisabledLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), h.rel) {
+		if h.has(since.DisabledHooks) && progtype.DisabledLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), h.rel) {
 			h.refuse(refusal.AttachBtfIdPointsDisabledHook, t.ID, t.Name)
 		}
 		return

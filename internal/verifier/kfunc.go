@@ -29,6 +29,7 @@ const (
 	kfIterDestroy  = kfFlags(proto.IterDestroy)
 	kfRCUProtected = kfFlags(proto.RCUProtected)
 	kfImplicit     = kfFlags(proto.ImplicitArgs)
+	kfKptrGet      = kfFlags(proto.KptrGet)
 )
 
 func (f kfFlags) has(x kfFlags) bool { return f&x != 0 }

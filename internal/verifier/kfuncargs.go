@@ -36,6 +36,7 @@ const (
 	kaIRQ     // a saved interrupt flag on the stack
 	kaResLock // a resilient lock
 	kaArena   // an address in the arena
+	kaKptr    // a kptr in a map's value
 )
 
 func hasSuffix(p *btf.Param, s string) bool { return strings.HasSuffix(p.Name, s) }
@@ -260,6 +261,8 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	switch {
 	case hasSuffix(p, "__alloc"):
 		return kaAlloc
+	case k.flags.has(kfKptrGet) && i == 0:
+		return kaKptr
 	case hasSuffix(p, "__refcounted_kptr"):
 		return kaRefcounted
 	case is(kaDynptr):
@@ -325,7 +328,11 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	switch kind {
 	case kaCtx:
 		if r.typ != ptrCtx {
-			bad(refusal.ExpectedPointerCtxButGot, c.typeName(r.typ))
+			got := c.typeName(r.typ)
+			if !c.has(since.ContextArgWords) {
+				got = kindText(s.SkipMods(p.Type).Kind)
+			}
+			bad(refusal.ExpectedPointerCtxButGot, got)
 		}
 		// The result's type depends on the program's type, not on the prototype.
 		if k.is(proto.CastsToContext) {
@@ -389,6 +396,8 @@ func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i in
 		c.irqArg(m, n)
 	case kaResLock:
 		c.resLockArg(m, i)
+	case kaKptr:
+		c.kptrArg(k, s, ref)
 	case kaArena:
 		if r.typ != ptrArena && r.typ != scalar {
 			bad(refusal.NotPointerArenaScalar2)
@@ -463,6 +472,28 @@ func (c *kfuncs) fieldArg(m *callMeta, i int, kind kfArg) {
 	}
 	c.arguments.specialField(n, mp, x, x.String())
 	m.mapp, m.uid = mp, r.uid
+}
+
+// kptrArg checks a pointer to a kptr, whose object the function returns with a reference of the
+// program's own (process_kf_arg_ptr_to_kptr). Only a referenced kptr keeps its object.
+func (c *kfuncs) kptrArg(k *kfunc, s *btf.Spec, ref *btf.Type) {
+	r := c.reg(1)
+	if r.typ != ptrMapValue {
+		c.refuse(refusal.ExpectedPointerMapValue)
+	}
+	if !r.Var.IsConst() {
+		c.refuse(refusal.KptrMustHaveConstantOffset)
+	}
+	off := uint64(int64(r.off)) + r.Var.Value
+	f := c.mapOf(r).rec.find(uint32(off), fieldKptrRef)
+	if f == nil {
+		c.refuse(refusal.NoReferencedKptrAtOffset, off)
+	}
+	// The parameter is a pointer to a pointer.
+	object := s.SkipMods(ref.Ref)
+	if !c.kernelMem.structMatch(k.spec, object.ID, 0, f.spec, f.tid, true, true) {
+		c.refuse(refusal.KptrOfOtherType, k.name, kindText(object.Kind), object.Name)
+	}
 }
 
 // resLockArg checks a resilient lock (process_spin_lock). The variants that save interrupts are

@@ -14,6 +14,12 @@ func (c *kfuncs) kfuncResult(m *callMeta) {
 	s := c.specs[k.spec-1]
 	r0 := c.reg(0)
 	t := s.SkipMods(k.proto.Ref)
+	// References are kept for objects only. An argument tells the type of an object of the program.
+	if k.flags.has(kfAcquire) && t.Kind == btf.KindPtr && !k.is(proto.NewObject|proto.NewPercpu|proto.CountsReference) {
+		if to := s.SkipMods(t.Ref); to.Kind != btf.KindStruct && to.Kind != btf.KindUnion {
+			c.refuse(refusal.AcquireReturnsNoObject)
+		}
+	}
 	switch t.Kind {
 	case btf.KindVoid:
 		return

@@ -329,6 +329,7 @@ const (
 	FaultableTracepoints // Linux 7.2, bpf_check_attach_target: programs that may sleep attach to tracepoints of system calls only
 	TracepointParamNames // Linux 6.12, bpf_check_attach_target: arguments of tracepoints have the names and suffixes of the tracepoint's declaration
 	NoreturnTargets      // Linux 6.15, check_attach_btf_id: programs do not attach to the return of functions that never return
+	DisabledHooks        // Linux 6.12, bpf_lsm_verify_prog: programs do not attach to LSM hooks whose result is no error number
 	StructArgs           // Linux 6.1, btf_distill_func_proto: functions that take structs by value can be traced
 	WideReturns          // Linux 7.2, check_attach_btf_id: programs do not attach to the return of functions that return more than 8 bytes
 	SyscallInjection     // Linux 7.1, check_attach_modify_return: entries of system calls allow fmod_ret without error injection
@@ -379,6 +380,7 @@ const (
 	ZeroReadWords       // Linux 6.8, check_mem_size_reg: a read of size 0 has its own message
 	SourcePositions     // Linux 6.9, verbose_linfo: the log has file and line of source lines
 	ReadObjectsLogged   // Linux 6.4, mark_stack_slot_obj_read: the log shows dynptrs and iterators on the stack that a call reads
+	ContextArgWords     // Linux 6.12, check_kfunc_args: the message about a kfunc's argument that must be the context tells what the register holds, not that the parameter is a pointer
 	LinkedLogged        // Linux 7.0, sync_linked_regs: the log shows scalars that are narrowed with their copies
 	ParentIDs           // Linux 7.2, regsafe: what an object belongs to is an identity of its own (parent_id), in the log and when states are compared
 	TotalsLogged        // Linux 7.2, print_verification_stats: the log's statistics have the deepest stack of all chains of calls, and the instructions of each global function

@@ -9,6 +9,8 @@ var attachRows = [...]Row{
 		"arguments of tracepoints have the names and suffixes of the tracepoint's declaration"},
 	{"NoreturnTargets", v6_15, []Update{{v6_6, 89}, {v6_12, 26}}, Source, "check_attach_btf_id",
 		"programs do not attach to the return of functions that never return"},
+	{"DisabledHooks", v6_12, []Update{{v6_1, 0}, {v6_6, 145}}, Source, "bpf_lsm_verify_prog",
+		"programs do not attach to LSM hooks whose result is no error number"},
 	{"StructArgs", v6_1, nil, Source, "btf_distill_func_proto",
 		"functions that take structs by value can be traced"},
 	{"WideReturns", v7_2, []Update{{v6_12, 114}}, Source, "check_attach_btf_id",

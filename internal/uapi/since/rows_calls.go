@@ -65,7 +65,7 @@ var callsRows = [...]Row{
 		"RCU sections nest"},
 	{"TreeCallbackRCU", v6_19, nil, Source, "check_kfunc_call",
 		"RCU sections are refused in the comparison of a tree's elements, not only unbalanced ones"},
-	{"TailCallInvalidates", v6_13, []Update{{v6_12, 9}}, Source, "check_helper_call",
+	{"TailCallInvalidates", v6_13, []Update{{v6_6, 90}, {v6_12, 9}}, Source, "check_helper_call",
 		"a tail call may have changed the packet"},
 	{"TailCallReturns", v6_18, nil, Source, "check_helper_call",
 		"a tail call in a function may return to the function's caller"},
