@@ -72,18 +72,23 @@ const (
 // groupLink inserts a link into the ordered list of its hook.
 func (s *System) groupLink(c Caller, a bpfattr.LinkCreate, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
 	g := s.group(pl)
-	i := len(g.list)
-	if l.typ == uapi.LinkTcx || l.typ == uapi.LinkNetkit {
-		r := mprogRequest{flags: flags, relative: a.Tcx().RelativeId(), revision: a.Tcx().ExpectedRevision()}
-		if l.typ == uapi.LinkNetkit {
-			r.relative, r.revision = a.Netkit().RelativeId(), a.Netkit().ExpectedRevision()
+	i, e := len(g.list), uapi.Errno(0)
+	switch l.typ {
+	case uapi.LinkTcx:
+		i, e = s.mprogAttach(c, g, l.prog, nil, mprogRequest{flags: flags, relative: a.Tcx().RelativeId(), revision: a.Tcx().ExpectedRevision()})
+	case uapi.LinkNetkit:
+		i, e = s.mprogAttach(c, g, l.prog, nil, mprogRequest{flags: flags, relative: a.Netkit().RelativeId(), revision: a.Netkit().ExpectedRevision()})
+	case uapi.LinkCgroup:
+		r := mprogRequest{flags: flags | attachMulti}
+		if s.has(since.CgroupMprog) {
+			r.relative, r.revision = a.Cgroup().RelativeId(), a.Cgroup().ExpectedRevision()
 		}
-		var e uapi.Errno
-		if i, e = s.mprogAttach(c, g, l.prog, nil, r); e != 0 {
-			return e, nil
-		}
+		i, e = s.cgroupAttach(c, g, l.prog, nil, true, r)
 	}
-	h := &attachment{prog: l.prog, place: pl, cookie: l.cookie, hook: machine.Hook{AttachTo: l.prog.lp.AttachTo, Section: l.prog.lp.Section}}
+	if e != 0 {
+		return e, nil
+	}
+	h := &attachment{prog: l.prog, place: pl, preorder: l.typ == uapi.LinkCgroup && flags&attachPreorder != 0, cookie: l.cookie, hook: machine.Hook{AttachTo: l.prog.lp.AttachTo, Section: l.prog.lp.Section}}
 	g.list = slices.Insert(g.list, i, groupEntry{l.prog, l, h})
 	g.revision++
 	l.group = g
@@ -93,11 +98,7 @@ func (s *System) groupLink(c Caller, a bpfattr.LinkCreate, l *Link, pl place, fl
 // linkCgroup attaches to a cgroup, a directory of the host (cgroup_bpf_link_attach).
 func (s *System) linkCgroup(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
 	flags := a.Flags()
-	allowed := uint32(0)
-	if s.has(since.CgroupMprog) {
-		allowed = attachBefore | attachAfter | attachID | attachLink
-	}
-	if flags&^allowed != 0 {
+	if flags&^s.cgroupLinkFlags() != 0 {
 		return fail(uapi.EINVAL)
 	}
 	id, e := cgroupOf(c, a.TargetFd())
@@ -105,12 +106,6 @@ func (s *System) linkCgroup(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.Att
 		return fail(e)
 	}
 	pl := place{kind: onCgroup, id: id, at: at}
-	g := s.group(pl)
-	// A program that was attached alone, or may be overridden below, shares its hook with none.
-	if len(g.list) > 0 && g.flags&attachMulti == 0 {
-		return fail(uapi.EPERM)
-	}
-	g.flags = attachMulti
 	l := &Link{typ: uapi.LinkCgroup, prog: p, attach: at, place: pl}
 	e, h := s.groupLink(c, a, l, pl, flags)
 	if e != 0 {
@@ -223,14 +218,18 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 		return fail(uapi.EINVAL)
 	}
 	pl, e := s.placeOf(c, a.TargetFd(), at)
+	allowed, placed := s.cgroupFlags(), pl.kind == onCgroup && s.has(since.CgroupMprog)
 	mprog := pl.kind == onDevice
-	if mprog {
-		if flags&^mprogFlags != 0 {
-			return fail(uapi.EINVAL)
-		}
-	} else if flags&^uint32(attachOverride|attachMulti|attachReplace) != 0 && !s.has(since.CgroupMprog) {
+	switch {
+	case mprog:
+		allowed, placed = mprogFlags, true
+	case pl.kind != onCgroup:
+		allowed &^= mprogFlags &^ attachReplace
+	}
+	if flags&^allowed != 0 || !placed && (a.RelativeId() != 0 || a.ExpectedRevision() != 0) {
 		return fail(uapi.EINVAL)
 	}
+	r := mprogRequest{flags: flags, relative: a.RelativeId(), revision: a.ExpectedRevision()}
 	p, _, pe := fileOf[*Prog](c, a.AttachBpfFd())
 	if pe != 0 {
 		return fail(pe)
@@ -251,22 +250,23 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 	case mprog:
 		var old *Prog
 		if flags&attachReplace != 0 {
-			old, _, e = fileOf[*Prog](c, a.ReplaceBpfFd())
-			switch {
-			case e != 0:
+			if old, e = replaced(c, a, p); e != 0 {
 				return fail(e)
-			case old.typ != p.typ:
-				return fail(uapi.EINVAL)
 			}
 		}
-		if i, e = s.mprogAttach(c, g, p, old, mprogRequest{flags: flags, relative: a.RelativeId(), revision: a.ExpectedRevision()}); e != 0 {
+		if i, e = s.mprogAttach(c, g, p, old, r); e != 0 {
 			return fail(e)
 		}
 	case pl.kind == onCgroup:
-		if r := s.cgroupAttach(c, a, g, p, flags); r != 0 {
-			return fail(r)
+		var old *Prog
+		if flags&attachMulti != 0 && flags&attachReplace != 0 {
+			if old, e = replaced(c, a, p); e != 0 {
+				return fail(e)
+			}
 		}
-		i = len(g.list)
+		if i, e = s.cgroupAttach(c, g, p, old, false, r); e != 0 {
+			return fail(e)
+		}
 	default:
 		for len(g.list) > 0 {
 			if g.list[0].link != nil {
@@ -275,7 +275,7 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 			s.leave(g, 0)
 		}
 	}
-	h := s.attach(&attachment{prog: p, place: pl, hook: machine.Hook{AttachTo: p.lp.AttachTo, Section: p.lp.Section}})
+	h := s.attach(&attachment{prog: p, place: pl, preorder: pl.kind == onCgroup && flags&attachPreorder != 0, hook: machine.Hook{AttachTo: p.lp.AttachTo, Section: p.lp.Section}})
 	s.hold(p)
 	s.addStorage(p, pl)
 	g.list = slices.Insert(g.list, i, groupEntry{p, nil, h})
@@ -283,42 +283,13 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 	return Result{}
 }
 
-// cgroupAttach checks the flags of a cgroup's list and removes a program that is replaced
-// (__cgroup_bpf_attach).
-func (s *System) cgroupAttach(c Caller, a bpfattr.Attach, g *attachGroup, p *Prog, flags uint32) uapi.Errno {
-	mode := flags & (attachOverride | attachMulti)
-	// A list of programs and a program that may be overridden exclude each other.
-	if mode == attachOverride|attachMulti || flags&attachReplace != 0 && flags&attachMulti == 0 {
-		return uapi.EINVAL
+// replaced returns the program that p is to replace, which has the same type.
+func replaced(c Caller, a bpfattr.Attach, p *Prog) (*Prog, uapi.Errno) {
+	old, _, e := fileOf[*Prog](c, a.ReplaceBpfFd())
+	if e == 0 && old.typ != p.typ {
+		e = uapi.EINVAL
 	}
-	// The first program decides for the cgroup.
-	if len(g.list) > 0 && g.flags != mode {
-		return uapi.EPERM
-	}
-	// Alone in its cgroup, a program replaces the one before it.
-	if mode&attachMulti == 0 {
-		for len(g.list) > 0 {
-			s.leave(g, 0)
-		}
-		g.flags = mode
-		return 0
-	}
-	if slices.ContainsFunc(g.list, func(x groupEntry) bool { return x.prog == p && x.link == nil }) {
-		return uapi.EINVAL
-	}
-	if flags&attachReplace != 0 {
-		q, _, e := fileOf[*Prog](c, a.ReplaceBpfFd())
-		if e != 0 {
-			return e
-		}
-		at := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.prog == q })
-		if at < 0 {
-			return uapi.ENOENT
-		}
-		s.leave(g, at)
-	}
-	g.flags = mode
-	return 0
+	return old, e
 }
 
 // leave detaches a program that was attached without a link.
@@ -415,7 +386,11 @@ func (s *System) progQuery(c Caller, a bpfattr.Query) Result {
 	if room == 0 || ids == 0 || n == 0 {
 		return fail(busy)
 	}
-	for i, x := range g.list {
+	list := g.list
+	if a.QueryFlags()&1 != 0 && !mprog {
+		list = g.effective()
+	}
+	for i, x := range list {
 		if uint32(i) >= room {
 			return fail(uapi.ENOSPC)
 		}
@@ -429,7 +404,7 @@ func (s *System) progQuery(c Caller, a bpfattr.Query) Result {
 		if to := a.LinkIds(); mprog && to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, link)) {
 			return fail(uapi.EFAULT)
 		}
-		if to := a.ProgAttachFlags(); to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, g.flags&attachMulti)) {
+		if to := a.ProgAttachFlags(); to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, g.flags)) {
 			return fail(uapi.EFAULT)
 		}
 	}

@@ -185,8 +185,13 @@ func isTC(p place) bool {
 }
 
 // rank orders the programs of a tc hook: those of tcx as they were placed, then filters by priority
-// (tcx_run, then tc_run). Others keep their order.
+// (tcx_run, then tc_run); and those of a cgroup as they were placed. Others keep their order.
 func (s *System) rank(a *attachment) int {
+	if a.place.kind == onCgroup {
+		if g := s.groups[a.place]; g != nil {
+			return slices.IndexFunc(g.effective(), func(x groupEntry) bool { return x.at == a })
+		}
+	}
 	if !isTC(a.place) {
 		return 0
 	}

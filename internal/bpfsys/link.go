@@ -55,6 +55,8 @@ type attachment struct {
 	cookie uint64
 	place  place // set for packet and cgroup hooks
 	event  *PerfEvent
+	// preorder is set for programs of cgroups that run before others.
+	preorder bool
 }
 
 // place identifies the hook of a device, cgroup or namespace program.

@@ -421,6 +421,7 @@ const (
 	VethQueues            // Linux 5.15, veth_get_num_queues: a veth device has a queue for each possible CPU
 	PerfCookies           // Linux 5.15, bpf_perf_link_attach: links of perf events have cookies
 	LinkCookies           // Linux 6.17, bpf_tracing_link_fill_link_info: information of tracing links has their cookies
+	CgroupPreorder        // Linux 6.15, compute_effective_progs: programs of cgroups run before others with BPF_F_PREORDER
 	CgroupMprog           // Linux 6.17, cgroup_bpf_attach: programs of cgroups are ordered by BPF_F_BEFORE and BPF_F_AFTER
 	NetfilterDefrag       // Linux 6.6, bpf_nf_check_pf_and_hooks: BPF_F_NETFILTER_IP_DEFRAG
 	SockmapLinks          // Linux 6.10, sock_map_link_create: links of sockmaps

@@ -41,6 +41,8 @@ var commandsRows = [...]Row{
 		"links of perf events have cookies"},
 	{"LinkCookies", v6_17, nil, Memory, "bpf_tracing_link_fill_link_info",
 		"information of tracing links has their cookies"},
+	{"CgroupPreorder", v6_15, nil, Memory, "compute_effective_progs",
+		"programs of cgroups run before others with BPF_F_PREORDER"},
 	{"CgroupMprog", v6_17, []Update{{v6_12, 110}}, Memory, "cgroup_bpf_attach",
 		"programs of cgroups are ordered by BPF_F_BEFORE and BPF_F_AFTER"},
 	{"NetfilterDefrag", v6_6, nil, Source, "bpf_nf_check_pf_and_hooks",
