@@ -237,11 +237,18 @@ func (k *stack) readStackBytes(f *frame, lo, hi, dst int) {
 	if zeros == hi-lo {
 		r.constant(0)
 		// Backtracking would end here without marking the zeros.
-		r.precise = !k.has(since.PreciseSpills)
+		r.precise = !k.has(since.ZeroReadsImprecise)
 	} else {
 		r.unknown()
 	}
 	r.wrote()
+}
+
+// filledZero sets r to 0 (__mark_reg_const_zero). Where zeros do not become imprecise, r stays what it
+// was before.
+func (k *stack) filledZero(r *reg) {
+	r.constant(0)
+	r.precise = r.precise && !k.has(since.ZeroReadsImprecise)
 }
 
 // readStack loads from a fixed offset of a stack (check_stack_read_fixed_off).
@@ -316,9 +323,9 @@ func (k *stack) readStack(f *frame, off, size, dst int) {
 				switch {
 				case spills == size && src.Var.Equals(0) && k.has(since.ZeroFills):
 					// Bytes of a zero are zeros.
-					r.constant(0)
+					k.filledZero(r)
 				case zeros == size && k.has(since.ZeroFills):
-					r.constant(0)
+					k.filledZero(r)
 					history = false
 				default:
 					r.unknown()

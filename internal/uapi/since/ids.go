@@ -48,37 +48,38 @@ const (
 
 	// Stack
 
-	SubregSpill       // Linux 5.16, check_stack_write_fixed_off: spills of 1, 2 and 4 bytes keep what is known of them
-	UninitStack       // Linux 6.3, check_stack_read_fixed_off: privileged programs may read stack that was never written
-	UninitGrows       // Linux 6.8, check_stack_range_initialized: privileged programs may read stack below the deepest written byte
-	StoredConstants   // Linux 6.3, check_stack_write_fixed_off: constants stored on the stack stay known
-	StoredZero        // Linux 6.9, check_stack_write_fixed_off: this includes a stored constant 0
-	SpilledZeros      // Linux 6.8, check_stack_write_fixed_off: a register that is 0 is spilled as a register, not as zero bytes
-	UnboundedSpills   // Linux 6.9, check_stack_write_fixed_off: numbers without bounds are spilled as registers, not as bytes of any value
-	TrackedSpills     // Linux 6.8, check_stack_write_fixed_off: a spill through a copy of the frame pointer does not require a precise value
-	SpillIDs          // Linux 6.9, check_stack_write_fixed_off: a spilled register and its slot get one identity
-	FillIDs           // Linux 7.0, check_stack_read_fixed_off: a filled register and its slot get one identity
-	SpillRestKept     // Linux 6.8, save_register_state: the rest of a slot keeps its zero bytes when a part is spilled
-	ZeroSpillWrites   // Linux 6.8, check_stack_write_var_off: zeros written at a variable offset keep spilled zeros known
-	VariableScrubs    // Linux 7.1, check_stack_write_var_off: a store at a variable offset leaves bytes that can be read of what was spilled there
-	ZeroFills         // Linux 6.8, check_stack_read_fixed_off: reading a part of a spilled zero, or zero bytes, yields 0
-	NarrowFills       // Linux 6.9, check_stack_read_fixed_off: a part of a spill can be filled
-	StackAboveErrno   // Linux 6.8, check_stack_access_within_bounds: access above the frame is refused with EINVAL instead of EACCES
-	DynptrSlots       // Linux 6.3, destroy_if_dynptr_stack_slot: stores into a dynptr end it or are refused, and dynptrs have constant offsets
-	HelperStackWrites // Linux 6.14, check_stack_range_initialized: whether a helper reads or writes decides the check of its stack buffer
-	ClobberBTFSpills  // Linux 5.19, check_stack_range_initialized: a helper that writes over a spilled pointer to a kernel object ends the pointer
-	SharedDynptrs     // Linux 7.1, destroy_if_dynptr_stack_slot: a dynptr that holds a reference can be overwritten while a clone of it remains
-	DynptrSliceTypes  // Linux 7.2, destroy_if_dynptr_stack_slot: slices of every memory type end with their dynptr
-	DerivedDynptrs    // Linux 7.2, release_reference: dynptrs of a packet end when the packet is released
-	FastCalls         // Linux 6.12, mark_fastcall_patterns: spills around calls that preserve registers do not count as stack
-	FastCallEntry     // Linux 7.2, mark_fastcall_pattern_for_call: such spills count if a jump leads between them
-	StackObjectsBelow // Linux 7.2, stack_slot_obj_get_spi: dynptrs and iterators above the frame have their own message
-	PrivateStack      // Linux 6.13, check_max_stack_depth_subprog: functions of tracing programs have stacks of their own
-	PrivateStackARM64 // Linux 6.17, bpf_jit_supports_private_stack: so have those on arm64
-	StackByJIT        // Linux 6.9, round_up_stack_depth: the stack of a compiled function is rounded to 16 bytes instead of 32
-	GlobalChains      // Linux 7.1, check_max_stack_depth_subprog: the depth of calls counts from the last global function
-	AsyncStacks       // Linux 6.5, check_max_stack_depth: the stack of callbacks that run later is limited as well
-	DepthOrder        // Linux 6.13, check_max_stack_depth: stack depths are checked from the first function to the last
+	SubregSpill        // Linux 5.16, check_stack_write_fixed_off: spills of 1, 2 and 4 bytes keep what is known of them
+	UninitStack        // Linux 6.3, check_stack_read_fixed_off: privileged programs may read stack that was never written
+	UninitGrows        // Linux 6.8, check_stack_range_initialized: privileged programs may read stack below the deepest written byte
+	StoredConstants    // Linux 6.3, check_stack_write_fixed_off: constants stored on the stack stay known
+	StoredZero         // Linux 6.9, check_stack_write_fixed_off: this includes a stored constant 0
+	SpilledZeros       // Linux 6.8, check_stack_write_fixed_off: a register that is 0 is spilled as a register, not as zero bytes
+	UnboundedSpills    // Linux 6.9, check_stack_write_fixed_off: numbers without bounds are spilled as registers, not as bytes of any value
+	TrackedSpills      // Linux 6.8, check_stack_write_fixed_off: a spill through a copy of the frame pointer does not require a precise value
+	SpillIDs           // Linux 6.9, check_stack_write_fixed_off: a spilled register and its slot get one identity
+	FillIDs            // Linux 7.0, check_stack_read_fixed_off: a filled register and its slot get one identity
+	SpillRestKept      // Linux 6.8, save_register_state: the rest of a slot keeps its zero bytes when a part is spilled
+	ZeroSpillWrites    // Linux 6.8, check_stack_write_var_off: zeros written at a variable offset keep spilled zeros known
+	VariableScrubs     // Linux 7.1, check_stack_write_var_off: a store at a variable offset leaves bytes that can be read of what was spilled there
+	ZeroReadsImprecise // Linux 6.8, mark_reg_stack_read: a register that zeros of the stack are read into is not precise from the start
+	ZeroFills          // Linux 6.8, check_stack_read_fixed_off: reading a part of a spilled zero, or zero bytes, yields 0
+	NarrowFills        // Linux 6.9, check_stack_read_fixed_off: a part of a spill can be filled
+	StackAboveErrno    // Linux 6.8, check_stack_access_within_bounds: access above the frame is refused with EINVAL instead of EACCES
+	DynptrSlots        // Linux 6.3, destroy_if_dynptr_stack_slot: stores into a dynptr end it or are refused, and dynptrs have constant offsets
+	HelperStackWrites  // Linux 6.14, check_stack_range_initialized: whether a helper reads or writes decides the check of its stack buffer
+	ClobberBTFSpills   // Linux 5.19, check_stack_range_initialized: a helper that writes over a spilled pointer to a kernel object ends the pointer
+	SharedDynptrs      // Linux 7.1, destroy_if_dynptr_stack_slot: a dynptr that holds a reference can be overwritten while a clone of it remains
+	DynptrSliceTypes   // Linux 7.2, destroy_if_dynptr_stack_slot: slices of every memory type end with their dynptr
+	DerivedDynptrs     // Linux 7.2, release_reference: dynptrs of a packet end when the packet is released
+	FastCalls          // Linux 6.12, mark_fastcall_patterns: spills around calls that preserve registers do not count as stack
+	FastCallEntry      // Linux 7.2, mark_fastcall_pattern_for_call: such spills count if a jump leads between them
+	StackObjectsBelow  // Linux 7.2, stack_slot_obj_get_spi: dynptrs and iterators above the frame have their own message
+	PrivateStack       // Linux 6.13, check_max_stack_depth_subprog: functions of tracing programs have stacks of their own
+	PrivateStackARM64  // Linux 6.17, bpf_jit_supports_private_stack: so have those on arm64
+	StackByJIT         // Linux 6.9, round_up_stack_depth: the stack of a compiled function is rounded to 16 bytes instead of 32
+	GlobalChains       // Linux 7.1, check_max_stack_depth_subprog: the depth of calls counts from the last global function
+	AsyncStacks        // Linux 6.5, check_max_stack_depth: the stack of callbacks that run later is limited as well
+	DepthOrder         // Linux 6.13, check_max_stack_depth: stack depths are checked from the first function to the last
 
 	// Exploration and pruning
 

@@ -27,6 +27,8 @@ var stackRows = [...]Row{
 		"zeros written at a variable offset keep spilled zeros known"},
 	{"VariableScrubs", v7_1, []Update{{v6_12, 91}, {v6_18, 33}}, Source, "check_stack_write_var_off",
 		"a store at a variable offset leaves bytes that can be read of what was spilled there"},
+	{"ZeroReadsImprecise", v6_8, nil, Source, "mark_reg_stack_read",
+		"a register that zeros of the stack are read into is not precise from the start"},
 	{"ZeroFills", v6_8, []Update{{v6_6, 140}}, Recorded, "check_stack_read_fixed_off",
 		"reading a part of a spilled zero, or zero bytes, yields 0"},
 	{"NarrowFills", v6_9, nil, Source, "check_stack_read_fixed_off",
