@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/progtype"
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // lsm checks the hook of an LSM program (kernel/bpf/bpf_lsm.c).
@@ -19,7 +20,7 @@ func (r *rules) lsm() *Error {
 	switch {
 	case hook == "":
 		return nil
-	case progtype.DisabledLSM(hook, release):
+	case since.Of(r.l.t.Version).Has(since.DisabledHooks) && progtype.DisabledLSM(hook, release):
 		return failf(ErrNotAllowed, "no program may attach to the LSM hook %s on Linux %s", hook, r.l.t.VersionString()).
 			hint("its return value is not an error number: use another hook, or fentry/bpf_lsm_%s to observe it", hook)
 	case r.lp.Sleepable && !r.any(func(release uapi.Release) bool { return progtype.SleepableLSM(hook, release) }):
