@@ -33,7 +33,7 @@ const (
 	WideQuotients     // Linux 6.10, adjust_scalar_min_max_vals: what a 32-bit division by a constant or a shift by 32 or more leaves is not known to fit in 32 bits
 	ForkSigns         // Linux 7.0, maybe_fork_scalars: an AND or OR of -1 or 0 with a constant is explored for both values
 	ShiftedSigns      // Linux 7.0, __scalar64_min_max_lsh: a left shift by 32 keeps the low half's range if that has negative numbers, too
-	TestedBitsForget  // Linux 6.17, regs_refine_cond_op: a number of which bits are found to be 0 loses its ranges
+	TestedBitsForget  // Linux 6.17, regs_refine_cond_op: a test that finds bits of a number to be 0 makes the verifier forget its ranges
 	NarrowCopies      // Linux 6.4, check_alu_op: a 32-bit copy of a number that fits in 32 bits has its identity
 	LinkedOffsets     // Linux 6.11, sync_linked_regs: scalars that differ by a constant stay linked
 	SelfSums          // Linux 7.1, adjust_reg_min_max_vals: a number that is added to itself is not linked to its old value
@@ -189,8 +189,8 @@ const (
 	LocksAtReturn        // Linux 6.9, check_resource_leak: functions may return to their caller with locks and sections held
 	CallbackRefs         // Linux 6.1, release_reference_state: callbacks cannot release references of their caller
 	CallbackMaps         // Linux 7.2, map_set_for_each_callback_args: a callback knows which inner map it is called for
-	NoMainCallback       // Linux 7.2, check_ld_imm: the program itself is no callback
-	LoopCounts           // Linux 7.2, check_func_arg: the number of rounds of bpf_loop is no pointer
+	NoMainCallback       // Linux 7.2, check_ld_imm: a program cannot be its own callback
+	LoopCounts           // Linux 7.2, check_func_arg: a pointer cannot be the number of iterations of bpf_loop
 	SeveralReferences    // Linux 7.2, check_func_arg: a call may take several objects that must be released
 	InvalidScalars       // Linux 6.1, clear_all_pkt_pointers: pointers that become invalid are unknown numbers, not registers without a value
 	RetvalForAll         // Linux 7.2, check_helper_call: the argument and the result of bpf_set_retval and bpf_get_retval have a range in all programs

@@ -50,7 +50,7 @@ var numbersRows = [...]Row{
 	{"ShiftedSigns", v7_0, []Update{{v5_10, 252}, {v5_15, 202}, {v6_1, 165}, {v6_6, 128}, {v6_12, 75}, {v6_18, 33}, {v6_19, 0}}, Source, "__scalar64_min_max_lsh",
 		"a left shift by 32 keeps the low half's range if that has negative numbers, too"},
 	{"TestedBitsForget", v6_17, []Update{{v5_10, 253}, {v5_15, 203}, {v6_1, 167}, {v6_6, 130}, {v6_12, 43}}, Source, "regs_refine_cond_op",
-		"a number of which bits are found to be 0 loses its ranges"},
+		"a test that finds bits of a number to be 0 makes the verifier forget its ranges"},
 	{"NarrowCopies", v6_4, nil, Recorded, "check_alu_op",
 		"a 32-bit copy of a number that fits in 32 bits has its identity"},
 	{"LinkedOffsets", v6_11, nil, Source, "sync_linked_regs",
