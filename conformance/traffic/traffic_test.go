@@ -208,7 +208,7 @@ func target(t *testing.T) *loader.Target {
 	t.Helper()
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
-	return loader.NewTarget(embedded.Name, spec, loader.WithVersion(6<<16|18<<8))
+	return loader.NewTarget(embedded.Name, spec, loader.WithVersion(6<<16|18<<8|44))
 }
 
 // recordTools asks the running kernel, and compares everything else of each case too: maps, events.
@@ -217,7 +217,7 @@ func recordTools(t *testing.T, paths []string) {
 	bpfprobe.Require(t)
 	spec, err := btffile.Load("/sys/kernel/btf/vmlinux", nil)
 	require.NoError(t, err)
-	host := loader.NewTarget("host", spec, loader.WithVersion(6<<16|18<<8))
+	host := loader.NewTarget("host", spec, loader.WithVersion(6<<16|18<<8|44))
 	got := map[string]map[string]verdicts{}
 	for _, path := range paths {
 		obj := open(t, path)
