@@ -6,12 +6,16 @@
 //
 // It generates all such mutants of the product's sources (package mutate has the classes), and
 // takes a sample that depends on the seed alone. All test binaries are built once, with the whole
-// sample compiled in; each test runs once alone without mutants, which finds out which mutants it
-// executes. For each mutant those of its own package run, then those of other packages, the
-// quickest first, until one fails or the budget is used up. What then still passes counts as
-// survived. With -own only the first of these run, which takes a fraction of the time and says how
-// well a package is tested by its own tests; with -tests, those of packages that begin so. With a results file, a second run continues the first.
-// All times are processor time, so that a busy machine changes no result.
+// sample compiled in. Each test runs once alone without mutants, which finds out which mutants
+// decide in it: a comparison whose operands are equal, an operand without which its condition may
+// be another.
+//
+// For each mutant these tests of its own package run, then those of other packages, the quickest
+// first, until one fails or the budget is used up. What then still passes counts as survived. With
+// -own only the first of these run, which takes a fraction of the time and says how well a package
+// is tested by its own tests; with -tests, those of packages that begin so. With a results file, a
+// second run continues the first. All times are processor time, so that a busy machine changes no
+// result.
 package main
 
 import (

@@ -24,7 +24,7 @@ const (
 // Words of results that name no test.
 const (
 	survived  = "survived"
-	unreached = "not executed by any test"
+	unreached = "decides in no test"
 )
 
 // judge tests the mutants of a sample.
@@ -34,7 +34,7 @@ type judge struct {
 	sample []mutate.Border
 	left   map[int]bool
 	bin    map[string]string
-	// reachedBy has, by mutant, the tests that execute it, the quickest first, those of its own
+	// reachedBy has, by mutant, the tests in which it decides, the quickest first, those of its own
 	// package before others.
 	reachedBy map[int][]*mutate.Single
 	result    map[int]string
@@ -109,7 +109,7 @@ func (j *judge) resume() error {
 	return nil
 }
 
-// surveyAll finds out which tests execute which mutants.
+// surveyAll finds out in which tests which mutants decide.
 func (j *judge) surveyAll(all []pkg, stop <-chan os.Signal) error {
 	own := map[string]bool{}
 	for i := range j.sample {
@@ -140,7 +140,7 @@ func (j *judge) surveyAll(all []pkg, stop <-chan os.Signal) error {
 	return nil
 }
 
-// survey finds out which tests of a package execute which mutants.
+// survey finds out in which tests of a package which mutants decide.
 func (j *judge) survey(pkg string) error {
 	bin, tests, left, err := j.Singles(pkg, j.longest)
 	if err != nil {
@@ -158,7 +158,7 @@ func (j *judge) survey(pkg string) error {
 			}
 		}
 	}
-	fmt.Printf("%s: %d tests, %v, %d mutants executed\n", pkg, len(tests), took.Round(time.Second/10), len(reached))
+	fmt.Printf("%s: %d tests, %v, %d mutants decide\n", pkg, len(tests), took.Round(time.Second/10), len(reached))
 	if len(left) > 0 {
 		fmt.Println("\tleft out, as they fail alone or take too long:", strings.Join(left, " "))
 	}

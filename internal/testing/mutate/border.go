@@ -199,10 +199,12 @@ var errnoName = regexp.MustCompile(`^E[A-Z0-9]{2,}$`)
 
 func (w *borders) binary(n *ast.BinaryExpr) {
 	x, y := quoted(w.of(n.X)), quoted(w.of(n.Y))
-	// The text is there twice, so that lines after it would move.
-	if to, ok := shifted[n.Op]; ok && n != w.equal && !strings.Contains(w.of(n), "\n") {
-		w.add(Compare, n, w.of(n.X)+" "+to.String()+" "+w.of(n.Y),
-			"(!faultOn(%[1]d) && ("+x+" "+n.Op.String()+" "+y+") || faultOn(%[1]d) && ("+x+" "+to.String()+" "+y+"))")
+	if to, ok := shifted[n.Op]; ok && n != w.equal {
+		call, equal := "faultBelow", n.Op == token.LEQ || n.Op == token.GEQ
+		if n.Op == token.GTR || n.Op == token.GEQ {
+			call = "faultAbove"
+		}
+		w.add(Compare, n, w.of(n.X)+" "+to.String()+" "+w.of(n.Y), fmt.Sprintf("%s(%%[1]d, %s, %s, %t)", call, x, y, equal))
 	}
 	var neutral string
 	switch n.Op {

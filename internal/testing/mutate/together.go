@@ -73,6 +73,7 @@ func Together(root, dir string, faults []Fault) (overlay string, left []int, err
 const switchSource = `package %s
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -90,6 +91,21 @@ func faultOn(n int) bool {
 		os.WriteFile(filepath.Join(faultsReached, strconv.Itoa(n)), nil, 0o644)
 	}
 	return n == faultNumber
+}
+
+// A comparison's fault counts as reached only where it decides.
+func faultBelow[T cmp.Ordered](n int, x, y T, equal bool) bool {
+	if x == y {
+		return equal != faultOn(n)
+	}
+	return x < y
+}
+
+func faultAbove[T cmp.Ordered](n int, x, y T, equal bool) bool {
+	if x == y {
+		return equal != faultOn(n)
+	}
+	return x > y
 }
 
 func faultPick[T any](n int, right, wrong T) T {
