@@ -69,39 +69,40 @@ func Together(root, dir string, faults []Fault) (overlay string, left []int, err
 	return overlay, left, os.WriteFile(overlay, text, 0o644)
 }
 
-// switchSource is added to packages with faults.
+// switchSource is added to packages with faults. The packages may have functions that are named as
+// what it imports.
 const switchSource = `package %s
 
 import (
-	"cmp"
-	"os"
-	"path/filepath"
-	"strconv"
-	"sync/atomic"
+	faultCmp "cmp"
+	faultOS "os"
+	faultPath "path/filepath"
+	faultConv "strconv"
+	faultAtomic "sync/atomic"
 )
 
-var faultNumber, _ = strconv.Atoi(os.Getenv(%q))
+var faultNumber, _ = faultConv.Atoi(faultOS.Getenv(%q))
 
-var faultsReached = os.Getenv(%q)
+var faultsReached = faultOS.Getenv(%q)
 
-var faultsSeen [1 << 16]atomic.Bool
+var faultsSeen [1 << 16]faultAtomic.Bool
 
 func faultOn(n int) bool {
 	if faultsReached != "" && !faultsSeen[n].Load() && !faultsSeen[n].Swap(true) {
-		os.WriteFile(filepath.Join(faultsReached, strconv.Itoa(n)), nil, 0o644)
+		faultOS.WriteFile(faultPath.Join(faultsReached, faultConv.Itoa(n)), nil, 0o644)
 	}
 	return n == faultNumber
 }
 
 // A comparison's fault counts as reached only where it decides.
-func faultBelow[T cmp.Ordered](n int, x, y T, equal bool) bool {
+func faultBelow[T faultCmp.Ordered](n int, x, y T, equal bool) bool {
 	if x == y {
 		return equal != faultOn(n)
 	}
 	return x < y
 }
 
-func faultAbove[T cmp.Ordered](n int, x, y T, equal bool) bool {
+func faultAbove[T faultCmp.Ordered](n int, x, y T, equal bool) bool {
 	if x == y {
 		return equal != faultOn(n)
 	}

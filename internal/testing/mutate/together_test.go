@@ -35,6 +35,8 @@ func (l *list[T]) add(_ string, more ...T) (n int, err error) {
 
 func (*list[T]) name(int, bool) string { return "list" }
 
+func atomic() string { return "named as a package" }
+
 func quiet(n int) {
 	if n > 1 { fmt.Println("large") }
 }
