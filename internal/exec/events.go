@@ -60,9 +60,11 @@ type Loop struct {
 // ErrEvents is wrapped by the errors of a malformed events file.
 var ErrEvents = errors.New("events")
 
-// maxEventLines limits the lines of an events file, maxEventRepeat the repetitions of a line.
+// maxEventLines limits the lines of an events file, maxEventLine the bytes of a line, and
+// maxEventRepeat its repetitions.
 const (
 	maxEventLines  = 1 << 20
+	maxEventLine   = 1 << 20
 	maxEventRepeat = 1_000_000
 )
 
@@ -82,7 +84,7 @@ const (
 func ReadEvents(r io.Reader) (*Events, error) {
 	ev := &Events{Steps: []Step{nil}}
 	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, 1<<20)
+	sc.Buffer(nil, maxEventLine)
 	p := newScope()
 	n := 0
 	for sc.Scan() {
@@ -108,7 +110,9 @@ func ReadEvents(r io.Reader) (*Events, error) {
 		last := len(ev.Steps) - 1
 		ev.Steps[last] = append(ev.Steps[last], lines...)
 	}
-	if err := sc.Err(); err != nil {
+	if err := sc.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("%w: line %d is longer than %d bytes", ErrEvents, n+1, maxEventLine)
+	} else if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrEvents, err)
 	}
 	if len(p.loops) > 0 {

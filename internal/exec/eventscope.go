@@ -55,6 +55,9 @@ func (s *scope) line(text string, number int) ([]Line, error) {
 	var l Line
 	switch words[0] {
 	case "---":
+		if text != "---" {
+			return nil, errors.New(`want "---" alone, without quotes`)
+		}
 		if len(s.loops) > 0 {
 			return nil, errors.New("a step cannot end in a loop: each step starts when the tool waits")
 		}
