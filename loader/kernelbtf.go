@@ -245,6 +245,9 @@ func byOffset(a, b btf.VarSecinfo) int { return cmp.Compare(a.Offset, b.Offset) 
 // a defined function needs them.
 func (f *typeFixer) nameParams(proto btf.ID) {
 	t := *f.spec.MustType(proto)
+	if t.Kind != btf.KindFuncProto {
+		return // the kernel refuses it
+	}
 	t.Params = append([]btf.Param(nil), t.Params...)
 	for i := range t.Params {
 		if t.Params[i].Type != 0 && t.Params[i].Name == "" {

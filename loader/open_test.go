@@ -85,7 +85,7 @@ func TestOpenSurvivesDamage(t *testing.T) {
 		for n := 0; n < len(good); n += 7 {
 			try(good[:n])
 		}
-		for i := 0; i < len(good); i += 3 {
+		for i := 0; i < len(good); i += 9 {
 			bad := append([]byte(nil), good...)
 			bad[i] ^= 0xff
 			try(bad)
