@@ -238,6 +238,12 @@ func (c *call) netlink(g int, ino uint64, b []byte) (int64, unix.Errno) {
 func (c *call) netlinkMessage(g int, ino uint64, msg []byte) unix.Errno {
 	s := c.s
 	typ, flags, netns := uapi.RouteMessage(le.Uint16(msg[4:])), le.Uint16(msg[6:]), s.routeSockets[ino]
+	if len(msg) == nlmsgHdrSize && typ <= lastRoute { // shorter than struct rtgenmsg: rtnetlink_rcv_msg ignores it
+		if flags&unix.NLM_F_ACK != 0 {
+			s.answerNetlink(g, ino, msg, 0)
+		}
+		return 0
+	}
 	how := howRoute(typ)
 	query := typ == uapi.RouteGetlink || typ == uapi.RouteGetqdisc || typ == uapi.RouteGetaddr || typ == uapi.RouteGetroute || typ == uapi.RouteGetneigh
 	if typ == uapi.RouteGetroute && flags&unix.NLM_F_DUMP == 0 {
@@ -312,6 +318,19 @@ func attributes(b []byte, f func(typ uint16, data []byte)) {
 		f(le.Uint16(b[2:])&nlaTypeMask, b[4:n])
 		b = b[min(len(b), (n+3)&^3):]
 	}
+}
+
+// wellFormed reports whether b consists of attributes and nothing else, as messages that are read
+// strictly must (__nla_validate_parse).
+func wellFormed(b []byte) bool {
+	for len(b) >= 4 {
+		n := int(le.Uint16(b))
+		if n < 4 || n > len(b) {
+			return false
+		}
+		b = b[min(len(b), (n+3)&^3):]
+	}
+	return len(b) == 0
 }
 
 // setLink attaches or detaches an XDP program; ok is false when the message is about something

@@ -171,7 +171,7 @@ func TestNoRouteMessageChangesTheHost(t *testing.T) {
 		}
 	}
 	assert.Contains(t, r.out, "sendmmsg to the kernel bad address\n")
-	assert.Contains(t, r.out, "sendmmsg sent 2 errno 0 32 32\nanswer 1 EPERM\nanswer 2 EPERM\nanswer 3 ENODEV\nanswer 4 EPERM\n")
+	assert.Contains(t, r.out, "sendmmsg sent 2 errno 0 32 32\nanswer 1 EPERM\nanswer 2 EPERM\nanswer 3 EINVAL\nanswer 4 EPERM\n")
 	assert.Equal(t, "address family not supported by protocol", answers["AF_XDP"])
 	assert.Contains(t, r.notes, "AF_XDP sockets are not simulated")
 }

@@ -95,7 +95,7 @@ func parseLink(b []byte) (m linkMessage, e unix.Errno) {
 		case unix.IFLA_ADDRESS:
 			m.spec.Address = data
 		case unix.IFLA_MTU:
-			m.spec.MTU = word()
+			m.spec.MTU, m.spec.MTUGiven = word(), true
 		case unix.IFLA_TXQLEN:
 			m.spec.Queue, m.spec.QueueGiven = word(), true
 		case unix.IFLA_GROUP:
@@ -162,7 +162,12 @@ func (c *call) changeLink(netns uint32, typ uapi.RouteMessage, flags uint16, b [
 	c.s.sys.Network(func(n *network.Network) {
 		d := m.find(n, netns)
 		create := typ == uapi.RouteNewlink && flags&unix.NLM_F_CREATE != 0
+		if typ == uapi.RouteSetlink {
+			flags = 0
+		}
 		switch {
+		case d == nil && typ == uapi.RouteSetlink && m.spec.Index == 0 && !m.renamed && m.altName == "": // rtnl_setlink
+			e = unix.EINVAL
 		case d == nil && !create && m.spec.Index == 0 && !m.renamed: // iproute2 asks so whether the message is known
 			e = unix.ENODEV
 		case d == nil && netns == 0 && (!create || m.spec.Kind == "" || c.hostLink(&m)):
@@ -201,8 +206,10 @@ func (m *linkMessage) change(n *network.Network, d *network.Device, flags uint16
 		return unix.EOPNOTSUPP
 	case len(m.spec.Address) > 0 && !d.Ethernet():
 		return unix.EOPNOTSUPP
-	case len(m.spec.Address) > 0 && len(m.spec.Address) != len(d.Address):
+	case len(m.spec.Address) > 0 && len(m.spec.Address) < len(d.Address):
 		return unix.EINVAL
+	case len(m.spec.Address) > 0: // validate_linkmsg takes more
+		m.spec.Address = m.spec.Address[:len(d.Address)]
 	}
 	if m.renamed && m.spec.Index != 0 {
 		if e := n.Rename(d, m.spec.Name); e != 0 {
@@ -214,7 +221,7 @@ func (m *linkMessage) change(n *network.Network, d *network.Device, flags uint16
 			return errnoOf(e)
 		}
 	}
-	if m.spec.MTU != 0 {
+	if m.spec.MTUGiven {
 		if e := d.CheckMTU(m.spec.MTU); e != 0 {
 			return errnoOf(e)
 		}
@@ -245,6 +252,9 @@ func (c *call) createLink(n *network.Network, netns uint32, m *linkMessage) unix
 	var e unix.Errno
 	switch m.spec.Kind {
 	case "veth":
+		if m.renamed && m.spec.Name == "" { // veth_newlink chooses no name when one is given
+			return unix.EINVAL
+		}
 		m.spec.Peer = &network.Spec{Kind: "veth"}
 		attributes(m.data, func(typ uint16, data []byte) {
 			if typ == vethPeer && e == 0 {
@@ -273,6 +283,13 @@ func (c *call) peer(netns uint32, m *linkMessage, data []byte) unix.Errno {
 	if e == 0 && len(p.unknown) > 0 {
 		c.s.note(fmt.Sprintf("attribute %d of the peer of a %s device is not simulated", p.unknown[0], m.spec.Kind))
 		e = unix.EOPNOTSUPP
+	}
+	switch {
+	case e != 0 || m.spec.Kind != "veth":
+	case p.renamed && p.spec.Name == "":
+		e = unix.EINVAL
+	case p.spec.Flags&p.spec.Mask&unix.IFF_UP != 0: // veth_open: the other end is not there yet
+		e = unix.ENOTCONN
 	}
 	if p.spec.Kind = m.spec.Kind; m.spec.Index == 0 && m.spec.Kind == "netkit" {
 		p.spec.Index = 0 // used only together with the primary device's
@@ -354,6 +371,9 @@ func (c *call) deleteLink(netns uint32, b []byte) (e unix.Errno, served bool) {
 // changeNames serves RTM_NEWLINKPROP and RTM_DELLINKPROP about simulated devices (rtnl_linkprop).
 func (c *call) changeNames(netns uint32, typ uapi.RouteMessage, b []byte) (e unix.Errno, served bool) {
 	m, e := parseLink(b)
+	if e == 0 && !wellFormed(b[ifinfomsgSize:]) {
+		e = unix.EINVAL
+	}
 	if e != 0 {
 		return e, true
 	}
@@ -397,9 +417,10 @@ func (c *call) changeAddress(netns uint32, typ uapi.RouteMessage, flags uint16, 
 		return a
 	}
 	var local, address netip.Addr
-	limited := false // a lifetime was given
+	limited, short := false, false // a lifetime was given; an address is shorter than one
 	a := network.Addr{Flags: uint32(b[2]), Scope: b[3]}
 	attributes(b[ifaddrmsgSize:], func(typ uint16, data []byte) {
+		short = short || len(data) < 4 && (typ == unix.IFA_ADDRESS || typ == unix.IFA_LOCAL || typ == unix.IFA_BROADCAST)
 		switch typ {
 		case unix.IFA_ADDRESS:
 			address = ip(data)
@@ -421,7 +442,7 @@ func (c *call) changeAddress(netns uint32, typ uapi.RouteMessage, flags uint16, 
 			}
 		}
 	})
-	if !local.IsValid() {
+	if !local.IsValid() && family != unix.AF_INET {
 		local = address
 	} else if address.IsValid() && address != local {
 		a.Peer = address
@@ -437,8 +458,12 @@ func (c *call) changeAddress(netns uint32, typ uapi.RouteMessage, flags uint16, 
 			e = unix.EPERM
 		case family != unix.AF_INET && family != unix.AF_INET6: // nobody serves it
 			e = unix.EOPNOTSUPP
+		case short && family == unix.AF_INET: // ifa_ipv4_policy
+			e = unix.ERANGE
 		case d == nil:
 			e = unix.ENODEV
+		case typ == uapi.RouteDeladdr && family == unix.AF_INET && !local.IsValid():
+			e = delFirst(d, netip.PrefixFrom(address, bits), a.Label)
 		case !a.Prefix.IsValid(), family == unix.AF_INET != local.Is4():
 			e = unix.EINVAL
 		case typ == uapi.RouteDeladdr:
@@ -454,6 +479,18 @@ func (c *call) changeAddress(netns uint32, typ uapi.RouteMessage, flags uint16, 
 		}
 	})
 	return e, served
+}
+
+// delFirst removes the first IPv4 address of a device, of those in a network and with a label if
+// these are given (inet_rtm_deladdr).
+func delFirst(d *network.Device, of netip.Prefix, label string) unix.Errno {
+	for _, a := range d.Addrs {
+		in := !of.Addr().IsValid() || of.Bits() == a.Prefix.Bits() && of.Masked() == a.Prefix.Masked()
+		if a.Prefix.Addr().Is4() && in && (label == "" || label == a.Label) {
+			return errnoOf(d.DelAddr(a.Prefix.Addr(), a.Prefix))
+		}
+	}
+	return unix.EADDRNOTAVAIL
 }
 
 // addAddress adds an address, or gives the one that is there the lifetimes of a, if it may

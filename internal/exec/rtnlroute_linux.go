@@ -24,6 +24,7 @@ type routeMessage struct {
 	route   network.Route
 	oif     uint32
 	hops    []uint32 // indices of the devices of the route's Hops
+	tos     byte
 	unknown []uint16
 }
 
@@ -69,7 +70,7 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 	if len(b) < rtmsgSize {
 		return m, unix.EINVAL
 	}
-	m.family = b[0]
+	m.family, m.tos = b[0], b[3]
 	r := &m.route
 	r.Table, r.Origin, r.Scope, r.Type = uint32(b[4]), b[5], b[6], b[7]
 	r.Onlink = b[8]&hopOnlink != 0
@@ -82,8 +83,15 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 		return m, unix.EOPNOTSUPP
 	}
 	address := func(data []byte) netip.Addr {
+		if m.family == unix.AF_INET {
+			if len(data) < 4 { // rtm_ipv4_policy
+				e = unix.ERANGE
+				return netip.Addr{}
+			}
+			data = data[:4]
+		}
 		a, ok := netip.AddrFromSlice(data)
-		if !ok || a.Is4() != to.Is4() {
+		if !ok || a.Is4() != (m.family == unix.AF_INET) {
 			e = unix.EINVAL
 		}
 		return a
@@ -100,7 +108,9 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 		case unix.RTA_DST:
 			to = address(data)
 		case unix.RTA_GATEWAY:
-			r.Via = address(data)
+			if r.Via = address(data); r.Via.Is4() && r.Via.IsUnspecified() { // rtm_to_fib_config: none
+				r.Via = netip.Addr{}
+			}
 		case unix.RTA_PREFSRC:
 			r.From = address(data)
 		case unix.RTA_OIF:
@@ -117,7 +127,7 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 			if bad := parseMetrics(&m, data); bad != 0 {
 				e = bad
 			}
-		case unix.RTA_PREF, unix.RTA_UID, unix.RTA_CACHEINFO:
+		case unix.RTA_UNSPEC, unix.RTA_PREF, unix.RTA_UID, unix.RTA_CACHEINFO:
 		default:
 			m.unknown = append(m.unknown, typ)
 		}
@@ -128,7 +138,7 @@ func parseRoute(b []byte) (m routeMessage, e unix.Errno) {
 	if r.Table == 0 {
 		r.Table = network.TableMain
 	}
-	if r.To = netip.PrefixFrom(to, int(b[1])); !r.To.IsValid() || b[2] != 0 && m.family == unix.AF_INET {
+	if r.To = netip.PrefixFrom(to, int(b[1])); !r.To.IsValid() {
 		return m, unix.EINVAL
 	}
 	return m, 0
@@ -211,6 +221,11 @@ func (c *call) changeRoute(netns uint32, typ uapi.RouteMessage, flags uint16, b 
 		switch {
 		case !c.capable(unix.CAP_NET_ADMIN):
 			e = unix.EPERM
+		case m.tos != 0 && m.family == unix.AF_INET:
+			c.s.note(fmt.Sprintf("netlink message %s: routes of a type of service are not simulated", typ))
+			e = unix.EOPNOTSUPP
+		case typ == uapi.RouteNewroute && m.family == unix.AF_INET && (b[8]&(hopDead|hopDown) != 0 || r.Onlink && !r.Via.IsValid() && len(r.Hops) == 0): // fib_create_info, fib_check_nh_nongw
+			e = unix.EINVAL
 		case len(m.unknown) > 0 || typ == uapi.RouteNewroute && r.Type != network.RouteUnicast && !nowhere:
 			what := fmt.Sprintf("routes of type %d are", r.Type)
 			if len(m.unknown) > 0 {
@@ -220,6 +235,8 @@ func (c *call) changeRoute(netns uint32, typ uapi.RouteMessage, flags uint16, b 
 			e = unix.EOPNOTSUPP
 		case m.oif != 0 && r.Device == nil, !known:
 			e = unix.ENODEV
+		case typ == uapi.RouteDelroute && m.family == unix.AF_INET && r.To != r.To.Masked(): // fib_valid_key_len
+			e = unix.EINVAL
 		case typ == uapi.RouteDelroute:
 			errno, ours := n.DelRoute(netns, r)
 			if e = errnoOf(errno); !ours {
@@ -405,6 +422,9 @@ func (c *call) changeNeighbor(netns uint32, typ uapi.RouteMessage, flags uint16,
 	attributes(b[ndmsgSize:], func(typ uint16, data []byte) {
 		switch typ {
 		case unix.NDA_DST:
+			if b[0] == unix.AF_INET && len(data) > 4 { // the kernel reads as many as it needs
+				data = data[:4]
+			}
 			x.Addr, _ = netip.AddrFromSlice(data)
 			hasAddr = true
 		case unix.NDA_LLADDR:
@@ -412,7 +432,8 @@ func (c *call) changeNeighbor(netns uint32, typ uapi.RouteMessage, flags uint16,
 		}
 	})
 	c.s.sys.Network(func(n *network.Network) {
-		d := n.At(netns, le.Uint32(b[4:]))
+		index := le.Uint32(b[4:])
+		d := n.At(netns, index)
 		if served = d != nil || netns != 0; !served {
 			return
 		}
@@ -421,12 +442,14 @@ func (c *call) changeNeighbor(netns uint32, typ uapi.RouteMessage, flags uint16,
 			e = unix.EPERM
 		case !hasAddr:
 			e = unix.EINVAL
-		case d == nil:
+		case d == nil && index != 0:
 			e = unix.ENODEV
 		case b[0] == unix.AF_BRIDGE:
 			c.s.note("netlink message " + typ.String() + " of a bridge is not simulated")
 			e = unix.EOPNOTSUPP
-		case !x.Addr.IsValid() || x.Addr.Is4() != (b[0] == unix.AF_INET):
+		case b[0] != unix.AF_INET && b[0] != unix.AF_INET6: // neigh_find_table
+			e = unix.EAFNOSUPPORT
+		case d == nil || !x.Addr.IsValid() || x.Addr.Is4() != (b[0] == unix.AF_INET):
 			e = unix.EINVAL
 		case typ == uapi.RouteDelneigh:
 			e = errnoOf(d.DelNeighbor(x.Addr))

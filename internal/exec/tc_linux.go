@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -24,13 +25,14 @@ const (
 
 // tcMessage is a message about a qdisc or a filter (struct tcmsg and attributes).
 type tcMessage struct {
-	typ                     uapi.RouteMessage
-	flags                   uint16
-	ifindex                 uint32
-	handle, parent, info    uint32
-	kind                    string
-	options                 []byte
-	hasOptions, otherChains bool
+	typ                  uapi.RouteMessage
+	flags                uint16
+	ifindex              uint32
+	handle, parent, info uint32
+	kind                 string
+	options              []byte
+	hasKind, hasOptions  bool
+	otherChains          bool
 }
 
 func (m *tcMessage) priority() uint16 { return uint16(m.info >> 16) }
@@ -49,6 +51,7 @@ func parseTC(msg []byte) (*tcMessage, bool) {
 		switch typ {
 		case tcaKind:
 			m.kind, _, _ = strings.Cut(string(data), "\x00")
+			m.hasKind = true
 		case tcaOptions:
 			m.options, m.hasOptions = data, true
 		case tcaChain:
@@ -75,6 +78,9 @@ func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, se
 			return 0, false
 		}
 		if m.typ == uapi.RouteDelqdisc {
+			if sys.TCQdisc(on) != "" && (m.handle != 0 && m.handle != bpfsys.TCClsactMajor || m.hasKind && m.kind == "") { // tc_get_qdisc
+				return unix.EINVAL, true
+			}
 			if s.ingress[on] && sys.TCQdisc(on) == "" && m.handle != 0 { // the queue stays, with another handle
 				return unix.EINVAL, true
 			}
@@ -96,9 +102,16 @@ func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, se
 			return 0, false
 		}
 		f := &bpfsys.TCFilter{Parent: m.parent, Priority: m.priority(), Protocol: m.protocol(), Handle: m.handle}
+		first := !slices.ContainsFunc(sys.TCFilters(on, m.parent), func(f *bpfsys.TCFilter) bool { return f.Priority == m.priority() })
 		place := *f // the kernel looks for the place of the filter before it reads the options
 		if e := sys.NewTCFilter(on, &place, m.flags&unix.NLM_F_CREATE != 0, m.flags&unix.NLM_F_EXCL != 0); e != 0 {
 			return errnoOf(e), true
+		}
+		switch { // tc_new_tfilter: the first filter of a priority makes the classifier
+		case first && !m.hasKind:
+			return unix.EINVAL, true
+		case first && m.kind == "":
+			return unix.ENOENT, true
 		}
 		if e := c.filterOptions(m, f); e != 0 {
 			return e, true
@@ -162,8 +175,10 @@ func (c *call) filterOptions(m *tcMessage, f *bpfsys.TCFilter) unix.Errno {
 		case tcaBPFFD:
 			fd, hasFD = int32(word), true
 		case tcaBPFName:
-			if len(data) > tcBPFMaxName {
-				e = unix.ERANGE
+			if !slices.Contains(data[:min(len(data), tcBPFMaxName)], 0) { // NLA_NUL_STRING
+				if e = unix.EINVAL; len(data) > tcBPFMaxName {
+					e = unix.ERANGE
+				}
 				return
 			}
 			f.Name, _, _ = strings.Cut(string(data), "\x00")

@@ -126,9 +126,9 @@ type Spec struct {
 	Queue   uint32
 	Alias   string
 	Address []byte
-	// QueueGiven is whether Queue counts although it is 0.
-	QueueGiven bool
-	Group      uint32
+	// QueueGiven and MTUGiven are whether Queue and MTU count although they are 0.
+	QueueGiven, MTUGiven bool
+	Group                uint32
 	// TxQueues and RxQueues are the numbers of queues, 0 for those of the kind.
 	TxQueues, RxQueues uint32
 	// Flags are those to set, of Mask.
@@ -189,6 +189,9 @@ func (n *Network) plan(netns uint32, spec *Spec, other *Device) (*Device, uapi.E
 		return s.devices[index] != nil || n.hostIndex(netns, index) || other != nil && other.Index == index
 	}
 	d := &Device{Netns: netns, Index: spec.Index, Kind: spec.Kind, Alias: spec.Alias, MTU: cmp.Or(spec.MTU, 1500), Queue: spec.Queue, Group: spec.Group, flags: FlagBroadcast | FlagMulticast}
+	if spec.MTUGiven {
+		d.MTU = spec.MTU
+	}
 	if spec.Queue == 0 && !spec.QueueGiven {
 		d.Queue = 1000
 	}
