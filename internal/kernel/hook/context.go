@@ -2,6 +2,7 @@ package hook
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -283,8 +284,8 @@ func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
 		h.leave()
 		return nil, err
 	}
-	for name, v := range spec.Fields {
-		if !c.SetField(name, v) {
+	for _, name := range slices.Sorted(maps.Keys(spec.Fields)) {
+		if !c.SetField(name, spec.Fields[name]) {
 			c.Leave()
 			c.Free()
 			return nil, &FieldError{Type: c.Type, Field: name}

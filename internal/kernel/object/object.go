@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 
@@ -236,6 +237,9 @@ func (s *Space) place(o *Object) error {
 
 // describe names the object for messages: "current (task_struct)".
 func (o *Object) describe() string { return o.role + " (" + o.TypeName() + ")" }
+
+// Format implements [fmt.Formatter]: values in messages may be or contain objects.
+func (o *Object) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.describe()) }
 
 // Role returns the role of the object in the kernel: "current", "current.cred", an argument's name.
 func (o *Object) Role() string { return o.role }

@@ -91,7 +91,10 @@ func (n *Node) Wrap(what string, err error) *Error {
 		}
 		e.Nearest = path.Nearest
 	case errors.As(err, &value):
-		e.Text += fmt.Sprintf("%s (%s) cannot be %s: %s", value.Path, value.Type, Brief(value.Value), value.Why)
+		if value.Path != "" {
+			e.Text += value.Path + " "
+		}
+		e.Text += fmt.Sprintf("(%s) cannot be %s: %s", value.Type, Brief(value.Value), value.Why)
 	case errors.As(err, &bpath):
 		e.Text += fmt.Sprintf("%q in %s: %s", bpath.Path, bpath.Root, bpath.Detail)
 		e.Nearest = bpath.Nearest
@@ -110,7 +113,10 @@ func (n *Node) Wrap(what string, err error) *Error {
 // Brief shortens a value for a message.
 func Brief(v any) string {
 	s := fmt.Sprint(v)
-	if t, ok := v.(string); ok {
+	switch t := v.(type) {
+	case nil:
+		s = "null"
+	case string:
 		s = fmt.Sprintf("%q", t)
 	}
 	if len(s) > 60 {
