@@ -34,11 +34,12 @@ func (l *loading) setGlobal(name, text string) *Error {
 	if !ok {
 		section, path = "", name
 	}
-	variable, rest := path, ""
-	if i := strings.IndexAny(path, ".["); i >= 0 {
-		variable, rest = path[:i], strings.TrimPrefix(path[i:], ".")
+	m, v, found := l.findGlobal(section, path) // the names of functions' static variables have a dot
+	rest := ""
+	if i := strings.IndexAny(path, ".["); i >= 0 && !found {
+		rest = strings.TrimPrefix(path[i:], ".")
+		m, v, found = l.findGlobal(section, path[:i])
 	}
-	m, v, found := l.findGlobal(section, variable)
 	if !found {
 		return failf(ErrOption, "no global variable %q", name).hint("the object has %s", listNames(VariableNames(l.Maps, nil)))
 	}
