@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"runtime"
@@ -16,34 +17,44 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
 // pipeline takes an object all the way: open, link for the types, run every program, write table
 // and document, on every engine. Errors are good; panics are not, nor are other documents from
-// other engines.
-func pipeline(object, types []byte) {
+// other engines. It returns the error, or how the programs ended and a hash of all that was written.
+func pipeline(object, types []byte) string {
 	obj, err := loader.OpenBytes("object.o", object)
 	if err != nil {
-		return
+		return err.Error()
 	}
 	spec, err := btffile.LoadBytes("types.btf", types, nil)
 	if err != nil {
-		return
+		return err.Error()
 	}
 	linked, err := obj.Load(loader.NewTarget("linux-6.12.1", spec), loader.LoadOptions{})
 	if err != nil {
-		return
+		return err.Error()
 	}
-	_ = report.WriteInfo(io.Discard, report.NewInfoDocument(obj), false)
-	_ = report.WriteRelo(io.Discard, report.NewReloDocument(linked, "types.btf"), report.TableOptions{})
+	written := fnv.New64a()
+	_ = report.WriteInfo(written, report.NewInfoDocument(obj), false)
+	_ = report.WriteRelo(written, report.NewReloDocument(linked, "types.btf"), report.TableOptions{})
 	want := runDamaged(linked, machine.Config{MaxInsns: 5000})
+	_, _ = io.WriteString(written, want)
+	said := []string{"runs"}
+	for _, p := range linked.Programs {
+		if p.Err != nil {
+			said = append(said, p.Err.Error())
+		}
+	}
 	for _, eager := range []bool{false, true} {
 		if got := runDamaged(linked, machine.Config{MaxInsns: 5000, Engine: machine.EngineJIT, EagerLoops: eager}); got != want {
 			panic(fmt.Sprintf("loops optimised: %v\nnative code: %s\ninterpreter: %s", eager, got, want))
 		}
 	}
+	return fmt.Sprintf("%s\t%x", said[len(said)-1], written.Sum64())
 }
 
 // runDamaged runs every program and returns the document.
@@ -52,8 +63,9 @@ func runDamaged(linked *loader.Linked, cfg machine.Config) string {
 	m, err := machine.New(linked, cfg)
 	if err != nil {
 		doc.Fail(err)
-		_ = report.WriteTable(io.Discard, doc, report.TableOptions{})
-		return ""
+		var out bytes.Buffer
+		_ = report.WriteTable(&out, doc, report.TableOptions{})
+		return out.String()
 	}
 	defer m.Close()
 	for _, name := range m.Names() {
@@ -65,8 +77,8 @@ func runDamaged(linked *loader.Linked, cfg machine.Config) string {
 	}
 	doc.Finish(m)
 	doc.AddMaps(m)
-	_ = report.WriteTable(io.Discard, doc, report.TableOptions{Verbose: true})
 	var out bytes.Buffer
+	_ = report.WriteTable(&out, doc, report.TableOptions{Verbose: true})
 	_ = report.WriteJSON(&out, doc)
 	return out.String()
 }
@@ -87,9 +99,13 @@ func damage(data []byte, stride int, try func(what string, damaged []byte)) {
 	}
 }
 
-// TestDamagedInput damages small objects and types at many places. BPFRUN_SWEEP=1 takes every byte.
+// damagedStride is how many bytes further the next place is.
+const damagedStride = 41
+
+// TestDamagedInput damages small objects and types at many places, and compares what becomes of
+// them. BPFRUN_SWEEP=1 takes every byte, and then compares nothing.
 func TestDamagedInput(t *testing.T) {
-	stride := testsize.Pick(11, 41, 41)
+	stride := testsize.Pick(11, damagedStride, damagedStride)
 	if os.Getenv("BPFRUN_SWEEP") != "" {
 		stride = 1
 	}
@@ -97,6 +113,7 @@ func TestDamagedInput(t *testing.T) {
 	const slow, most = time.Minute, 64 << 20
 	types, err := os.ReadFile("../../testdata/btf/min/linux-6.12.107-amd64.min.btf")
 	require.NoError(t, err)
+	var all rewrite.Outcomes
 	sweep := func(t *testing.T, damaged func([]byte) (object, types []byte), of []byte) {
 		n := 0
 		damage(of, stride, func(what string, b []byte) {
@@ -112,7 +129,7 @@ func TestDamagedInput(t *testing.T) {
 				runtime.ReadMemStats(&before)
 			}
 			start := time.Now()
-			pipeline(o, ty)
+			all.Add(t.Name()+" "+what, pipeline(o, ty))
 			if d := time.Since(start); d > slow {
 				t.Errorf("%s: took %v", what, d)
 			}
@@ -141,4 +158,7 @@ func TestDamagedInput(t *testing.T) {
 	t.Run("types", func(t *testing.T) {
 		sweep(t, func(b []byte) ([]byte, []byte) { return object, b }, types)
 	})
+	if stride == damagedStride {
+		all.Compare(t, "testdata/damaged.txt")
+	}
 }
