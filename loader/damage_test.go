@@ -159,7 +159,8 @@ func TestDamageIsToldInTheSameWords(t *testing.T) {
 		for i, off := range at {
 			old := binary.LittleEndian.Uint32(good[off:])
 			for j, v := range [...]uint32{old + 1, old - 1, 0, old ^ 0x8000, old + 1<<24, 0xffffffff, old + 8, old ^ 1<<16} {
-				// One of them for each word; and in small objects also 0, of which all types are void.
+				// One of them for each word; and in small objects also 0, of which all types are
+				// void.
 				if (i+j)%8 != 0 && (v != 0 || len(good) > 2000) || v == old {
 					continue
 				}

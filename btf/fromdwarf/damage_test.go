@@ -44,8 +44,8 @@ func madeOf(b []byte) string {
 	return fmt.Sprintf("made\t%x", h.Sum64())
 }
 
-// TestDamagedDWARFIsToldInTheSameWords changes bytes of the sections with DWARF, one after the other,
-// and compares what becomes of the types.
+// TestDamagedDWARFIsToldInTheSameWords changes bytes of the sections with DWARF, one after the
+// other, and compares what becomes of the types.
 func TestDamagedDWARFIsToldInTheSameWords(t *testing.T) {
 	var all rewrite.Outcomes
 	for _, name := range []string{"gcc-4.o", "gcc-5.o", "clang-4.o", "clang-5.o", "lto.exe", "units-5.o", "opt-clang-5.exe.xz", "opt-gcc-5.exe.xz", "opt-s390x.exe.xz"} {

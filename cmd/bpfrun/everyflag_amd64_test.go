@@ -35,9 +35,9 @@ var unstable = map[string]bool{
 // timesTaken are times in other forms than [elapsed].
 var timesTaken = regexp.MustCompile(`[0-9.]+ m?s\b|"(took|seconds|elapsed)[a-z_]*": ?[0-9.e-]+`)
 
-// TestEveryFlagOfCommands (on one architecture, whose native code is among what is printed) adds
-// each flag to commands, with usual and unusual values, and compares
-// what they print, their errors and exit codes.
+// TestEveryFlagOfCommands adds each flag to commands, with usual and unusual values, and compares
+// what they print, their errors and exit codes: on one architecture, whose native code is printed
+// too.
 func TestEveryFlagOfCommands(t *testing.T) {
 	var all rewrite.Outcomes
 	try := func(line []string) {

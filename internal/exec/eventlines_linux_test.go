@@ -124,8 +124,8 @@ func described(text string) string {
 	return strings.Join(out, "; ")
 }
 
-// TestEventLinesAtTheirLimits compares what many events files say, or the words of the mistake, with
-// a table.
+// TestEventLinesAtTheirLimits compares what many events files say, or the words of the mistake,
+// with a table.
 func TestEventLinesAtTheirLimits(t *testing.T) {
 	short := func(s string) string {
 		for _, c := range []string{"x", "X"} {

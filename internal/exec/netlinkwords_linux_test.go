@@ -30,8 +30,8 @@ type request struct {
 	body       []byte
 }
 
-// netlinkRequests are messages that a network namespace with a device of index 2 accepts, or refuses
-// for one reason.
+// netlinkRequests are messages that a network namespace with a device of index 2 accepts, or
+// refuses for one reason.
 func netlinkRequests() []request {
 	const create = unix.NLM_F_CREATE | unix.NLM_F_EXCL
 	attrs := func(b []byte, all ...any) []byte {
@@ -103,8 +103,8 @@ func (r *request) changes(f func(what string, typ, flags uint16, body []byte)) {
 	}
 }
 
-// netlinkWords sends each of the requests with each of its changes, to a network namespace that is a
-// new one after each message that was carried out.
+// netlinkWords sends each of the requests with each of its changes, to a network namespace that is
+// a new one after each message that was carried out.
 func netlinkWords() error {
 	runtime.LockOSThread()
 	var c *conversation
@@ -184,9 +184,9 @@ var notAsRecorded = []struct{ lines, why string }{
 	{"^neighbor, word 20 ", "which of several mistakes is reported first"},
 }
 
-// TestChangedNetlinkMessagesAreAnsweredAsByTheKernel sends messages about devices, addresses, routes,
-// neighbors and queueing disciplines with each word changed, and compares with the answers of a
-// kernel. What is refused because it is not simulated is not compared.
+// TestChangedNetlinkMessagesAreAnsweredAsByTheKernel sends messages about devices, addresses,
+// routes, neighbors and queueing disciplines with each word changed, and compares with the answers
+// of a kernel. What is refused because it is not simulated is not compared.
 func TestChangedNetlinkMessagesAreAnsweredAsByTheKernel(t *testing.T) {
 	if *recording.Flag {
 		self, err := os.Executable()

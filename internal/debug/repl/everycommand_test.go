@@ -30,8 +30,8 @@ var places = []struct{ name, object, commands string }{
 	{"going back", "examples/exec/exec.bpf.o", "run\nstepi 20\ncheckpoint\nreverse-stepi 5"},
 }
 
-// TestEveryCommandWithEveryArgument carries out each command with many arguments in many places, and
-// compares what it says and which errors it returns.
+// TestEveryCommandWithEveryArgument carries out each command with many arguments in many places,
+// and compares what it says and which errors it returns.
 func TestEveryCommandWithEveryArgument(t *testing.T) {
 	var names []string
 	for _, c := range table {

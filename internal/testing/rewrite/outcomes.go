@@ -11,8 +11,8 @@ import (
 )
 
 // Outcomes are what very many inputs lead to, such as a file with each of its words changed. A file
-// keeps one line for each kind of outcome: how many inputs had it, a hash of these inputs with their
-// outcomes, and its words, with numbers left out. So a line changes when one outcome does.
+// keeps one line for each kind of outcome: how many inputs had it, a hash of these inputs with
+// their outcomes, and its words, with numbers left out. So a line changes when one outcome does.
 type Outcomes struct {
 	kinds map[string]*kind
 }
