@@ -1,6 +1,8 @@
 package bpfsys
 
 import (
+	"slices"
+
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -18,7 +20,8 @@ type Map struct {
 	frozen bool
 	// innerTypes is the BTF of the template of inner maps; may be nil.
 	innerTypes *BTF
-	// mapped counts the writable mappings made so far; views counts mappings of any kind.
+	// mapped counts the writable mappings made since it was last found that none is left; views
+	// counts mappings of any kind.
 	mapped, views int
 	copied        []byte // the contents when last synchronized with shared memory, to detect changes
 	// slots holds the objects that elements refer to (perf events, programs and maps), by key.
@@ -261,16 +264,18 @@ func (s *System) fillSlot(m *Map, key []byte, o Object) {
 // mapFreeze ends changes by user space (map_freeze), for good.
 func (s *System) mapFreeze(c Caller, a bpfattr.Elem) Result {
 	m, f, e := fileOf[*Map](c, a.MapFd())
-	switch {
-	case e != 0:
+	if e != 0 {
 		return fail(e)
-	case m.def.Type == uapi.MapTypeStructOps, hasOwned(m):
+	}
+	access := s.has(since.FreezeAccess)
+	switch {
+	case m.def.Type == uapi.MapTypeStructOps, s.keepsThawed(m):
 		return fail(uapi.ENOTSUPP)
-	case m.mapped > 0:
+	case access && (f.Access == ReadOnly || m.frozen): // a frozen map is read-only
+		return fail(uapi.EPERM)
+	case m.writable(), m.frozen:
 		// A writable mapping would still change the contents.
 		return fail(uapi.EBUSY)
-	case f.Access == ReadOnly, m.frozen: // a frozen map is read-only
-		return fail(uapi.EPERM)
 	}
 	s.pull(m)
 	m.frozen = true
@@ -283,16 +288,25 @@ func (s *System) mapFreeze(c Caller, a bpfattr.Elem) Result {
 	return Result{}
 }
 
-// hasOwned reports whether the map's values contain a field that prevents freezing.
-func hasOwned(m *Map) bool {
+// writable reports whether user space has the map's memory mapped for writing.
+func (m *Map) writable() bool {
+	if w, ok := m.mem.(interface{ Writable() bool }); ok && m.mapped > 0 && !w.Writable() {
+		m.mapped = 0
+	}
+	return m.mapped > 0
+}
+
+// special returns the special fields of the map's values.
+func (m *Map) special() []maps.Special {
 	fields, err := maps.FieldSpecials(m.m.Spec())
 	if err != nil {
-		return false
+		return nil
 	}
-	for _, f := range fields {
-		if f.Kind.Owns() {
-			return true
-		}
-	}
-	return false
+	return fields
+}
+
+// keepsThawed reports whether the map's values contain a field that prevents freezing: before
+// [since.FreezeRecord] a lock alone does not.
+func (s *System) keepsThawed(m *Map) bool {
+	return slices.ContainsFunc(m.special(), func(f maps.Special) bool { return f.Kind.Owns() || s.has(since.FreezeRecord) })
 }

@@ -45,6 +45,7 @@ type file struct {
 // memory is the memory of a memfd, mapped into this process.
 type memory struct {
 	fd   int
+	ino  uint64
 	b    []byte
 	done bool
 }
@@ -84,7 +85,7 @@ func newMemory(fd, size int) (*memory, error) {
 		_ = unix.Munmap(b)
 		return nil, err
 	}
-	return &memory{fd: dup, b: b}, nil
+	return &memory{fd: dup, ino: st.Ino, b: b}, nil
 }
 
 // newFile creates a memfd.

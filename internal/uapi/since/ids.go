@@ -407,6 +407,8 @@ const (
 	PerfLost              // Linux 6.0, perf_event_read_size: PERF_FORMAT_LOST
 	XDPFrags              // Linux 5.18, bpf_prog_load: BPF_F_XDP_HAS_FRAGS: packets in several buffers, also in test runs
 	DevBound              // Linux 6.3, bpf_prog_load: BPF_F_XDP_DEV_BOUND_ONLY
+	FreezeRecord          // Linux 6.2, map_freeze: maps with any special field, a lock alone too, cannot be frozen
+	FreezeAccess          // Linux 6.5, map_freeze: BPF_MAP_FREEZE needs a descriptor that may write: EPERM, which a frozen map answers, too
 	TestRegFlag           // Linux 6.8, bpf_prog_load: BPF_F_TEST_REG_INVARIANTS
 	TagSHA256             // Linux 6.18, bpf_prog_calc_tag: a program's tag is the start of a SHA-256, not of a SHA-1
 	BTFByIDFlags          // Linux 6.17, bpf_btf_get_fd_by_id: BPF_BTF_GET_FD_BY_ID has flags and a token
