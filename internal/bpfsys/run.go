@@ -172,6 +172,7 @@ func (s *System) testRun(c Caller, a bpfattr.Test) Result {
 	if e != 0 {
 		return fail(e)
 	}
+	defer s.follow() // timers that the run armed may be due when the call returns
 	row := progtype.Of(p.typ)
 	tracing := p.typ == uapi.ProgTypeTracing || p.typ == uapi.ProgTypeRawTracepoint
 	if p.typ == uapi.ProgTypeStructOps && s.has(since.OpsTestRun) {

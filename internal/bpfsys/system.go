@@ -106,6 +106,7 @@ func New(cfg Config) (*System, error) {
 		now := cfg.Clock()
 		cfg.Machine.Boot = 0
 		cfg.Machine.Clock.Boot, cfg.Machine.Clock.Mono, cfg.Machine.Clock.Real = now.Boot, now.Mono, now.Real
+		cfg.Machine.Clock.TAI = now.TAI
 	}
 	m, err := machine.New(loader.NewLinked(t), cfg.Machine)
 	if err != nil {

@@ -144,6 +144,7 @@ func (s *supervisor) watch(done <-chan struct{}) {
 		}
 		if now := time.Now(); s.quiet.tick(s.look(), now) && !s.pending() || s.stuck(now) || s.overdue(now) {
 			s.advance(now)
+			s.arm()
 		}
 		if l := s.step >= len(s.cfg.Events.Steps); l != late {
 			late, over = l, time.Now()

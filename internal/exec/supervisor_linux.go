@@ -41,7 +41,8 @@ type supervisor struct {
 	watches    map[int]*file
 	threads    map[uint32]*process
 	procs      map[int]*process
-	manyProcs  int                 // number of processes at which those that have ended are looked for
+	manyProcs  int // number of processes at which those that have ended are looked for
+	due        dueTimer
 	sharing    *file               // object whose first mapping is being made
 	replies    map[uint64][][]byte // pending netlink answers by inode of the socket
 	poked      map[uint64]bool     // sockets that were made ready for them
@@ -523,6 +524,7 @@ func (s *supervisor) serve() {
 		if s.recv(&n) == 0 {
 			s.served++
 			s.handle(&n)
+			s.arm()
 		}
 		s.mu.Unlock()
 	}

@@ -22,6 +22,7 @@ const (
 // and advances by Step for each helper call ([Clock.Tick]).
 type Clock struct {
 	boot, mono, real uint64
+	tai              uint64 // how far TAI is ahead of the wall clock
 	Step             uint64
 	HZ               uint64
 }
@@ -31,6 +32,9 @@ type Clock struct {
 // 250. If only Boot is set, Mono is equal to it.
 type Config struct {
 	Boot, Mono, Real, Step, HZ uint64
+	// TAI is a reading of CLOCK_TAI at the time that Real was read: a kernel that nobody told of leap
+	// seconds has equal clocks. 0 means the 37 seconds since 2017.
+	TAI uint64
 	// Frozen sets the step to 0.
 	Frozen bool
 }
@@ -47,6 +51,9 @@ func New(c Config) Clock {
 	}
 	if k.real == 0 {
 		k.real = defaultReal
+	}
+	if k.tai = taiOffset; c.TAI != 0 {
+		k.tai = c.TAI - k.real
 	}
 	if k.Step == 0 && !c.Frozen {
 		k.Step = defaultStep
@@ -67,7 +74,7 @@ func (c Clock) Mono() uint64 { return c.mono }
 func (c Clock) Real() uint64 { return c.real }
 
 // TAI returns international atomic time (bpf_ktime_get_tai_ns).
-func (c Clock) TAI() uint64 { return c.real + taiOffset }
+func (c Clock) TAI() uint64 { return c.real + c.tai }
 
 // Coarse returns the monotonic time at the last timer tick (bpf_ktime_get_coarse_ns).
 func (c Clock) Coarse() uint64 { return c.mono - c.mono%c.tick() }
