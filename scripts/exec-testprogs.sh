@@ -1,5 +1,5 @@
 #!/bin/bash
-# exec-testprogs.sh LINUX [OUT]: builds test_progs of libbpf from the kernel sources in the directory LINUX (6.12), with the tests that use BPF_PROG_TEST_RUN, and
+# exec-testprogs.sh LINUX [OUT]: builds test_progs of libbpf from the kernel sources in the directory LINUX (6.12 to 7.1), with the tests that use BPF_PROG_TEST_RUN, and
 # runs each under bpfrun exec. Prints the results of each test.
 #
 # OUT (default: a new directory) gets test_progs with its objects, linked statically. BTF is the kernel for --btf and for vmlinux.h, a raw BTF file. With VM, the vmlinuz of
@@ -29,7 +29,7 @@ export out tests clang cc include bin
 export bpftool=$out/bpftool/bootstrap/bpftool
 
 object() { # one BPF object, from its source
-	"$clang" -g -w -O2 --target=bpf -mcpu=v3 -std=gnu11 -fno-strict-aliasing -D__TARGET_ARCH_x86 -DENABLE_ATOMICS_TESTS -mlittle-endian \
+	"$clang" -g -w -O2 --target=bpf -mcpu=v3 -std=gnu11 -fno-strict-aliasing -fms-extensions -D__TARGET_ARCH_x86 -DENABLE_ATOMICS_TESTS -mlittle-endian \
 		-idirafter /usr/include -idirafter "/usr/include/$(uname -m)-linux-gnu" \
 		-I"$include" -I"$tests" -I"$tests/../../../include/uapi" -I"$out" -c "$tests/progs/$1.c" -o "$bin/$1.bpf.o" 2>"$bin/$1.log" || echo "not built: progs/$1.c"
 }
@@ -61,7 +61,9 @@ build() {
 		[ ! -s "$out/${f%.c}.o" ] || sed -n -E 's/^void (serial_)?test_([a-zA-Z0-9_]+)\((void)?\).*/DEFINE_TEST(\2)/p' "$tests/prog_tests/$f"
 	done | sort >"$bin/prog_tests/tests.h"
 	for f in test_progs cgroup_helpers trace_helpers network_helpers testing_helpers btf_helpers cap_helpers unpriv_helpers netlink_helpers jit_disasm_helpers \
-		test_loader xsk disasm disasm_helpers json_writer; do compile $f; done
+		test_loader xsk disasm disasm_helpers json_writer sysctl_helpers io_helpers bpftool_helpers usdt_1 usdt_2 ../../../lib/find_bit; do
+		[ ! -f "$tests/$f.c" ] || compile "$f" # each release has its own
+	done
 	"$cc" -static -o "$bin/test_progs" "$out"/*.o "$out/libbpf/libbpf.a" -lelf -lz -lrt -lpthread 2>"$out/link.log"
 }
 [ -x "$bin/test_progs" ] || build

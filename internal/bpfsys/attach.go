@@ -130,8 +130,16 @@ func onDevices(at uapi.AttachType) bool {
 	return slices.Contains([]uapi.AttachType{uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer}, at)
 }
 
-// placeOf returns the hook that the attributes of BPF_PROG_ATTACH, BPF_PROG_DETACH or
-// BPF_PROG_QUERY name.
+// attachPlace returns the hook that the attributes of BPF_PROG_ATTACH and BPF_PROG_DETACH name. They
+// name no network namespace: the caller's is meant.
+func (s *System) attachPlace(c Caller, fd int32, at uapi.AttachType) (place, uapi.Errno) {
+	if at == uapi.AttachFlowDissector || at == uapi.AttachSkLookup {
+		return place{kind: onNetns, id: uint64(c.Netns()), at: at}, 0
+	}
+	return s.placeOf(c, fd, at)
+}
+
+// placeOf returns the hook that a descriptor or an index of a device and an attach type name.
 func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Errno) {
 	if onDevices(at) {
 		if !s.target.HasAttachType(at) {
@@ -150,9 +158,6 @@ func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Er
 		}
 		return place{kind: onMap, id: uint64(m.id), at: at}, 0
 	case uapi.AttachFlowDissector, uapi.AttachSkLookup:
-		if fd == 0 && at == uapi.AttachFlowDissector {
-			return place{kind: onNetns, id: uint64(c.Netns()), at: at}, 0
-		}
 		f := c.File(fd)
 		switch f.Kind {
 		case NetnsFile:
@@ -217,7 +222,7 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 	if !s.target.HasAttachType(at) {
 		return fail(uapi.EINVAL)
 	}
-	pl, e := s.placeOf(c, a.TargetFd(), at)
+	pl, e := s.attachPlace(c, a.TargetFd(), at)
 	allowed, placed := s.cgroupFlags(), pl.kind == onCgroup && s.has(since.CgroupMprog)
 	mprog := pl.kind == onDevice
 	switch {
@@ -239,6 +244,9 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 	}
 	if e != 0 {
 		return fail(e)
+	}
+	if pl.kind == onNetns {
+		return s.netnsAttach(a, p, pl)
 	}
 	g := s.group(pl)
 	i := 0
@@ -266,13 +274,6 @@ func (s *System) progAttach(c Caller, a bpfattr.Attach) Result {
 		}
 		if i, e = s.cgroupAttach(c, g, p, old, false, r); e != 0 {
 			return fail(e)
-		}
-	default:
-		for len(g.list) > 0 {
-			if g.list[0].link != nil {
-				return fail(uapi.EBUSY)
-			}
-			s.leave(g, 0)
 		}
 	}
 	h := s.attach(&attachment{prog: p, place: pl, preorder: pl.kind == onCgroup && flags&attachPreorder != 0, hook: machine.Hook{AttachTo: p.lp.AttachTo, Section: p.lp.Section}})
@@ -307,15 +308,18 @@ func (s *System) progDetach(c Caller, a bpfattr.Attach) Result {
 	if !s.target.HasAttachType(at) {
 		return fail(uapi.EINVAL)
 	}
-	pl, e := s.placeOf(c, a.TargetFd(), at)
+	pl, e := s.attachPlace(c, a.TargetFd(), at)
 	if onDevices(at) {
 		return s.mprogDetach(c, a, pl, e)
 	}
 	if e != 0 {
 		return fail(e)
 	}
-	if pl.kind == onMap {
+	switch pl.kind {
+	case onMap:
 		return s.detachFromMap(c, a, pl)
+	case onNetns:
+		return s.netnsDetach(c, a, pl)
 	}
 	g := s.group(pl)
 	fd := a.AttachBpfFd()
@@ -360,11 +364,11 @@ func (s *System) progQuery(c Caller, a bpfattr.Query) Result {
 	if e != 0 {
 		return fail(e)
 	}
+	if s.queryRefused(a, pl) {
+		return fail(uapi.EINVAL)
+	}
 	g, busy := s.groups[pl], uapi.Errno(0)
 	if pl.kind == onMap {
-		if a.QueryFlags() != 0 {
-			return fail(uapi.EINVAL)
-		}
 		_, busy = s.mapGroup(pl) // EBUSY if the map has a verdict program of the other attach type
 	}
 	if g == nil {
@@ -372,22 +376,25 @@ func (s *System) progQuery(c Caller, a bpfattr.Query) Result {
 	}
 	mprog := pl.kind == onDevice
 	n := uint32(len(g.list))
-	flags := g.flags
-	if a.QueryFlags()&1 != 0 || len(g.list) == 0 {
+	flags, revision := g.flags, g.revision
+	if a.QueryFlags() != 0 {
+		flags, revision = 0, 0
+	}
+	if len(g.list) == 0 {
 		flags = 0
 	}
-	if !a.PutAttachFlags(flags) || mprog && !a.PutRevision(g.revision) || !a.PutProgCnt(n) {
+	if !a.PutAttachFlags(flags) || mprog && !a.PutRevision(revision) || !a.PutProgCnt(n) {
 		return fail(uapi.EFAULT)
 	}
 	if pl.kind == onCgroup && s.has(since.CgroupMprog) && a.HasRevision() {
-		_ = a.PutRevision(g.revision)
+		_ = a.PutRevision(revision)
 	}
 	room, ids := a.ProgCnt(), a.ProgIds()
 	if room == 0 || ids == 0 || n == 0 {
 		return fail(busy)
 	}
 	list := g.list
-	if a.QueryFlags()&1 != 0 && !mprog {
+	if a.QueryFlags() != 0 {
 		list = g.effective()
 	}
 	for i, x := range list {
@@ -404,9 +411,29 @@ func (s *System) progQuery(c Caller, a bpfattr.Query) Result {
 		if to := a.LinkIds(); mprog && to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, link)) {
 			return fail(uapi.EFAULT)
 		}
-		if to := a.ProgAttachFlags(); to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, g.flags)) {
+		if to := a.LinkAttachFlags(); mprog && to != 0 && !c.Write(to+4*uint64(i), make([]byte, 4)) {
+			return fail(uapi.EFAULT)
+		}
+		if to := a.ProgAttachFlags(); (mprog || pl.kind == onCgroup) && to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, g.flags)) {
 			return fail(uapi.EFAULT)
 		}
 	}
 	return Result{}
+}
+
+// queryRefused reports whether the attributes of a query say what its kind of hook does not answer
+// (bpf_mprog_query, __cgroup_bpf_query, netns_bpf_prog_query, sock_map_bpf_prog_query).
+func (s *System) queryRefused(a bpfattr.Query, pl place) bool {
+	effective := a.QueryFlags() != 0
+	switch pl.kind {
+	case onDevice:
+		return effective || a.AttachFlags() != 0
+	case onCgroup:
+		if effective {
+			return a.ProgAttachFlags() != 0 && s.has(since.QueryEffectiveFlags)
+		}
+		// Each hook of an LSM has flags of its own.
+		return pl.at == uapi.AttachLSMCgroup && a.ProgCnt() != 0 && a.ProgIds() != 0 && a.ProgAttachFlags() == 0
+	}
+	return effective
 }

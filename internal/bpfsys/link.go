@@ -151,6 +151,7 @@ func (s *System) detachLink(l *Link) {
 	}
 	if l.group != nil {
 		l.group.remove(l)
+		s.emptied(l.group)
 		l.group = nil
 	}
 	if l.ops != nil {
@@ -571,34 +572,6 @@ func (s *System) linkDevice(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.Att
 		s.group(pl).xdp = mode
 	}
 	return s.newLink(l, h)
-}
-
-// linkNetns attaches to a network namespace (netns_bpf_link_create).
-func (s *System) linkNetns(c Caller, a bpfattr.LinkCreate, p *Prog, at uapi.AttachType) Result {
-	if a.Flags() != 0 {
-		return fail(uapi.EINVAL)
-	}
-	if progtype.Of(p.typ).Attached(at) == nil && at != uapi.AttachFlowDissector {
-		return fail(uapi.EINVAL)
-	}
-	f := c.File(a.TargetFd())
-	switch f.Kind {
-	case NoFile:
-		return fail(uapi.EBADF)
-	case NetnsFile:
-	default:
-		return fail(uapi.EINVAL)
-	}
-	pl := place{kind: onNetns, id: f.Inode, at: at}
-	if at == uapi.AttachFlowDissector {
-		for h := range s.hooks.All() {
-			if h.place == pl {
-				return fail(uapi.EEXIST)
-			}
-		}
-	}
-	l := &Link{typ: uapi.LinkNetns, prog: p, attach: at, place: pl, netns: f.Inode}
-	return s.newLink(l, &attachment{prog: p, place: pl})
 }
 
 // linkNetfilter attaches to a hook of netfilter (bpf_nf_link_attach).

@@ -194,5 +194,18 @@ func (s *System) mprogDetach(c Caller, a bpfattr.Attach, pl place, missing uapi.
 		return fail(uapi.EBUSY)
 	}
 	s.leave(g, at)
+	s.emptied(g)
 	return Result{}
+}
+
+// emptied forgets the list of a tcx hook when its last program has left, and with it the revision,
+// unless a qdisc on the device keeps it (tcx_entry_is_active). A netkit device keeps its own.
+func (s *System) emptied(g *attachGroup) {
+	if at := g.place.at; len(g.list) > 0 || at != uapi.AttachTcxIngress && at != uapi.AttachTcxEgress || s.groups[g.place] != g {
+		return
+	}
+	d := s.tc[deviceOf(g.place)]
+	if d == nil || d.kind == "ingress" && g.place.at == uapi.AttachTcxEgress {
+		delete(s.groups, g.place)
+	}
 }

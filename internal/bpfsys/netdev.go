@@ -14,6 +14,9 @@ type Device struct{ Netns, Index uint32 }
 // id is the device's number in a place.
 func (d Device) id() uint64 { return uint64(d.Netns)<<32 | uint64(d.Index) }
 
+// deviceOf returns the device of a hook.
+func deviceOf(pl place) Device { return Device{uint32(pl.id >> 32), uint32(pl.id)} }
+
 // on returns the hook of a device.
 func (d Device) on(at uapi.AttachType) place { return place{kind: onDevice, id: d.id(), at: at} }
 

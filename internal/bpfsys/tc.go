@@ -85,6 +85,11 @@ func (s *System) DelTCQdisc(on Device, kind string) uapi.Errno {
 		s.dropFilter(d, 0)
 	}
 	delete(s.tc, on)
+	for pl, g := range s.groups {
+		if pl.kind == onDevice && pl.id == on.id() {
+			s.emptied(g)
+		}
+	}
 	return 0
 }
 

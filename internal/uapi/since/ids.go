@@ -426,6 +426,7 @@ const (
 	LinkCookies           // Linux 6.17, bpf_tracing_link_fill_link_info: information of tracing links has their cookies
 	CgroupPreorder        // Linux 6.15, compute_effective_progs: programs of cgroups run before others with BPF_F_PREORDER
 	CgroupMprog           // Linux 6.17, cgroup_bpf_attach: programs of cgroups are ordered by BPF_F_BEFORE and BPF_F_AFTER
+	QueryEffectiveFlags   // Linux 6.1, __cgroup_bpf_query: BPF_PROG_QUERY refuses prog_attach_flags with BPF_F_QUERY_EFFECTIVE
 	NetfilterDefrag       // Linux 6.6, bpf_nf_check_pf_and_hooks: BPF_F_NETFILTER_IP_DEFRAG
 	SockmapLinks          // Linux 6.10, sock_map_link_create: links of sockmaps
 	ExtendInProgArray     // Linux 6.13, prog_fd_array_get_ptr: program arrays do not hold extended programs

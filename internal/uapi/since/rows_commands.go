@@ -49,6 +49,8 @@ var commandsRows = [...]Row{
 		"programs of cgroups run before others with BPF_F_PREORDER"},
 	{"CgroupMprog", v6_17, []Update{{v6_12, 110}}, Memory, "cgroup_bpf_attach",
 		"programs of cgroups are ordered by BPF_F_BEFORE and BPF_F_AFTER"},
+	{"QueryEffectiveFlags", v6_1, []Update{{v6_0, 19}}, Source, "__cgroup_bpf_query",
+		"BPF_PROG_QUERY refuses prog_attach_flags with BPF_F_QUERY_EFFECTIVE"},
 	{"NetfilterDefrag", v6_6, nil, Source, "bpf_nf_check_pf_and_hooks",
 		"BPF_F_NETFILTER_IP_DEFRAG"},
 	{"SockmapLinks", v6_10, nil, Source, "sock_map_link_create",
