@@ -293,7 +293,7 @@ func (s *System) load(c Caller, a bpfattr.ProgLoad, p *Prog, name string, raw []
 	if err := s.machine.AddProgram(p.lp); err != nil {
 		return Result{Errno: uapi.ENOMEM, Note: err.Error()}
 	}
-	s.loaded += len(raw)
+	s.loaded += len(p.insns)
 	p.loaded = s.machine.Kernel().Clock().Boot()
 	for _, m := range p.maps {
 		s.hold(m)

@@ -121,6 +121,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 		}
 		return fmt.Sprintf("program %s: accepted unverified: bpfrun's verifier has no rule for %s", raw.Name, verdict.Missing), 0
 	}
+	s.withoutDead(p, verdict.Reached)
 	return "", 0
 }
 
