@@ -14,6 +14,14 @@ type batchKind struct {
 	index, ahead bool
 }
 
+// batchCursor is where a batch of elements ended: after so many of them, and between which. One of
+// these may be deleted before the next batch begins, while a number would then mean another place;
+// the kernel's numbers are those of buckets.
+type batchCursor struct {
+	skip       uint32
+	last, next []byte
+}
+
 // never is later than every release.
 const never = ^uapi.Release(0)
 
@@ -79,11 +87,14 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 	if _, e := s.valueOf(m); e != 0 {
 		return fail(e)
 	}
-	key, skip, e := s.cursor(c, a, m, k)
+	key, here, skip, e := s.cursor(c, a, m, k)
 	if e != 0 {
 		return fail(e)
 	}
-	here := k.ahead && key != nil
+	began := batchCursor{skip: skip}
+	if !here {
+		began.last = key
+	}
 	out := elements{c: c, keysAt: a.Keys(), valuesAt: a.Values()}
 	var seen [][]byte
 	var last []byte
@@ -129,11 +140,12 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 		return fail(uapi.EFAULT)
 	}
 	if k.index {
-		at := skip + uint32(n)
+		m.batch = batchCursor{skip + uint32(n), key, after}
 		if del {
-			at = skip // the elements just read were deleted: continue at the same index
+			began.next = after
+			m.batch = began // the elements just read were deleted: continue at the same index
 		}
-		last = le.AppendUint32(nil, at)
+		last = le.AppendUint32(nil, m.batch.skip)
 	}
 	if last != nil && !c.Write(a.OutBatch(), last) {
 		return fail(uapi.EFAULT)
@@ -167,29 +179,40 @@ func (w *elements) flush() bool {
 	return true
 }
 
-// cursor returns the position where a batch continues: after a key, or after a number of elements.
-func (s *System) cursor(c Caller, a bpfattr.Batch, m *Map, k batchKind) (key []byte, skip uint32, e uapi.Errno) {
+// cursor returns the position where a batch continues: after a key, or with here at it, and how many
+// elements are before it.
+func (s *System) cursor(c Caller, a bpfattr.Batch, m *Map, k batchKind) (key []byte, here bool, skip uint32, e uapi.Errno) {
 	at := a.InBatch()
 	switch {
 	case at == 0:
-		return nil, 0, 0
+		return nil, false, 0, 0
 	case !k.index:
 		key = make([]byte, m.def.KeySize)
 		if !c.Read(at, key) {
-			return nil, 0, uapi.EFAULT
+			return nil, false, 0, uapi.EFAULT
 		}
 		if k.ahead {
 			if _, e := m.m.Lookup(-1, key); e != 0 {
-				return nil, 0, uapi.EAGAIN // the key was deleted: the caller starts over
+				return nil, false, 0, uapi.EAGAIN // the key was deleted: the caller starts over
 			}
 		}
-		return key, 0, 0
+		return key, k.ahead, 0, 0
 	}
 	b := make([]byte, 4)
 	if !c.Read(at, b) {
-		return nil, 0, uapi.EFAULT
+		return nil, false, 0, uapi.EFAULT
 	}
 	skip = le.Uint32(b)
+	if m.batch.skip == skip { // it goes on, as it mostly does
+		for ahead, key := range [][]byte{m.batch.last, m.batch.next} {
+			if key == nil {
+				continue
+			}
+			if _, e := m.m.Lookup(-1, key); e == 0 {
+				return key, ahead == 1, skip, 0
+			}
+		}
+	}
 	for range skip {
 		next, e := m.m.NextKey(key)
 		if e != 0 {
@@ -197,7 +220,7 @@ func (s *System) cursor(c Caller, a bpfattr.Batch, m *Map, k batchKind) (key []b
 		}
 		key = next
 	}
-	return key, skip, 0
+	return key, false, skip, 0
 }
 
 func (s *System) batchUpdate(c Caller, a bpfattr.Batch) Result {
@@ -205,16 +228,44 @@ func (s *System) batchUpdate(c Caller, a bpfattr.Batch) Result {
 	if e != 0 {
 		return fail(e)
 	}
+	values := incoming{c: c, at: a.Values(), count: int(a.Count())}
 	return s.eachElement(c, a, m, func(key []byte, i int) uapi.Errno {
 		v, e := s.valueOf(m)
 		if e != 0 {
 			return e
 		}
-		if !c.Read(a.Values()+uint64(i*len(v)), v) {
+		if !values.get(i, v) {
 			return uapi.EFAULT
 		}
 		return s.update(c, m, key, v, a.ElemFlags()).Errno
 	})
+}
+
+// incoming are keys or values in the caller's memory. A read there is a system call, which takes
+// longer than all else of an element, so that many come at once.
+type incoming struct {
+	c     Caller
+	at    uint64
+	count int
+	from  int // which is the first in have
+	have  []byte
+}
+
+// get reads one of them, and reports whether that was possible.
+func (r *incoming) get(i int, p []byte) bool {
+	size := len(p)
+	if size == 0 {
+		return true
+	}
+	if i < r.from || (i-r.from+1)*size > len(r.have) {
+		r.from, r.have = i, make([]byte, max(min(r.count-i, (64<<10)/size), 1)*size)
+		if !r.c.Read(r.at+uint64(i)*uint64(size), r.have) { // some of them may be there
+			r.have = nil
+			return r.c.Read(r.at+uint64(i)*uint64(size), p)
+		}
+	}
+	copy(p, r.have[(i-r.from)*size:])
+	return true
 }
 
 func (s *System) batchDelete(c Caller, a bpfattr.Batch) Result {
@@ -232,10 +283,10 @@ func (s *System) eachElement(c Caller, a bpfattr.Batch, m *Map, f func(key []byt
 	if count == 0 {
 		return Result{}
 	}
-	n := 0
+	n, keys := 0, incoming{c: c, at: a.Keys(), count: count}
 	for ; n < count; n++ {
 		key := make([]byte, m.def.KeySize)
-		if !c.Read(a.Keys()+uint64(n)*uint64(len(key)), key) {
+		if !keys.get(n, key) {
 			e = uapi.EFAULT
 			break
 		}

@@ -23,6 +23,7 @@ type Map struct {
 	// mapped counts the writable mappings made since it was last found that none is left; views
 	// counts mappings of any kind.
 	mapped, views int
+	batch         batchCursor
 	copied        []byte // the contents when last synchronized with shared memory, to detect changes
 	// slots holds the objects that elements refer to (perf events, programs and maps), by key.
 	slots map[string]Object
