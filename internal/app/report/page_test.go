@@ -196,3 +196,23 @@ func TestPageDrawsRunsOverTime(t *testing.T) {
 	assert.Contains(t, text, `style="left:99.6678%`)
 	assert.NotContains(t, text, "packet of a capture: 0, ")
 }
+
+// TestAFileWithoutAKernelFailsOnAll: one that cannot be read has no kernel of its own.
+func TestAFileWithoutAKernelFailsOnAll(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, WriteTestsHTML(&b, []*Suite{
+		{File: "good.yaml", Target: "6.1", Cases: []TestCase{{Name: "a"}}}, {File: "broken.yaml", Err: errors.New("line 3")}, {File: "other.yaml", Target: "6.12", Cases: []TestCase{{Name: "a"}}},
+	}, nil))
+	_, table, _ := strings.Cut(b.String(), "all files")
+	rows := strings.Split(table, "<tr")
+	row := func(file string) string {
+		for _, r := range rows {
+			if strings.Contains(r, file) {
+				return r
+			}
+		}
+		return ""
+	}
+	assert.Equal(t, 2, strings.Count(row("broken"), "1 of 1 failed"), row("broken"))
+	assert.Equal(t, 1, strings.Count(row("good"), "–"), "not run on the other kernel")
+}

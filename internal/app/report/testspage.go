@@ -50,7 +50,11 @@ func WriteTestsHTML(w io.Writer, suites []*Suite, docs []*RunDocument, covered .
 		for _, f := range files {
 			row := []markup.HTML{breakable(f)}
 			for _, t := range targets {
-				row = append(row, suiteCell(by[f][t]))
+				s := by[f][t]
+				if s == nil {
+					s = by[f][""] // it failed before it had a kernel
+				}
+				row = append(row, suiteCell(s))
 			}
 			rows = append(rows, row)
 		}
