@@ -28,6 +28,7 @@ var (
 		{name: "bpf_fentry_test4", args: []any{7, 8, 9, 10}}, {name: "bpf_fentry_test5", args: []any{11, 12, 13, 14, 15}},
 		{name: "bpf_fentry_test6", args: []any{16, 17, 18, 19, 20, 21}}, {name: "bpf_fentry_test7", args: []any{0}},
 		{name: "bpf_fentry_test8", args: []any{"bpf_fentry_test_t"}}, {name: "bpf_fentry_test9", args: []any{"u32"}},
+		{name: "bpf_fentry_test10", args: []any{0}},
 	}
 	modifyFunctions = []testFunction{
 		{name: "bpf_modify_return_test", args: []any{1, "s32"}, increments: true},
@@ -38,7 +39,7 @@ var (
 // modifyStart is the number that the second argument of the functions in modifyFunctions points to.
 const modifyStart = 2
 
-// testTracing test-runs fentry, fexit and fmod_ret programs: the kernel calls its own test
+// testTracing test-runs fentry, fexit, fsession and fmod_ret programs: the kernel calls its own test
 // functions, which such programs trace, and returns what those changed and returned in the two
 // halves of retval (bpf_prog_test_run_tracing).
 func (s *System) testTracing(c Caller, a bpfattr.Test, p *Prog) Result {
@@ -47,7 +48,7 @@ func (s *System) testTracing(c Caller, a bpfattr.Test, p *Prog) Result {
 	}
 	functions := fentryFunctions
 	switch p.expected {
-	case uapi.AttachTraceFentry, uapi.AttachTraceFexit:
+	case uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachTraceFsession:
 	case uapi.AttachModifyReturn:
 		functions = modifyFunctions
 	default:

@@ -1,6 +1,8 @@
 package verifier
 
 import (
+	"slices"
+
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/uapi"
@@ -268,8 +270,8 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
 		list = g.memKinds(kind)
 	}
-	if kind == proto.Kptr && !g.has(since.XchgLocalKptr) {
-		list = list[:1] // map values only
+	if kind == proto.Kptr {
+		list = g.kptrKinds(list)
 	}
 	if kind == proto.ConstString {
 		list = []regType{ptrMapValue}
@@ -307,6 +309,17 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 		return
 	}
 	g.checkArgBTF(n, r, a, kind, m)
+}
+
+// kptrKinds returns which memory a kptr may be in of the kinds in a list (kptr_xchg_dest_types).
+func (g *arguments) kptrKinds(list []regType) []regType {
+	switch {
+	case g.has(since.XchgNonOwning):
+		return append(slices.Clone(list), ptrBTF|memAlloc|nonOwnRef, ptrBTF|memAlloc|nonOwnRef|memRCU)
+	case g.has(since.XchgLocalKptr):
+		return list
+	}
+	return list[:1] // map values only
 }
 
 // checkArgBTF checks the kernel struct that an argument points to.

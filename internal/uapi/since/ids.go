@@ -235,6 +235,7 @@ const (
 	TreeCallbackCallees  // Linux 7.2, in_rbtree_lock_required_cb: what is refused in the comparison of a tree's elements is refused in functions that it calls
 	UnsafeDrop           // Linux 7.2, check_kfunc_call: programs that may run in an NMI cannot drop objects with fields that are unsafe to free there
 	RdonlyCastVoid       // Linux 6.17, check_special_kfunc: bpf_rdonly_cast can cast to void
+	XchgNonOwning        // Linux 7.1, check_reg_type: bpf_kptr_xchg takes kptrs in objects that the program does not own
 	XchgUnderLock        // Linux 7.1, do_check: bpf_kptr_xchg can be called under a lock
 
 	// Context, kernel objects and pointers

@@ -37,6 +37,8 @@ var kfuncsRows = [...]Row{
 		"programs that may run in an NMI cannot drop objects with fields that are unsafe to free there"},
 	{"RdonlyCastVoid", v6_17, nil, Memory, "check_special_kfunc",
 		"bpf_rdonly_cast can cast to void"},
+	{"XchgNonOwning", v7_1, nil, Source, "check_reg_type",
+		"bpf_kptr_xchg takes kptrs in objects that the program does not own"},
 	{"XchgUnderLock", v7_1, nil, Source, "do_check",
 		"bpf_kptr_xchg can be called under a lock"},
 }

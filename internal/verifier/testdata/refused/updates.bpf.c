@@ -17,6 +17,10 @@ struct leaf {
 	struct bpf_rb_node node;
 	u64 v;
 };
+struct keeper {
+	struct bpf_rb_node node;
+	struct plain __kptr *own;
+};
 struct percpu_holder {
 	struct plain __percpu_kptr *own;
 };
@@ -51,6 +55,7 @@ extern int bpf_res_spin_lock(struct bpf_res_spin_lock *lock) __ksym;
 extern void bpf_res_spin_unlock(struct bpf_res_spin_lock *lock) __ksym;
 extern int bpf_rbtree_add_impl(struct bpf_rb_root *root, struct bpf_rb_node *node,
 			       bool(less)(struct bpf_rb_node *a, const struct bpf_rb_node *b), void *meta, u64 off) __ksym;
+extern struct bpf_rb_node *bpf_rbtree_first(struct bpf_rb_root *root) __ksym;
 extern struct bpf_rb_node *bpf_rbtree_remove(struct bpf_rb_root *root, struct bpf_rb_node *node) __ksym;
 extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
@@ -58,6 +63,25 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 
 private(T) struct bpf_res_spin_lock tree_lock;
 private(T) struct bpf_rb_root tree __contains(leaf, node);
+
+private(U) struct bpf_spin_lock keep_lock;
+private(U) struct bpf_rb_root keepers __contains(keeper, node);
+
+/* The object is in a tree, and the program does not own it. */
+SEC("?tc") int XchgNonOwning(struct __sk_buff *ctx)
+{
+	struct plain *p = NULL;
+	struct bpf_rb_node *n;
+
+	bpf_spin_lock(&keep_lock);
+	n = bpf_rbtree_first(&keepers);
+	if (n)
+		p = bpf_kptr_xchg(&((struct keeper *)n)->own, NULL);
+	bpf_spin_unlock(&keep_lock);
+	if (p)
+		drop(p);
+	return bpf_core_type_id_local(struct keeper) & 1; /* whose members would not be in the types else */
+}
 
 /* What is not per-CPU memory is stored as such. */
 SEC("?tc") int PercpuStores(struct __sk_buff *ctx)
