@@ -44,7 +44,7 @@ var batches = map[uapi.MapType]batchKind{
 const maxBatch = 256 << 20
 
 // batchMap checks what all batch commands check (bpf_map_do_batch).
-func (s *System) batchMap(c Caller, a bpfattr.Batch, read, write bool, since func(batchKind) uapi.Release) (*Map, batchKind, uapi.Errno) {
+func (s *System) batchMap(c Caller, a bpfattr.Batch, read, write bool, flags uint64, since func(batchKind) uapi.Release) (*Map, batchKind, uapi.Errno) {
 	m, e := s.elemOf(c, a.MapFd(), read, write)
 	if e != 0 {
 		return nil, batchKind{}, e
@@ -53,15 +53,16 @@ func (s *System) batchMap(c Caller, a bpfattr.Batch, read, write bool, since fun
 	if at := since(k); !ok || at == never || !s.release.Has(at) {
 		return nil, k, uapi.ENOTSUPP
 	}
-	if a.ElemFlags()&^uint64(uapi.Lock) != 0 || a.ElemFlags()&uint64(uapi.Lock) != 0 && !maps.HasLock(m.m) {
-		return nil, k, uapi.EINVAL
-	}
-	return m, k, 0
+	return m, k, s.flagsOf(m, a.ElemFlags(), uint64(uapi.Lock)|flags)
 }
 
 // batchLookup implements BPF_MAP_LOOKUP_BATCH and, with del, BPF_MAP_LOOKUP_AND_DELETE_BATCH.
 func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
-	m, k, e := s.batchMap(c, a, true, del, func(k batchKind) uapi.Release {
+	flags := uint64(uapi.CPU)
+	if del {
+		flags = 0
+	}
+	m, k, e := s.batchMap(c, a, true, del, flags, func(k batchKind) uapi.Release {
 		if del {
 			return k.lookupDelete
 		}
@@ -83,7 +84,7 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 		return fail(uapi.EFAULT)
 	}
 	s.pull(m)
-	ks, vs := int(m.def.KeySize), maps.UserValueSize(m.m)
+	ks, vs := int(m.def.KeySize), len(m.ofCPU(make([]byte, maps.UserValueSize(m.m)), a.ElemFlags()))
 	if _, e := s.valueOf(m); e != 0 {
 		return fail(e)
 	}
@@ -117,7 +118,7 @@ func (s *System) batchLookup(c Caller, a bpfattr.Batch, del bool) Result {
 			out.flush()
 			return fail(e)
 		}
-		if !out.add(next, v) {
+		if !out.add(next, m.ofCPU(v, a.ElemFlags())) {
 			return fail(uapi.EFAULT)
 		}
 		key, last = next, next
@@ -224,7 +225,7 @@ func (s *System) cursor(c Caller, a bpfattr.Batch, m *Map, k batchKind) (key []b
 }
 
 func (s *System) batchUpdate(c Caller, a bpfattr.Batch) Result {
-	m, _, e := s.batchMap(c, a, false, true, func(k batchKind) uapi.Release { return k.update })
+	m, _, e := s.batchMap(c, a, false, true, oneValue, func(k batchKind) uapi.Release { return k.update })
 	if e != 0 {
 		return fail(e)
 	}
@@ -233,6 +234,9 @@ func (s *System) batchUpdate(c Caller, a bpfattr.Batch) Result {
 		v, e := s.valueOf(m)
 		if e != 0 {
 			return e
+		}
+		if s.ofOneValue(m, a.ElemFlags()) {
+			v = v[:m.def.ValueSize]
 		}
 		if !values.get(i, v) {
 			return uapi.EFAULT
@@ -269,7 +273,7 @@ func (r *incoming) get(i int, p []byte) bool {
 }
 
 func (s *System) batchDelete(c Caller, a bpfattr.Batch) Result {
-	m, _, e := s.batchMap(c, a, false, true, func(k batchKind) uapi.Release { return k.del })
+	m, _, e := s.batchMap(c, a, false, true, 0, func(k batchKind) uapi.Release { return k.del })
 	if e != 0 {
 		return fail(e)
 	}

@@ -325,7 +325,9 @@ func (s *System) linkInfo(i *info, l *Link) {
 			i.u32(bpfinfo.LinkIterMapMapId, l.iterMap.id)
 		}
 	case uapi.LinkNetns:
-		i.u32(bpfinfo.LinkNetnsNetnsIno, uint32(l.netns))
+		if !l.detached { // or the namespace is gone
+			i.u32(bpfinfo.LinkNetnsNetnsIno, uint32(l.netns))
+		}
 		i.u32(bpfinfo.LinkNetnsAttachType, uint32(l.attach))
 	case uapi.LinkXDP:
 		i.u32(bpfinfo.LinkXDPIfindex, l.ifindex())

@@ -67,8 +67,8 @@ func (s *System) mapLookup(c Caller, a bpfattr.Elem) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if a.Flags()&^uint64(uapi.Lock) != 0 || a.Flags()&uint64(uapi.Lock) != 0 && !maps.HasLock(m.m) {
-		return fail(uapi.EINVAL)
+	if e = s.flagsOf(m, a.Flags(), uint64(uapi.Lock|uapi.CPU)); e != 0 {
+		return fail(e)
 	}
 	key, e := m.key(c, a.Key())
 	if e != 0 {
@@ -87,11 +87,11 @@ func (s *System) mapLookup(c Caller, a bpfattr.Elem) Result {
 	if m.def.Type == uapi.MapTypeBloomFilter && !c.Read(a.Value(), value) {
 		return fail(uapi.EFAULT)
 	}
-	v, e := s.lookup(m, key, value, a.Flags())
+	v, e := s.lookup(m, key, value, a.Flags()&uint64(uapi.Lock))
 	if e != 0 {
 		return fail(e)
 	}
-	if !c.Write(a.Value(), v) {
+	if !c.Write(a.Value(), m.ofCPU(v, a.Flags())) {
 		return fail(uapi.EFAULT)
 	}
 	return Result{}
@@ -135,8 +135,8 @@ func (s *System) elemToChange(c Caller, a bpfattr.Elem) (m *Map, key []byte, ref
 	if e != 0 {
 		return no(fail(e))
 	}
-	if a.Flags()&uint64(uapi.Lock) != 0 && !maps.HasLock(m.m) { // of updates, before anything of the caller is read
-		return no(fail(uapi.EINVAL))
+	if e := s.updateFlags(m, a.Flags()); e != 0 { // before anything of the caller is read
+		return no(fail(e))
 	}
 	if key, e = m.key(c, a.Key()); e != 0 {
 		return no(fail(e))
@@ -159,11 +159,18 @@ func (s *System) mapUpdate(c Caller, a bpfattr.Elem) Result {
 	if e != 0 {
 		return fail(e)
 	}
+	if s.ofOneValue(m, a.Flags()) {
+		value = value[:m.def.ValueSize]
+	}
 	if !c.Read(a.Value(), value) {
 		return fail(uapi.EFAULT)
 	}
 	if m.cgroupStorage() { // cgroup_storage_update_elem
-		if a.Flags()&^uint64(uapi.Lock|uapi.Exist) != 0 {
+		allowed := uint64(uapi.Lock | uapi.Exist)
+		if s.ofOneValue(m, a.Flags()) {
+			allowed |= oneValue | (1<<32-1)<<32
+		}
+		if a.Flags()&^allowed != 0 {
 			return fail(uapi.EINVAL)
 		}
 		if key, e = s.owner(c, m, key); e != 0 {
@@ -177,6 +184,13 @@ func (s *System) mapUpdate(c Caller, a bpfattr.Elem) Result {
 // something are given as descriptors.
 func (s *System) update(c Caller, m *Map, key, value []byte, flags uint64) Result {
 	s.pull(m)
+	if s.ofOneValue(m, flags) {
+		var e uapi.Errno
+		if value, e = s.forAllCPUs(m, key, value, flags); e != 0 {
+			return fail(e)
+		}
+		flags = uint64(uint32(flags)) &^ oneValue
+	}
 	switch m.def.Type {
 	case uapi.MapTypePerfEventArray, uapi.MapTypeProgArray, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps:
 		return fail(s.updateRef(c, m, key, value, flags))

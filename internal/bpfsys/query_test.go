@@ -132,8 +132,13 @@ func TestProgramsOfNetworkNamespaces(t *testing.T) {
 		assert.Equal(t, uapi.ENOENT, direct(uapi.CmdProgDetach, a), "replaced")
 		assert.Equal(t, uapi.EINVAL, direct(uapi.CmdProgDetach, b, field{0, netnsFD}))
 		assert.Zero(t, direct(uapi.CmdProgDetach, b))
-		k.must(link(otherFD, a, uapi.AttachFlowDissector))
+		l = k.must(link(otherFD, a, uapi.AttachFlowDissector))
 		assert.Equal(t, uapi.EEXIST, direct(uapi.CmdProgAttach, b), "another namespace has one")
+		inode := func() uint32 { return le.Uint32(k.info(t, l, 64)[16:]) }
+		assert.EqualValues(t, 1, inode())
+		_, e, _ = k.call(uint32(uapi.CmdLinkDetach), field{0, l})
+		require.Zero(t, e)
+		assert.Zero(t, inode(), "detached")
 	})
 	t.Run("lookups", func(t *testing.T) {
 		k, link, _ := fresh(t)

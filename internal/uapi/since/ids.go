@@ -410,6 +410,7 @@ const (
 	DevBound              // Linux 6.3, bpf_prog_load: BPF_F_XDP_DEV_BOUND_ONLY
 	FreezeRecord          // Linux 6.2, map_freeze: maps with any special field, a lock alone too, cannot be frozen
 	FreezeAccess          // Linux 6.5, map_freeze: BPF_MAP_FREEZE needs a descriptor that may write: EPERM, which a frozen map answers, too
+	CPUFlags              // Linux 7.0, bpf_map_check_op_flags: commands on elements of per-CPU maps have BPF_F_CPU and BPF_F_ALL_CPUS: one value, for one CPU or for all
 	TestRegFlag           // Linux 6.8, bpf_prog_load: BPF_F_TEST_REG_INVARIANTS
 	TagSHA256             // Linux 6.18, bpf_prog_calc_tag: a program's tag is the start of a SHA-256, not of a SHA-1
 	BTFByIDFlags          // Linux 6.17, bpf_btf_get_fd_by_id: BPF_BTF_GET_FD_BY_ID has flags and a token

@@ -15,6 +15,8 @@ var commandsRows = [...]Row{
 		"maps with any special field, a lock alone too, cannot be frozen"},
 	{"FreezeAccess", v6_5, nil, Source, "map_freeze",
 		"BPF_MAP_FREEZE needs a descriptor that may write: EPERM, which a frozen map answers, too"},
+	{"CPUFlags", v7_0, nil, Source, "bpf_map_check_op_flags",
+		"commands on elements of per-CPU maps have BPF_F_CPU and BPF_F_ALL_CPUS: one value, for one CPU or for all"},
 	{"TestRegFlag", v6_8, nil, Source, "bpf_prog_load",
 		"BPF_F_TEST_REG_INVARIANTS"},
 	{"TagSHA256", v6_18, nil, Source, "bpf_prog_calc_tag",
