@@ -11,17 +11,6 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
 )
 
-// streamRead reads what a program printed (BPF_PROG_STREAM_READ_BY_FD).
-func (s *System) streamRead(c Caller, a bpfattr.ProgStreamRead) Result {
-	if _, _, e := fileOf[*Prog](c, a.ProgFd()); e != 0 {
-		return fail(e)
-	}
-	if id := a.StreamId(); id != 1 && id != 2 { // BPF_STDOUT, BPF_STDERR
-		return fail(uapi.ENOENT)
-	}
-	return Result{} // nothing was written
-}
-
 // enableStats counts runs and their time for as long as the descriptor is open (bpf_enable_stats).
 func (s *System) enableStats(_ Caller, a bpfattr.EnableStats) Result {
 	if a.Type() != 0 { // BPF_STATS_RUN_TIME

@@ -18,7 +18,8 @@ import (
 // Prog is a loaded program.
 type Prog struct {
 	object
-	unique   string // name in the machine
+	streams  map[uint64][]byte // what waits to be read, by stream
+	unique   string            // name in the machine
 	typ      uapi.ProgType
 	expected uapi.AttachType
 	flags    uint32
