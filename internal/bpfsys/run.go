@@ -66,7 +66,7 @@ func (s *System) runs(c Caller, p *Prog, in machine.Input, n int) (res *machine.
 		}
 	}
 	s.traced(res.Trace)
-	p.streamed(res.Effects)
+	p.streamed(res)
 	for _, f := range res.Findings {
 		s.found(f)
 	}

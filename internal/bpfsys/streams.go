@@ -1,7 +1,7 @@
 package bpfsys
 
 import (
-	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/bpfattr"
 )
@@ -13,16 +13,16 @@ const maxStream = 100_000
 const streamOut, streamErr = 1, 2
 
 // streamed keeps what a run wrote to the program's streams until it is read.
-func (p *Prog) streamed(effects []helpers.Event) {
-	for i := range effects {
-		e := &effects[i]
-		if e.Kind != helpers.StreamText || len(p.streams[e.Number])+len(e.Data) >= maxStream {
-			continue
-		}
+func (p *Prog) streamed(res *machine.Result) {
+	for id, texts := range res.Streams() {
 		if p.streams == nil {
 			p.streams = map[uint64][]byte{}
 		}
-		p.streams[e.Number] = append(p.streams[e.Number], e.Data...)
+		for _, text := range texts {
+			if len(p.streams[id])+len(text) < maxStream {
+				p.streams[id] = append(p.streams[id], text...)
+			}
+		}
 	}
 }
 

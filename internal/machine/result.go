@@ -138,3 +138,17 @@ type Coverage struct {
 	// Executed is the number of them that were executed at least once.
 	Executed int
 }
+
+// Streams returns what the run wrote to each of the program's streams, nil if nothing.
+func (r *Result) Streams() map[uint64][][]byte {
+	var out map[uint64][][]byte
+	for i := range r.Effects {
+		if e := &r.Effects[i]; e.Kind == helpers.StreamText {
+			if out == nil {
+				out = map[uint64][][]byte{}
+			}
+			out[e.Number] = append(out[e.Number], e.Data)
+		}
+	}
+	return out
+}

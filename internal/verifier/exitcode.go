@@ -69,6 +69,10 @@ func (fs *frames) checkReturn(n int, name string) {
 				return
 			}
 		}
+		// An extension replaces only what returns nothing either.
+		if fs.p.Type == uapi.ProgTypeExt && fs.has(since.VoidGlobals) && fs.returnsVoid(0) {
+			return
+		}
 	}
 	if sub && !f.inException && !f.inAsync && fs.has(since.VoidGlobals) && fs.returnsVoid(f.sub) {
 		return

@@ -133,3 +133,29 @@ func TestProbesStoreToRegisters(t *testing.T) {
 		assert.Equal(t, c.want, v.Message, "%s on %v: %s", c.store, c.release, v.Missing)
 	}
 }
+
+// From 7.1 on an extension may return nothing, as the function that it replaces does.
+func TestExtensionsReturnNothing(t *testing.T) {
+	b := btf.NewBuilder(nil)
+	word := b.Int("int", 4, 1)
+	context := b.Add(btf.Type{Kind: btf.KindStruct, Name: "__sk_buff", Size: 4, Members: []btf.Member{{Name: "len", Type: word}}})
+	types := map[bool]btf.ID{}
+	for returns, ref := range map[bool]btf.ID{false: 0, true: word} {
+		proto := b.Add(btf.Type{Kind: btf.KindFuncProto, Ref: ref, Params: []btf.Param{{Name: "skb", Type: b.Ptr(context)}}})
+		types[returns] = b.Add(btf.Type{Kind: btf.KindFunc, Name: "f", Ref: proto, Linkage: btf.LinkageGlobal})
+	}
+	spec, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		release  uapi.Release
+		returns  bool
+		accepted bool
+	}{{since.R(7, 0), false, false}, {since.R(7, 1), false, true}, {since.R(7, 1), true, false}, {since.R(7, 2), false, true}} {
+		p := &verifier.Program{
+			Type: uapi.ProgTypeExt, BTF: spec, AttachTo: "f", AttachID: types[c.returns], Funcs: []verifier.FuncInfo{{Type: types[c.returns], Name: "f"}},
+			AttachProg: &verifier.Program{Type: uapi.ProgTypeSchedCls, BTF: spec, Funcs: []verifier.FuncInfo{{Type: types[true], Name: "main"}, {Insn: 2, Type: types[c.returns], Name: "f"}}},
+		}
+		v := verdict(t, &verifier.Kernel{Release: c.release}, p, "exit")
+		assert.Equal(t, c.accepted, v.Outcome == verifier.Accepted, "%+v: %s %s", c, v.Message, v.Missing)
+	}
+}

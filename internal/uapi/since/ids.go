@@ -157,7 +157,7 @@ const (
 	NoGlobalsUnderLock   // Linux 6.9, check_func_call: global functions are not called under a lock
 	StaticCallsUnderLock // Linux 6.9, do_check: static functions can be called under a lock
 	GlobalMemArgs        // Linux 5.12, btf_prepare_func_args: global functions take pointers to memory, not to the context alone
-	VoidGlobals          // Linux 7.2, btf_prepare_func_args: global functions may return void; their result cannot be read
+	VoidGlobals          // Linux 7.1, btf_prepare_func_args: global functions may return void; their result cannot be read
 	GlobalThrowRange     // Linux 7.2, check_return_code: exceptions that global functions throw are in the range of the program's return value
 	NonNullConstants     // Linux 7.2, btf_check_func_arg_match: a constant 0 is not passed to a global function's argument that is not null
 	PacketArgs           // Linux 7.2, btf_check_func_arg_match: pointers to packets are not passed as memory to global functions that may change the packet
