@@ -68,7 +68,7 @@ func (t *Target) Vendor() string {
 var hidesUpdates = lazyre.New(`^[0-9]+\.[0-9]+\.0-[0-9]`)
 
 // UpdatesUnknown reports whether the name does not tell which updates the kernel has. Its rules are
-// then those of the release without any.
+// then those of the release without any, or with few (since.Of).
 func (t *Target) UpdatesUnknown() bool {
 	return t.VersionKnown == "name" && t.Vendor() == "" && hidesUpdates.MatchString(t.Release)
 }

@@ -133,7 +133,9 @@ func (a *values) mov(in *decode.Insn, alu64 bool) {
 			d.SignExtend32(size)
 		}
 		d.Zext()
-		d.Sync(a.rules)
+		if a.has(since.MovSyncs) {
+			d.Sync(a.rules)
+		}
 	}
 }
 
@@ -215,7 +217,7 @@ func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 		off := *s
 		a.pointerMath(in, d, &off)
 		return
-	case isX(in) && d.precise:
+	case isX(in) && d.precise && a.has(since.PreciseOperands):
 		// What goes into a precise value must be precise as well (adjust_reg_min_max_vals).
 		a.precision.precise(int(in.Src))
 	}

@@ -57,10 +57,16 @@ type answerOn struct{ Kernel, Answer string }
 // without it.
 func around(r since.Rule) []string {
 	first := r.First()
-	out := []string{r.Before().String() + ".0", fmt.Sprintf("%s.%d", first.Release, first.Patch)}
+	before := since.Version{Release: r.Before()}
 	if first.Patch > 0 {
-		out[0] = fmt.Sprintf("%s.%d", first.Release, first.Patch-1)
+		before = since.Version{Release: first.Release, Patch: first.Patch - 1}
 	}
+	for _, u := range r.Row().Stable { // its first version may stand for a later one (since.Of)
+		if u.Release == before.Release && u.Patch > 0 {
+			before.Patch = u.Patch - 1
+		}
+	}
+	out := []string{fmt.Sprintf("%s.%d", before.Release, before.Patch), fmt.Sprintf("%s.%d", first.Release, first.Patch)}
 	for _, u := range r.Row().Stable {
 		if u.Patch > 0 && u.Release != first.Release {
 			out = append(out, fmt.Sprintf("%s.%d", u.Release, u.Patch-1), fmt.Sprintf("%s.%d", u.Release, u.Patch))

@@ -113,7 +113,7 @@ func (c *conditions) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
 	// Nothing is known of the addresses, but after one test a pointer is known to be at or beyond
 	// the packet's end, which decides the next (is_pkt_ptr_branch_taken).
 	if d.typ.isPacketAny() && s.typ.isPacketAny() && !w32 {
-		return packetTaken(d, s, op)
+		return packetTaken(d, s, op) // no mark, no decision: before PacketEnds
 	}
 	// Both operands known: ranges decide (is_scalar_branch_taken).
 	if d.typ == scalar && s.typ == scalar {
@@ -329,6 +329,10 @@ func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 	}, func(x *reg) {
 		// Arithmetic on a pointer that may be null is refused, so an offset here is a fault of the
 		// verifier; the register stays as it is rather than becoming usable (mark_ptr_or_null_reg).
+		// Releases that allowed some of it dropped the offset instead, although it is not 0.
+		if !c.has(since.NullableMath) {
+			x.Bounds, x.off = num.Exactly(0), 0
+		}
 		if x.SMin != 0 || x.SMax != 0 || !x.Var.Equals(0) {
 			return
 		}
@@ -368,24 +372,24 @@ func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op 
 	switch op {
 	case num.Gt: // p > end
 		c.goodPacket(c.cur, &dp, false)
-		markEnd(other, n, true)
+		c.markEnd(other, n, true)
 	case num.Lt:
 		c.goodPacket(other, &dp, true)
-		markEnd(c.cur, n, false)
+		c.markEnd(c.cur, n, false)
 	case num.Ge:
 		c.goodPacket(c.cur, &dp, true)
-		markEnd(other, n, false)
+		c.markEnd(other, n, false)
 	case num.Le:
 		c.goodPacket(other, &dp, false)
-		markEnd(c.cur, n, true)
+		c.markEnd(c.cur, n, true)
 	}
 }
 
 // markEnd marks where a packet pointer is compared to the end (mark_pkt_end).
-func markEnd(s *state, n uint8, beyond bool) {
+func (c *conditions) markEnd(s *state, n uint8, beyond bool) {
 	r := &s.regs()[n]
 	// Pointers to metadata have no mark.
-	if r.typ != ptrPacket {
+	if r.typ != ptrPacket || !c.has(since.PacketEnds) {
 		return
 	}
 	r.rng = atPktEnd
@@ -415,8 +419,11 @@ func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	} else if p.off < 0 || p.off == 0 && open || p.UMax > maxPacketOff || p.UMax+uint64(p.off) > maxPacketOff {
 		return
 	}
-	if open {
+	switch {
+	case open && c.has(since.OpenPacketEnd):
 		n++
+	case open:
+		n--
 	}
 	// All pointers with the id have the same unknown part, so the bytes before this one are in the
 	// packet for each of them.

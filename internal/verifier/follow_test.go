@@ -56,3 +56,51 @@ func TestFollowComparesRunsWithStates(t *testing.T) {
 		})
 	}
 }
+
+// Runs that the verifiers of early updates excluded, and those of later ones do not: faults in
+// what they derived about numbers.
+func TestFollowFindsFaultsThatUpdatesMended(t *testing.T) {
+	const ringbuf = "r1 = map_fd(0)\nr2 = 8\nr3 = 0\ncall 131\nr6 = r0\nr6 += 8\nif r0 != 0 goto +2\nr0 = r6\nexit\nr1 = r0\nr2 = 0\ncall 132\nr0 = 0\nexit"
+	type at struct {
+		insn       int
+		r0, r2, r6 uint64
+	}
+	for _, test := range []struct {
+		name, text   string
+		before, from int
+		run          []at
+		wrong        string
+	}{
+		{"CVE-2021-3490", "call 7\nr2 = r0\nr2 <<= 32\nr2 |= 1\nif w2 < 1 goto +0\nr0 = 0\nexit", 36, 37,
+			[]at{{0, 0, 0, 0}, {1, 5, 0, 0}, {2, 5, 5, 0}, {3, 5, 5 << 32, 0}, {4, 5, 5<<32 | 1, 0}},
+			"step 4, instruction 4: r2 is 0x500000001, the verifier knows inv(smin=0x8000000000000001,smax=0x7fffffff00000001,umin=smin32=umin32=1,umax=0xffffffff00000001,smax32=umax32=0,var_off=(0x1; 0xffffffff00000000))"},
+		{"CVE-2021-31440", "call 5\nif r0 >= 1 goto +1\nexit\nr0 = 0\nexit", 36, 37,
+			[]at{{0, 0, 0, 0}, {1, 1 << 32, 0, 0}, {3, 1 << 32, 0, 0}},
+			"step 2, instruction 3: r0 is 0x100000000, the verifier knows inv(umin=umin32=1)"},
+		{"CVE-2022-23222", ringbuf, 91, 92,
+			[]at{{0, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 8, 0}, {4, 0, 8, 0}, {5, 0, 0, 0}, {6, 0, 0, 0}, {7, 0, 0, 8}, {8, 0, 0, 8}},
+			"step 7, instruction 8: r6 is 0x8, the verifier knows 0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			insns, err := decode.Assemble(test.text)
+			require.NoError(t, err)
+			ring := &verifier.Map{Type: uapi.MapTypeRingbuf, MaxEntries: 4096}
+			p := &verifier.Program{Name: "p", Type: uapi.ProgTypeSocketFilter, Insns: insns, Refs: map[int]verifier.Ref{0: {Kind: verifier.RefMap, Map: ring}}}
+			var steps []verifier.RunStep
+			for _, a := range test.run {
+				s := verifier.RunStep{Insn: a.insn}
+				s.Regs[0], s.Regs[1], s.Regs[2], s.Regs[6], s.Regs[10] = a.r0, 1<<40, a.r2, a.r6, 1<<41
+				steps = append(steps, s)
+			}
+			follow := func(patch int) *verifier.Followed {
+				f, err := verifier.Follow(context.Background(), &verifier.Kernel{Release: since.R(5, 10), Patch: patch}, p, steps)
+				require.NoError(t, err)
+				return f
+			}
+			f := follow(test.before)
+			require.NotNil(t, f.Violation)
+			assert.Equal(t, test.wrong, f.Violation.Error())
+			assert.Nil(t, follow(test.from).Violation)
+		})
+	}
+}

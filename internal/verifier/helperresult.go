@@ -99,6 +99,9 @@ func (c *helpers) percpuResult(r0 *reg, m *callMeta, flag regType, obj bool) {
 		if err != nil {
 			c.refuse(refusal.UnableResolveSizeType, t.Name, -22)
 		}
+		if !c.has(since.PercpuReadOnly) {
+			flag &^= memRdonly
+		}
 		r0.pointer(ptrMem | flag)
 		r0.mem = uint32(n)
 		return
@@ -149,7 +152,7 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		// On success they return how much they wrote, at most the length of the buffer.
 		r.SMax, r.Low.SMax = int64(m.maxSize), int32(m.maxSize)
 		r.SMin, r.Low.SMin = -maxErrno, -maxErrno
-		r.Sync(c.rules)
+		r.SyncRanges(c.rules)
 	case uapi.FuncGetSmpProcessorId:
 		// Compilers and programs use it as an index, whose bound need not be checked then.
 		if !c.has(since.CPUNumberRange) {
@@ -158,11 +161,11 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		n := uint64(c.cpus() - 1)
 		r.UMax, r.Low.UMax, r.SMax, r.Low.SMax = n, uint32(n), int64(n), int32(n)
 		r.UMin, r.Low.UMin, r.SMin, r.Low.SMin = 0, 0, 0, 0
-		r.Sync(c.rules)
+		r.SyncRanges(c.rules)
 	case uapi.FuncGetRetval:
 		if rg, ok := c.retvalRange(); ok {
 			r.SMin, r.Low.SMin, r.SMax, r.Low.SMax = int64(rg.min), rg.min, int64(rg.max), rg.max
-			r.Sync(c.rules)
+			r.SyncRanges(c.rules)
 		}
 	}
 	c.values.sane(r)

@@ -5,13 +5,14 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/progtype"
-	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
 // KernelOf describes the kernel of a target.
 func KernelOf(t *loader.Target) *Kernel {
-	k := &Kernel{Release: uapi.ReleaseOf(t.Version), Patch: int(t.Version & 0xff), Vendor: t.Vendor(), BTF: t.BTF, Arch: t.Arch, Kconfig: t.Kconfig, Kfuncs: t.Kfuncs}
+	v := since.Of(t.Version)
+	k := &Kernel{Release: v.Release, Patch: v.Patch, Vendor: t.Vendor(), BTF: t.BTF, Arch: t.Arch, Kconfig: t.Kconfig, Kfuncs: t.Kfuncs}
 	for _, m := range t.Modules {
 		k.Modules = append(k.Modules, Module{Name: m.Name, BTF: m.BTF, Kfuncs: m.Kfuncs})
 	}

@@ -109,7 +109,7 @@ func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 		return
 	}
 	t := m.mapp.Type
-	ok := takes(t, id)
+	ok := takes(t, id) || ringbufFunc(id) && !c.has(since.RingbufMaps) && !closedTypes()[t]
 	if !ok && (t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash) {
 		ok = c.updatesSockmap(id)
 	}
@@ -119,11 +119,19 @@ func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	}
 }
 
+// ringbufFunc reports whether a helper uses its map as a ring buffer.
+func ringbufFunc(id uapi.FuncID) bool {
+	return id == uapi.FuncRingbufOutput || id == uapi.FuncRingbufReserve || id == uapi.FuncRingbufQuery
+}
+
 // updatesSockmap: sockmaps are changed under locks of sockets, which the hooks of other programs
 // may hold already (may_update_sockmap).
 func (c *helpers) updatesSockmap(id uapi.FuncID) bool {
 	if id != uapi.FuncMapUpdateElem && id != uapi.FuncMapDeleteElem {
 		return false
+	}
+	if id == uapi.FuncMapDeleteElem && !c.has(since.SockmapDeletes) {
+		return true
 	}
 	switch c.prog.typ {
 	case uapi.ProgTypeTracing:

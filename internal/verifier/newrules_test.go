@@ -159,3 +159,34 @@ func TestExtensionsReturnNothing(t *testing.T) {
 		assert.Equal(t, c.accepted, v.Outcome == verifier.Accepted, "%+v: %s %s", c, v.Message, v.Missing)
 	}
 }
+
+// What a precise number was added to was taken for equal to something else until 5.10.163: the
+// second way through this program, where r7 is 1000, was left out.
+func TestWhatIsAddedToPreciseNumbersIsPrecise(t *testing.T) {
+	m := &verifier.Map{Name: "array", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 8, MaxEntries: 1}
+	for _, c := range []struct {
+		minor, patch int
+		refused      bool
+	}{{10, 162, false}, {10, 163, true}, {15, 85, false}, {15, 86, true}} {
+		p := &verifier.Program{Type: uapi.ProgTypeSocketFilter, Refs: map[int]verifier.Ref{8: {Kind: verifier.RefMapValue, Map: m}, 12: {Kind: verifier.RefMapValue, Map: m}}}
+		v := verdict(t, &verifier.Kernel{Release: since.R(5, c.minor), Patch: c.patch}, p, `
+			call 7
+			r6 = r0
+			r6 &= 1
+			call 7
+			r7 = 0
+			if r0 > 5 goto more
+			goto add
+		more:
+			r7 = 1000
+		add:
+			r1 = map_value(0, 0)
+			r1 += r6
+			r6 += r7
+			r1 = map_value(0, 0)
+			r1 += r6
+			r0 = *(u8 *)(r1 + 0)
+			exit`)
+		assert.Equal(t, c.refused, v.Outcome == verifier.Refused, "5.%d.%d: %s", c.minor, c.patch, v.Message)
+	}
+}

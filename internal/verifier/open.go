@@ -29,7 +29,7 @@ func (o *Open) bounds(r num.Rules) num.Bounds {
 		b.SMin, b.SMax = int64(o.Lo), int64(o.Hi)
 	}
 	b.Var = num.Range(o.Lo, o.Hi).Intersect(o.Bits)
-	b.Sync(r)
+	b.SyncRanges(r)
 	return b
 }
 

@@ -43,6 +43,16 @@ func (a *values) sanePlace(r *reg, t regType) {
 	}
 }
 
+// nullableMoved reports whether releases before NullableMath added to a pointer of the type that may
+// be null: they listed those that they did not.
+func nullableMoved(t regType) bool {
+	switch t.base() {
+	case ptrMem, ptrBuf, ptrBTF:
+		return true
+	}
+	return false
+}
+
 // pointerMath adds a number to a pointer or subtracts it (adjust_ptr_min_max_vals).
 func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	d := a.reg(int(in.Dst))
@@ -64,7 +74,10 @@ func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
 	}
 	t := p.typ
 	// NULL plus something is no longer NULL, so that the check to come would be passed.
-	if t.mayBeNull() {
+	if t.mayBeNull() && (a.has(since.NullableMath) || !nullableMoved(t)) {
+		if t.base() != ptrMapValue && !a.has(since.AllocWords) {
+			a.refuse(refusal.PointerArithmeticProhibited, in.Dst, a.typeName(t))
+		}
 		a.refuse(refusal.PointerArithmeticProhibitedNullCheckFirst, in.Dst, a.typeName(t))
 	}
 	// It can be read only, with probing, so that no offset is kept. The destination stays as it is,

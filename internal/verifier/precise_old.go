@@ -269,10 +269,9 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 			// These releases do not go back into functions, and mark everything instead.
 			return backGiveUp
 		case isX(in) && opOf(in) != opJA:
-			if *regs&(dst|src) == 0 {
-				return backOK
+			if *regs&(dst|src) != 0 && t.has(since.ComparesBack) {
+				*regs |= dst | src
 			}
-			*regs |= dst | src
 		}
 	case clsLD:
 		if *regs&dst == 0 {

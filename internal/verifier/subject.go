@@ -215,7 +215,8 @@ func numRules(set *since.Set) num.Rules {
 		MulSigned: in(since.MulSigned), Div: in(since.DivRange), Neg: in(since.NegRange), Bswap: in(since.BswapRange),
 		EqBits: in(since.EqBits), EqHalves: in(since.EqHalves), Lsh32: in(since.ShiftedSigns), TestForgets: in(since.TestedBitsForget), EqRange: in(since.EqRange),
 		ConstLeft: in(since.ConstLeft), Arcs: in(since.CircularRanges), OneNumber: in(since.OneNumber),
-		WholeRangeBits: in(since.WholeRangeBits),
+		WholeRangeBits: in(since.WholeRangeBits), Whole: in(since.BoundsOfBits), LowBits: in(since.LowBits),
+		LowBoth: in(since.LowBoth), LowEnds: in(since.LowEnds),
 	}
 	if in(since.MixedBounds) {
 		n.Deduce = num.DeduceMixed

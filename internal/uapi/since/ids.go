@@ -43,6 +43,11 @@ const (
 	LinkedLive        // Linux 7.0, collect_linked_regs: registers that no path reads again are not narrowed with their copies
 	SingularIDs       // Linux 7.0, clear_singular_ids: identities that only one register has are dropped
 	ConstHaveNoID     // Linux 6.5, assign_scalar_id_before_mov: only scalars that are not constant get identities
+	LowBits           // Linux 5.13, scalar32_min_max_and: the low half of an AND, OR or XOR has the only number that its bits allow as its range
+	LowBoth           // Linux 5.13, __reg_combine_64_into_32: an unsigned range tells that of the low half only if both its ends fit in 32 bits
+	LowEnds           // Linux 5.16, __reg_combine_64_into_32: the least and the greatest number of 32 bits fit in the low half
+	MovSyncs          // Linux 5.16, check_alu_op: the bits and ranges of a 32-bit copy narrow each other
+	BoundsOfBits      // Linux 5.19, reg_bounds_sync: what ranges tell about bits narrows the ranges again
 	CPUNumberRange    // Linux 6.6, do_refine_retval_range: bpf_get_smp_processor_id returns less than the number of possible CPUs
 	TaskStackResult   // Linux 5.13, do_refine_retval_range: the result of bpf_get_task_stack is at most the size of its buffer
 
@@ -104,6 +109,8 @@ const (
 	PreciseSpills          // Linux 6.8, backtrack_insn: stack slots are tracked backward through the instruction that accessed them
 	FetchesLoad            // Linux 7.0, backtrack_insn: the register that an atomic operation fetches into is tracked no further back, but the stack slot it was in
 	SmallSpillTracking     // Linux 5.16, backtrack_insn: spills of less than 8 bytes are tracked backward
+	ComparesBack           // Linux 6.3, backtrack_insn: where one of two compared registers must be precise, the other must be, too
+	PreciseOperands        // Linux 6.2, adjust_reg_min_max_vals: what is added to a precise number is precise
 	UnreadPrecision        // Linux 6.4, propagate_precision: registers that nothing reads are not marked precise from a kept state
 	ScalarIDs              // Linux 6.5, regsafe: state comparison includes the identities of scalars
 	DeadInLoops            // Linux 7.0, stacksafe: in loops too, what a kept state has not set matches anything; before, only what is not set either
@@ -281,6 +288,10 @@ const (
 	CommutedPointers       // Linux 7.2, adjust_ptr_min_max_vals: a pointer added to a number keeps its reference and its frame
 	ArenaSources           // Linux 7.1, adjust_reg_min_max_vals: arithmetic with an arena pointer as source yields one
 	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
+	NullableMath           // Linux 5.17, adjust_ptr_min_max_vals: no pointer that may be null is moved, of whatever type
+	PercpuReadOnly         // Linux 5.17, check_helper_call: per-CPU variables of the kernel that are no structs are read only
+	OpenPacketEnd          // Linux 5.16, find_good_pkt_pointers: a pointer that is less than the packet's end may read the byte at it, too
+	PacketEnds             // Linux 5.11, mark_pkt_end: a packet pointer that was found at or beyond the packet's end decides later comparisons
 	FlowKeysMath           // Linux 6.8, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys
 	NullRegisters          // Linux 7.1, check_cond_jmp_op: a branch that compares a pointer with a register that is 0 is a null check
 	CheckedKeepID          // Linux 7.2, mark_ptr_or_null_reg: a pointer keeps its identity when it is found not to be null
@@ -297,6 +308,8 @@ const (
 	// Maps and their special fields
 
 	ResilientLocks         // Linux 6.15, btf_parse_fields: bpf_res_spin_lock
+	RingbufMaps            // Linux 5.15, check_map_func_compatibility: helpers for ring buffers take maps of no other type
+	SockmapDeletes         // Linux 6.10, may_update_sockmap: only programs that may update sockets' maps may delete from them
 	Timers                 // Linux 5.15, btf_parse_fields: bpf_timer
 	Workqueues             // Linux 6.10, btf_parse_fields: bpf_wq
 	TaskWork               // Linux 6.18, btf_parse_fields: bpf_task_work

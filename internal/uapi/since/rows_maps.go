@@ -3,6 +3,10 @@ package since
 var mapsRows = [...]Row{
 	{"ResilientLocks", v6_15, nil, Source, "btf_parse_fields",
 		"bpf_res_spin_lock"},
+	{"RingbufMaps", v5_15, []Update{{v5_10, 62}, {v5_14, 0}}, Source, "check_map_func_compatibility",
+		"helpers for ring buffers take maps of no other type"},
+	{"SockmapDeletes", v6_10, []Update{{v5_10, 219}, {v5_15, 161}, {v6_1, 0}, {v6_6, 33}, {v6_8, 0}, {v6_9, 0}}, Source, "may_update_sockmap",
+		"only programs that may update sockets' maps may delete from them"},
 	{"Timers", v5_15, nil, Source, "btf_parse_fields",
 		"bpf_timer"},
 	{"Workqueues", v6_10, nil, Source, "btf_parse_fields",

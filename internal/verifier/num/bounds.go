@@ -83,6 +83,31 @@ func (b *Bounds) Sync(r Rules) {
 	if r.OneNumber {
 		b.onlyNumber()
 	}
+	b.deduceAll(r)
+	b.toBits(r)
+	if !r.Whole {
+		return
+	}
+	b.fromBits()
+	if r.OneNumber {
+		b.onlyNumber()
+	}
+}
+
+// SyncRanges does the same after a comparison or a helper changed ranges: releases before
+// reg_bounds_sync left out the first step then, and the last one after arithmetic.
+func (b *Bounds) SyncRanges(r Rules) {
+	if r.Whole {
+		b.Sync(r)
+		return
+	}
+	b.deduceAll(r)
+	b.toBits(r)
+	b.fromBits()
+}
+
+// deduceAll narrows ranges by each other.
+func (b *Bounds) deduceAll(r Rules) {
 	if r.Deduce == DeduceSign {
 		b.Low.deduceSign()
 		b.deduceSign()
@@ -92,11 +117,6 @@ func (b *Bounds) Sync(r Rules) {
 			b.deduce(r.SplitSign)
 			b.deduceMixed(r)
 		}
-	}
-	b.toBits(r)
-	b.fromBits()
-	if r.OneNumber {
-		b.onlyNumber()
 	}
 }
 

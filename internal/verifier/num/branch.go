@@ -275,9 +275,9 @@ func RefineConst(yes, no *Bounds, v uint64, op Cond, w32 bool, r Rules) {
 	c := Exactly(v)
 	switch op {
 	case Eq:
-		setHalf(yes, v, w32)
+		r.equals(yes, v, w32)
 	case Ne:
-		setHalf(no, v, w32)
+		r.equals(no, v, w32)
 	case Set:
 		if r.TestForgets {
 			no.Forget()
@@ -319,11 +319,18 @@ func equateBits(b, c *Bounds, w32 bool) {
 	b.Var, c.Var = b.Var.With32(t), c.Var.With32(t)
 }
 
-func setHalf(b *Bounds, v uint64, w32 bool) {
+// equals makes v the only number. Before reg_bounds_sync the bits stayed what they were, to be
+// derived from the ranges: those of the old number and of the new one together if these contradict
+// each other.
+func (r Rules) equals(b *Bounds, v uint64, w32 bool) {
+	old := b.Var
 	if w32 {
 		b.Set32(uint32(v))
 	} else {
 		b.Set(v)
+	}
+	if !r.Whole {
+		b.Var = old
 	}
 }
 
@@ -331,6 +338,7 @@ func setHalf(b *Bounds, v uint64, w32 bool) {
 func Equate(b, c *Bounds, r Rules) {
 	b.refine(&c.Ranges, Eq)
 	equateBits(b, c, false)
+	r.Whole = true
 	b.Sync(r)
 	c.Sync(r)
 }

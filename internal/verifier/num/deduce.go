@@ -57,20 +57,37 @@ func (b *Bounds) Combine32Into64(r Rules) {
 		b.Var = v
 	} else {
 		b.Forget64()
+		b.fromBits()
 	}
-	b.Sync(r)
+	b.SyncRanges(r)
 }
 
 // Combine64Into32 updates the 32-bit bounds after a 64-bit comparison, as releases before 6.8 do.
 func (b *Bounds) Combine64Into32(r Rules) {
 	b.Forget32()
-	if fits32(b.SMin) && fits32(b.SMax) {
+	if r.fitsSigned(b.SMin) && r.fitsSigned(b.SMax) {
 		b.Low.SMin, b.Low.SMax = int32(b.SMin), int32(b.SMax)
 	}
-	if b.UMin <= math.MaxUint32 && b.UMax <= math.MaxUint32 {
-		b.Low.UMin, b.Low.UMax = uint32(b.UMin), uint32(b.UMax)
+	lo, hi := r.fitsUnsigned(b.UMin), r.fitsUnsigned(b.UMax)
+	if lo && (hi || !r.LowBoth) {
+		b.Low.UMin = uint32(b.UMin)
 	}
-	b.Sync(r)
+	if hi && (lo || !r.LowBoth) {
+		b.Low.UMax = uint32(b.UMax)
+	}
+	b.SyncRanges(r)
 }
 
-func fits32(v int64) bool { return v >= math.MinInt32 && v <= math.MaxInt32 }
+func (r Rules) fitsSigned(v int64) bool {
+	if !r.LowEnds {
+		return v > math.MinInt32 && v < math.MaxInt32
+	}
+	return v >= math.MinInt32 && v <= math.MaxInt32
+}
+
+func (r Rules) fitsUnsigned(v uint64) bool {
+	if !r.LowEnds {
+		return v > 0 && v < math.MaxUint32
+	}
+	return v <= math.MaxUint32
+}

@@ -11,10 +11,57 @@ import (
 
 // allRules are the rules of old and new releases.
 var allRules = []Rules{
-	{},
-	{Mul: MulShiftAdd, Deduce: DeduceMixed, EqHalves: true, Lsh32: true},
-	{Mul: MulUnion, Deduce: DeduceMixed, EqHalves: true, EqBits: true, Lsh32: true, SplitSign: true, SplitSign32: true, WrapBoth: true, MulSigned: true, Div: true, Neg: true, Bswap: true},
-	{Mul: MulUnion, Deduce: DeduceMixed, EqHalves: true, EqBits: true, WrapBoth: true, MulSigned: true, Div: true, Neg: true, Bswap: true, Arcs: true},
+	fixed(Rules{}),
+	{LowBits: true, LowBoth: true}, // 5.10.37 to 5.10.79
+	fixed(Rules{Mul: MulShiftAdd, Deduce: DeduceMixed, EqHalves: true, Lsh32: true}),
+	fixed(Rules{Mul: MulUnion, Deduce: DeduceMixed, EqHalves: true, EqBits: true, Lsh32: true, SplitSign: true, SplitSign32: true, WrapBoth: true, MulSigned: true, Div: true, Neg: true, Bswap: true}),
+	fixed(Rules{Mul: MulUnion, Deduce: DeduceMixed, EqHalves: true, EqBits: true, WrapBoth: true, MulSigned: true, Div: true, Neg: true, Bswap: true, Arcs: true}),
+}
+
+// fixed adds what updates of 5.10 mended.
+func fixed(r Rules) Rules {
+	r.LowBits, r.LowBoth, r.LowEnds, r.Whole = true, true, true, true
+	return r
+}
+
+// Ranges of the low half that 5.10 derived until it was mended exclude numbers that occur: such
+// programs were accepted.
+func TestFaultsOfEarlyUpdates(t *testing.T) {
+	// What is left of r2 = 1<<32|1 & 1<<32|2, of which only the high half was unknown
+	// (CVE-2021-3490).
+	product := func(r Rules) Bounds {
+		b := Unbounded
+		b.Var = Const(1).Or(Tnum{Mask: high32})
+		b.Set32(1)
+		c := Exactly(1<<32 | 2)
+		b.And(&c, r)
+		b.Sync(r)
+		return b
+	}
+	// A number that is at least 1, whose low half may still be 0 (CVE-2021-31440).
+	positive := func(r Rules) Bounds {
+		b, no := Unbounded, Unbounded
+		RefineConst(&b, &no, 1, Ge, false, r)
+		return b
+	}
+	for _, c := range []struct {
+		name  string
+		value uint64
+		make  func(Rules) Bounds
+		turn  func(*Rules)
+	}{
+		{"bits of the low half", 1 << 32, product, func(r *Rules) { r.LowBits = false }},
+		{"one end of a range", 1 << 32, positive, func(r *Rules) { r.LowBoth, r.LowEnds = false, false }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := fixed(Rules{})
+			b := c.make(r)
+			assert.True(t, contains(&b, c.value), "%+v", b)
+			c.turn(&r)
+			b = c.make(r)
+			assert.False(t, contains(&b, c.value), "%+v", b)
+		})
+	}
 }
 
 // interesting is a number near a border.

@@ -33,6 +33,14 @@ type Rules struct {
 	// Arcs: ranges are arcs on the circle of numbers; a comparison with an outcome that leaves no
 	// number is decided.
 	Arcs bool
+	// Whole: bounds that were derived from bits derive ranges again, and a number that equals a
+	// constant has its bits.
+	Whole bool
+	// LowBits: bits of the low half that AND, OR or XOR leave known are its ranges.
+	LowBits bool
+	// LowBoth: the unsigned 64-bit range tells that of the low half only if both ends fit.
+	// LowEnds: the least and the greatest 32-bit number fit, too.
+	LowBoth, LowEnds bool
 	// EqRange: a constant outside a value's range is not equal to it.
 	EqRange bool
 }
