@@ -436,7 +436,7 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 	for {
 		t.log.markFrom(b.frame, last, first, subseq)
 		// These releases look for registers with the same id at each checkpoint instead.
-		if t.r.ids && !t.r.linked {
+		if t.r.ids && !t.r.linkedHist {
 			b.addEqual(s)
 		}
 		// The path begins here. A global function or an asynchronous callback is verified with

@@ -80,7 +80,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 	// The comparison narrows all registers that share an id. Going back, the walk must know which
 	// did (collect_linked_regs), as the ids may be others by then.
 	var linked []linkedReg
-	if c.r.linked {
+	if c.r.linkedHist {
 		if isX(in) && s.typ == scalar && s.id != 0 {
 			linked = c.collectLinked(linked, s.id)
 		}

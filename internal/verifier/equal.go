@@ -136,11 +136,7 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 	case ptrPacketMeta, ptrPacket:
 		// At least as many bytes must be known to be in the packet. Negative ranges say where the
 		// pointer is compared to the end, which decides branches.
-		if o.rng < 0 || c.rng < 0 {
-			if o.rng != c.rng {
-				return false
-			}
-		} else if o.rng > c.rng {
+		if !p.safeRange(o, c) {
 			return false
 		}
 		// What is found in the packet behind one pointer holds for all with its identity, at their
@@ -160,6 +156,16 @@ func (p *checkpoints) safeRead(o, c *reg, x exactness) bool {
 		return p.pointerWithin(o, c)
 	}
 	return p.exactRegs(o, c)
+}
+
+// safeRange reports whether at least as many bytes are known to be in the packet behind c as behind
+// o. Marks of the packet's end are no numbers of bytes; they were compared as such once, as less
+// than any, although they had decided branches.
+func (p *checkpoints) safeRange(o, c *reg) bool {
+	if (o.rng < 0 || c.rng < 0) && p.has(since.EndsExact) {
+		return o.rng == c.rng
+	}
+	return o.rng <= c.rng
 }
 
 // safeScalar compares numbers: those that decided nothing on the old path may be any, others must

@@ -43,7 +43,7 @@ func (p *checkpoints) safeOldRead(o, c *reg) bool {
 		}
 		return sameBeforeBounds(o, c) && o.Within(&c.Bounds) && o.Var.Contains(c.Var)
 	case ptrPacketMeta, ptrPacket:
-		if (o.rng < 0 || c.rng < 0) && o.rng != c.rng || o.rng > c.rng || o.off != c.off {
+		if !p.safeRange(o, c) || o.off != c.off {
 			return false
 		}
 		if o.id != 0 && !p.idmap.mapOnce(o.id, c.id) {

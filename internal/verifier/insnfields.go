@@ -56,7 +56,9 @@ func (u *subject) aluFields(in *decode.Insn) {
 		u.refuse(refusal.InvalidBPFALUOpcode, op)
 	default:
 		signed := in.Off == 1 && (op == opDiv || op == opMod) && u.has(since.CPUv4)
-		if isX(in) && in.Imm != 0 || !isX(in) && in.Src != 0 || in.Off != 0 && !signed {
+		// The first releases with signed division asked whether the offset was greater than 1.
+		unasked := in.Off < 0 && u.has(since.CPUv4) && !u.has(since.ALUOffsets)
+		if isX(in) && in.Imm != 0 || !isX(in) && in.Src != 0 || in.Off != 0 && !signed && !unasked {
 			u.refuse(refusal.BPFALUUsesReservedFields)
 		}
 	}

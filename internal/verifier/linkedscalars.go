@@ -49,8 +49,12 @@ func (c *conditions) collectLinked(set []linkedReg, id uint32) []linkedReg {
 // sync_linked_regs since 6.12).
 func (c *conditions) syncEqual(in *decode.Insn, other *state, d, s, od, os *reg, linked []linkedReg) {
 	sync := func(st *state, known *reg) {
-		if c.r.linked {
+		if c.r.linkedHist {
 			c.syncLinked(st, known, linked)
+			return
+		}
+		if c.r.linked {
+			st.eachReg(spillMask, linkedTo(known), func(r *reg) { c.moveLinked(r, known) })
 			return
 		}
 		is := func(r *reg) bool { return r.typ == scalar && r.id == known.id }
@@ -92,31 +96,40 @@ func (c *conditions) syncLinked(st *state, known *reg, linked []linkedReg) {
 		} else {
 			r = &st.frames[l.frame].own(int(l.index)).reg
 		}
-		if r.typ != scalar || r == known || r.id&^addConst != known.id&^addConst {
-			continue
+		if linkedTo(known)(r) {
+			c.touchLinked(l)
+			c.moveLinked(r, known)
 		}
-		c.touchLinked(l)
-		if r.id&addConst == 0 && known.id&addConst == 0 || r.off == known.off && (!c.r.linkedNeg || r.id&addConst == known.id&addConst) {
-			r.copyFrom(known)
-			continue
-		}
-		// A 32-bit sum wraps where a 64-bit one does not: no difference relates the two.
-		if c.r.linkedNeg && (r.id&addConst32 != 0 && known.id&addConst64 != 0 || r.id&addConst64 != 0 && known.id&addConst32 != 0) {
-			continue
-		}
-		off, id := r.off, r.id
-		delta := num.Exactly(uint64(int64(r.off) - int64(known.off)))
-		w32 := (r.id|known.id)&addConst32 != 0
+	}
+}
+
+// linkedTo tells which other registers have the identity of a known one.
+func linkedTo(known *reg) func(*reg) bool {
+	return func(r *reg) bool { return r.typ == scalar && r != known && r.id&^addConst == known.id&^addConst }
+}
+
+// moveLinked narrows a register as a known one that it is linked to.
+func (c *conditions) moveLinked(r, known *reg) {
+	if r.id&addConst == 0 && known.id&addConst == 0 || r.off == known.off && (!c.r.linkedNeg || r.id&addConst == known.id&addConst) {
 		r.copyFrom(known)
-		// The register stays linked as it was.
-		r.off, r.id = off, id
-		r.Bounds.Add(&delta, c.rules)
-		if w32 {
-			r.Zext()
-		}
-		if c.has(since.LinkedDeduced) {
-			r.Sync(c.rules)
-		}
+		return
+	}
+	// A 32-bit sum wraps where a 64-bit one does not: no difference relates the two.
+	if c.r.linkedNeg && (r.id&addConst32 != 0 && known.id&addConst64 != 0 || r.id&addConst64 != 0 && known.id&addConst32 != 0) {
+		return
+	}
+	off, id := r.off, r.id
+	delta := num.Exactly(uint64(int64(r.off) - int64(known.off)))
+	w32 := (r.id|known.id)&addConst32 != 0
+	r.copyFrom(known)
+	// The register stays linked as it was.
+	r.off, r.id = off, id
+	r.Bounds.Add(&delta, c.rules)
+	if w32 {
+		r.Zext()
+	}
+	if c.has(since.LinkedDeduced) {
+		r.Sync(c.rules)
 	}
 }
 

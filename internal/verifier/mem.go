@@ -320,7 +320,7 @@ func (a *memory) access(insn, n, off, size int, t accessType, value int, strict,
 		a.kernelMem.accessBTF(n, off, size, t, value)
 	case r.typ == constMap:
 		a.kernelMem.accessMapPtr(n, off, size, t, value)
-	case b == ptrBuf && !r.typ.mayBeNull():
+	case b == ptrBuf && (!r.typ.mayBeNull() || !a.has(since.BuffersChecked)):
 		// As with tracepoints, the size is checked at attach time, by the greatest offset
 		// (max_rdonly_access, max_rdwr_access).
 		what := "rdwr"

@@ -122,7 +122,7 @@ type subprog struct {
 
 // flags caches the release's rules that are needed often.
 type flags struct {
-	static, liveRegs, scc, linked, linkedNeg, ids, uninit, uninitGrows, mixed, precise, converge, fork, stateRefs                   bool
+	static, liveRegs, scc, linked, linkedHist, linkedNeg, ids, uninit, uninitGrows, mixed, precise, converge, fork, stateRefs       bool
 	half, cleanCur, singular, freeIDs, parentIDs, deadInLoops, linkedLive, constID, subreg, jumpPoints, unpreciseCheckpoints, pairs bool
 }
 
@@ -249,7 +249,7 @@ func (u *subject) nsubsOr0() int { return max(0, len(u.subs)-1) }
 func (u *subject) newFlags() flags {
 	return flags{
 		static: u.has(since.StaticStackLiveness), liveRegs: u.has(since.LiveRegisters), scc: u.has(since.SCCLoops),
-		linked: u.has(since.LinkedOffsets), linkedNeg: u.has(since.LinkedNegative), ids: u.has(since.ScalarIDs), uninit: u.has(since.UninitStack), uninitGrows: u.has(since.UninitGrows),
+		linked: u.has(since.LinkedOffsets), linkedHist: u.has(since.LinkedHistory), linkedNeg: u.has(since.LinkedNegative), ids: u.has(since.ScalarIDs), uninit: u.has(since.UninitStack), uninitGrows: u.has(since.UninitGrows),
 		mixed: u.has(since.MixedBounds), precise: u.has(since.BacktrackSubprogs), converge: u.has(since.ConvergingIterators),
 		fork: u.has(since.ForkSigns), stateRefs: u.has(since.StateRefs), half: u.has(since.HalfSlots), cleanCur: u.has(since.CleanCurrent),
 		singular: u.has(since.SingularIDs), linkedLive: u.has(since.LinkedLive), freeIDs: u.has(since.FreeScalars), parentIDs: u.has(since.ParentIDs), deadInLoops: u.has(since.DeadInLoops), constID: u.has(since.ConstHaveNoID), subreg: u.has(since.SubregSpill),

@@ -36,6 +36,7 @@ const (
 	TestedBitsForget  // Linux 6.17, regs_refine_cond_op: a test that finds bits of a number to be 0 makes the verifier forget its ranges
 	NarrowCopies      // Linux 6.4, check_alu_op: a 32-bit copy of a number that fits in 32 bits has its identity
 	LinkedOffsets     // Linux 6.11, sync_linked_regs: scalars that differ by a constant stay linked
+	LinkedHistory     // Linux 6.12, collect_linked_regs: the path's history has the copies that a comparison narrowed, of which at most six stay linked
 	SelfSums          // Linux 7.1, adjust_reg_min_max_vals: a number that is added to itself is not linked to its old value
 	LinkedNegative    // Linux 7.0, sync_linked_regs: scalars that differ by a negative or 32-bit constant stay linked too
 	LinkedInSpills    // Linux 6.9, find_equal_scalars: copies in spills of less than 8 bytes are narrowed together with the compared register
@@ -109,6 +110,7 @@ const (
 	PreciseSpills          // Linux 6.8, backtrack_insn: stack slots are tracked backward through the instruction that accessed them
 	FetchesLoad            // Linux 7.0, backtrack_insn: the register that an atomic operation fetches into is tracked no further back, but the stack slot it was in
 	SmallSpillTracking     // Linux 5.16, backtrack_insn: spills of less than 8 bytes are tracked backward
+	EndsExact              // Linux 7.0, regsafe: a packet pointer at or beyond the packet's end is like no other
 	ComparesBack           // Linux 6.3, backtrack_insn: where one of two compared registers must be precise, the other must be, too
 	PreciseOperands        // Linux 6.2, adjust_reg_min_max_vals: what is added to a precise number is precise
 	UnreadPrecision        // Linux 6.4, propagate_precision: registers that nothing reads are not marked precise from a kept state
@@ -137,6 +139,7 @@ const (
 	FuncPointers           // Linux 5.13, check_ld_imm: addresses of functions can be loaded
 	Kfuncs                 // Linux 5.13, add_kfunc_call: kernel functions can be called
 	CPUv4                  // Linux 6.6, check_alu_op: sign extension, gotol, unconditional byte swaps and signed division (cpu v4)
+	ALUOffsets             // Linux 6.18, check_alu_op: the offset of arithmetic is not negative either
 	LongJump               // Linux 6.6, check_cfg: jumps over 32 bits
 	MayGoto                // Linux 6.9, check_cond_jmp_op: may_goto
 	TimedMayGoto           // Linux 6.15, do_misc_fixups: a loop of may_goto also ends after a time; its count takes 16 bytes of the stack instead of 8
@@ -290,6 +293,7 @@ const (
 	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
 	NullableMath           // Linux 5.17, adjust_ptr_min_max_vals: no pointer that may be null is moved, of whatever type
 	PercpuReadOnly         // Linux 5.17, check_helper_call: per-CPU variables of the kernel that are no structs are read only
+	BuffersChecked         // Linux 7.0, check_mem_access: a buffer that may be null must be checked before it is accessed
 	OpenPacketEnd          // Linux 5.16, find_good_pkt_pointers: a pointer that is less than the packet's end may read the byte at it, too
 	PacketEnds             // Linux 5.11, mark_pkt_end: a packet pointer that was found at or beyond the packet's end decides later comparisons
 	FlowKeysMath           // Linux 6.8, adjust_ptr_min_max_vals: only constants are added to a pointer to flow keys

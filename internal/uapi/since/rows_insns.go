@@ -9,6 +9,8 @@ var insnsRows = [...]Row{
 		"kernel functions can be called"},
 	{"CPUv4", v6_6, nil, Recorded, "check_alu_op",
 		"sign extension, gotol, unconditional byte swaps and signed division (cpu v4)"},
+	{"ALUOffsets", v6_18, []Update{{v6_6, 112}, {v6_12, 53}, {v6_17, 0}}, Source, "check_alu_op",
+		"the offset of arithmetic is not negative either"},
 	{"LongJump", v6_6, []Update{{v6_1, 72}}, Source, "check_cfg",
 		"jumps over 32 bits"},
 	{"MayGoto", v6_9, nil, Recorded, "check_cond_jmp_op",

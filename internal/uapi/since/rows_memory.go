@@ -87,6 +87,8 @@ var memoryRows = [...]Row{
 		"no pointer that may be null is moved, of whatever type"},
 	{"PercpuReadOnly", v5_17, []Update{{v5_15, 37}}, Source, "check_helper_call",
 		"per-CPU variables of the kernel that are no structs are read only"},
+	{"BuffersChecked", v7_0, []Update{{v5_10, 0}, {v5_11, 0}, {v5_12, 0}, {v5_13, 0}, {v5_14, 0}, {v5_15, 203}, {v5_16, 0}, {v6_1, 0}, {v6_6, 134}, {v6_12, 81}, {v6_18, 33}, {v6_19, 0}}, Source, "check_mem_access",
+		"a buffer that may be null must be checked before it is accessed"},
 	{"OpenPacketEnd", v5_16, []Update{{v5_10, 85}, {v5_15, 8}}, Source, "find_good_pkt_pointers",
 		"a pointer that is less than the packet's end may read the byte at it, too"},
 	{"PacketEnds", v5_11, []Update{{v5_10, 155}}, Source, "mark_pkt_end",

@@ -43,6 +43,8 @@ var walkRows = [...]Row{
 		"the register that an atomic operation fetches into is tracked no further back, but the stack slot it was in"},
 	{"SmallSpillTracking", v5_16, []Update{{v5_10, 168}, {v5_15, 93}}, Source, "backtrack_insn",
 		"spills of less than 8 bytes are tracked backward"},
+	{"EndsExact", v7_0, []Update{{v5_10, 253}, {v5_15, 203}, {v6_1, 0}, {v6_6, 134}, {v6_12, 81}, {v6_18, 33}, {v6_19, 0}}, Source, "regsafe",
+		"a packet pointer at or beyond the packet's end is like no other"},
 	{"ComparesBack", v6_3, []Update{{v5_10, 179}, {v5_15, 109}, {v6_1, 0}, {v6_2, 0}}, Source, "backtrack_insn",
 		"where one of two compared registers must be precise, the other must be, too"},
 	{"PreciseOperands", v6_2, []Update{{v5_10, 163}, {v5_15, 86}, {v6_1, 0}}, Source, "adjust_reg_min_max_vals",
