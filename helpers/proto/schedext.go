@@ -3,6 +3,7 @@ package proto
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -38,14 +39,16 @@ func SchedOp(typ, member string) (op string, ok bool) {
 
 // schedextGroups lists the groups of functions that a member of sched_ext_ops may call, besides
 // those without a group (scx_kf_allow_flags).
-var schedextGroups = map[string][]string{
-	"select_cpu": {"select_cpu", "enqueue_dispatch"}, "enqueue": {"select_cpu", "enqueue_dispatch"}, "dispatch": {"enqueue_dispatch", "dispatch"},
-	"cpu_release": {"cpu_release"}, "init_task": {"unlocked"}, "dump": {"unlocked"},
-	"cgroup_init": {"unlocked"}, "cgroup_exit": {"unlocked"}, "cgroup_prep_move": {"unlocked"}, "cgroup_cancel_move": {"unlocked"},
-	"cgroup_set_weight": {"unlocked"}, "cgroup_set_bandwidth": {"unlocked"}, "cgroup_set_idle": {"unlocked"},
-	"sub_attach": {"unlocked"}, "sub_detach": {"unlocked"}, "cpu_online": {"unlocked"}, "cpu_offline": {"unlocked"},
-	"init": {"unlocked", "init"}, "exit": {"unlocked"},
-}
+var schedextGroups = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"select_cpu": {"select_cpu", "enqueue_dispatch"}, "enqueue": {"select_cpu", "enqueue_dispatch"}, "dispatch": {"enqueue_dispatch", "dispatch"},
+		"cpu_release": {"cpu_release"}, "init_task": {"unlocked"}, "dump": {"unlocked"},
+		"cgroup_init": {"unlocked"}, "cgroup_exit": {"unlocked"}, "cgroup_prep_move": {"unlocked"}, "cgroup_cancel_move": {"unlocked"},
+		"cgroup_set_weight": {"unlocked"}, "cgroup_set_bandwidth": {"unlocked"}, "cgroup_set_idle": {"unlocked"},
+		"sub_attach": {"unlocked"}, "sub_detach": {"unlocked"}, "cpu_online": {"unlocked"}, "cpu_offline": {"unlocked"},
+		"init": {"unlocked", "init"}, "exit": {"unlocked"},
+	}
+})
 
 // syscallGroups are those that syscall programs may call.
 var syscallGroups = []string{"unlocked", "select_cpu"}
@@ -79,7 +82,7 @@ func (k *Kfunc) Grouped(release uapi.Release, c Caller) bool {
 		if !ok {
 			return false
 		}
-		groups = schedextGroups[op]
+		groups = schedextGroups()[op]
 	}
 	return k.Group == "" || slices.ContainsFunc(strings.Fields(k.Group), func(g string) bool { return slices.Contains(groups, g) })
 }
@@ -105,7 +108,7 @@ func (k *Kfunc) Members() []string {
 		return out
 	}
 	var out []string
-	for member, groups := range schedextGroups {
+	for member, groups := range schedextGroups() {
 		if slices.ContainsFunc(strings.Fields(k.Group), func(g string) bool { return slices.Contains(groups, g) }) {
 			out = append(out, schedextOps+"."+member)
 		}

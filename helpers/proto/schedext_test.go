@@ -65,7 +65,7 @@ func TestSchedExtGroups(t *testing.T) {
 // CPUs alone exists.
 func TestSchedExtTablesMatch(t *testing.T) {
 	used := map[string]bool{}
-	for _, groups := range schedextGroups {
+	for _, groups := range schedextGroups() {
 		for _, g := range groups {
 			used[g] = true
 		}

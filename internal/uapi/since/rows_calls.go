@@ -17,7 +17,7 @@ var callsRows = [...]Row{
 		"static functions can be called under a lock"},
 	{"GlobalMemArgs", v5_12, nil, Source, "btf_prepare_func_args",
 		"global functions take pointers to memory, not to the context alone"},
-	{"VoidGlobals", v7_1, nil, Source, "btf_prepare_func_args",
+	{"VoidGlobals", v7_1, nil, Recorded, "btf_prepare_func_args",
 		"global functions may return void; their result cannot be read"},
 	{"GlobalThrowRange", v7_2, nil, Recorded, "check_return_code",
 		"exceptions that global functions throw are in the range of the program's return value"},

@@ -145,20 +145,28 @@ type Version struct {
 }
 
 // Of returns the version of a LINUX_VERSION_CODE (a<<16 | b<<8 | min(c, 255)); 0 is the newest.
-// Without a patch level it is the one in leastUpdate.
+// Without a patch level it is that of leastUpdate.
 func Of(code uint32) Version {
 	v := Version{uapi.ReleaseOf(code), int(code & 0xff)}
 	if v.Patch == 0 {
-		v.Patch = leastUpdate[v.Release]
+		v.Patch = leastUpdate(v.Release)
 	}
 	return v
 }
 
-// leastUpdate are updates that a kernel has at least if its name does not tell which: distributions
-// keep the name of the first one (5.15.0-204-generic of Ubuntu, 5.10.0-46-amd64 of Debian). 5.10.92
-// was the last to mend faults that reject or accept much: in ranges, ends of packets and null
-// pointers. 5.15.0-204 answers all 3,295 recorded programs as 5.15.120 does.
-var leastUpdate = map[Release]int{v5_10: 92, v5_15: 120}
+// leastUpdate returns the update that a kernel has at least if its name does not tell which:
+// distributions keep the name of the first one (5.15.0-204-generic of Ubuntu, 5.10.0-46-amd64 of
+// Debian). 5.10.92 was the last to mend faults that reject or accept much: in ranges, ends of
+// packets and null pointers. 5.15.0-204 answers all 3,295 recorded programs as 5.15.120 does.
+func leastUpdate(r Release) int {
+	switch r {
+	case v5_10:
+		return 92
+	case v5_15:
+		return 120
+	}
+	return 0
+}
 
 // Has reports whether the version follows the rule.
 func (v Version) Has(r Rule) bool {
