@@ -38,7 +38,7 @@ var reviewed = []mutate.Fault{
 	{Name: "bpfsys: LSM and tracing programs of any kind in one array (review)", File: "internal/bpfsys/progowner.go", Old: "!s.has(since.ProgArrayPrototypes) || o.proto == is.proto", New: "true"},
 	{Name: "bpfsys: extensions are in no program array of any release (review)", File: "internal/bpfsys/mapelem.go", Old: "if s.has(since.ExtendInProgArray) {", New: "if true {"},
 	{Name: "bpfsys: batches of per-CPU arrays a release late (review)", File: "internal/bpfsys/batch.go", Old: "uapi.MapTypePercpuArray:   {lookup: uapi.R(5, 13),", New: "uapi.MapTypePercpuArray:   {lookup: uapi.R(5, 14),"},
-	{Name: "bpfsys: batches that delete skip elements (review)", File: "internal/bpfsys/batch.go", Old: "if del {\n\t\t\tbegan.next", New: "if false {\n\t\t\tbegan.next"},
+	{Name: "bpfsys: batches that delete skip elements (review)", File: "internal/bpfsys/batch.go", Old: "return key, ahead == 1, skip, 0", New: "return key, ahead < 0, skip, 0"},
 	{Name: "bpfsys: memory has two nodes (review)", File: "internal/bpfsys/map.go", Old: "flags&uapi.MapNumaNode != 0 && a.NumaNode() > 0 &&", New: "flags&uapi.MapNumaNode != 0 && a.NumaNode() > 1 &&"},
 	{Name: "bpfsys: XDP in fragments in all releases (review)", File: "internal/bpfsys/prog.go", Old: "if s.has(since.XDPFrags) {", New: "if true {"},
 	{Name: "bpfsys: a million instructions are too many (review)", File: "internal/bpfsys/prog.go", Old: "count > maxInsns", New: "count >= maxInsns"},
