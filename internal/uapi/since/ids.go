@@ -168,7 +168,7 @@ const (
 	StaticCallsUnderLock // Linux 6.9, do_check: static functions can be called under a lock
 	GlobalMemArgs        // Linux 5.12, btf_prepare_func_args: global functions take pointers to memory, not to the context alone
 	VoidGlobals          // Linux 7.1, btf_prepare_func_args: global functions may return void; their result cannot be read
-	GlobalThrowRange     // Linux 7.2, check_return_code: exceptions that global functions throw are in the range of the program's return value
+	GlobalThrowRange     // Linux 7.1, check_return_code: exceptions that global functions throw are in the range of the program's return value
 	NonNullConstants     // Linux 7.2, btf_check_func_arg_match: a constant 0 is not passed to a global function's argument that is not null
 	PacketArgs           // Linux 7.2, btf_check_func_arg_match: pointers to packets are not passed as memory to global functions that may change the packet
 	ReturnsByRange       // Linux 6.8, prepare_func_exit: return values are compared by range instead of by known bits
@@ -290,7 +290,7 @@ const (
 	OffsetInBounds         // Linux 7.1, adjust_ptr_min_max_vals: constant and variable offsets of a pointer form one range
 	CommutedPointers       // Linux 7.2, adjust_ptr_min_max_vals: a pointer added to a number keeps its reference and its frame
 	ArenaSources           // Linux 7.1, adjust_reg_min_max_vals: arithmetic with an arena pointer as source yields one
-	PacketEndMoves         // Linux 7.2, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
+	PacketEndMoves         // Linux 7.1, adjust_ptr_min_max_vals: what is known of a packet pointer at or beyond the end is lost when a constant is added to it
 	NullableMath           // Linux 5.17, adjust_ptr_min_max_vals: no pointer that may be null is moved, of whatever type
 	PercpuReadOnly         // Linux 5.17, check_helper_call: per-CPU variables of the kernel that are no structs are read only
 	BuffersChecked         // Linux 7.0, check_mem_access: a buffer that may be null must be checked before it is accessed

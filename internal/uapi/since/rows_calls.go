@@ -19,7 +19,7 @@ var callsRows = [...]Row{
 		"global functions take pointers to memory, not to the context alone"},
 	{"VoidGlobals", v7_1, nil, Recorded, "btf_prepare_func_args",
 		"global functions may return void; their result cannot be read"},
-	{"GlobalThrowRange", v7_2, nil, Recorded, "check_return_code",
+	{"GlobalThrowRange", v7_1, nil, Recorded, "check_return_code",
 		"exceptions that global functions throw are in the range of the program's return value"},
 	{"NonNullConstants", v7_2, nil, Recorded, "btf_check_func_arg_match",
 		"a constant 0 is not passed to a global function's argument that is not null"},

@@ -81,7 +81,7 @@ var memoryRows = [...]Row{
 		"a pointer added to a number keeps its reference and its frame"},
 	{"ArenaSources", v7_1, []Update{{v6_12, 91}, {v6_18, 33}}, Source, "adjust_reg_min_max_vals",
 		"arithmetic with an arena pointer as source yields one"},
-	{"PacketEndMoves", v7_2, nil, Recorded, "adjust_ptr_min_max_vals",
+	{"PacketEndMoves", v7_1, nil, Recorded, "adjust_ptr_min_max_vals",
 		"what is known of a packet pointer at or beyond the end is lost when a constant is added to it"},
 	{"NullableMath", v5_17, []Update{{v5_10, 92}, {v5_15, 15}, {v5_16, 0}}, Source, "adjust_ptr_min_max_vals",
 		"no pointer that may be null is moved, of whatever type"},
