@@ -52,6 +52,7 @@ type removal struct {
 	insns slots
 	stays []bool
 	place []int // of each instruction, and of the end, among those that stay
+	after []int // a later instruction, at most the next one that stays
 }
 
 // withoutDead removes from what a program's information has what the kernel removed. reached are
@@ -61,7 +62,10 @@ func (s *System) withoutDead(p *Prog, reached []bool) {
 	if len(reached) != n || n == 0 {
 		return
 	}
-	r := removal{insns: p.insns, stays: append([]bool{}, reached...), place: make([]int, n+1)}
+	r := removal{insns: p.insns, stays: append([]bool{}, reached...), place: make([]int, n+1), after: make([]int, n)}
+	for i := range r.after {
+		r.after[i] = i + 1
+	}
 	r.hardWire(reached)
 	r.dropNops(s.has(since.MayGotoZero))
 	for i, stays := range r.stays {
@@ -96,10 +100,14 @@ func (r *removal) hardWire(reached []bool) {
 	}
 }
 
-// next returns the first instruction from i on that stays.
+// next returns the first instruction from i on that stays. What was passed once is passed in fewer
+// steps the next time, as long runs of may_goto are looked at again and again.
 func (r *removal) next(i int) int {
 	for i < len(r.stays) && !r.stays[i] {
-		i++
+		if j := r.after[i]; j < len(r.stays) && !r.stays[j] {
+			r.after[i] = r.after[j]
+		}
+		i = r.after[i]
 	}
 	return i
 }

@@ -50,12 +50,11 @@ func (b *Bounds) bitop(c *Bounds, r Rules, t Tnum, lim limits) {
 	if r.Deduce == DeduceSign {
 		signed32, signed = b.Low.SMin >= 0 && c.Low.SMin >= 0, b.SMin >= 0 && c.SMin >= 0
 	}
-	switch {
-	case c.Var.Sub32IsConst() && t.Sub32IsConst():
+	if c.Var.Sub32IsConst() && t.Sub32IsConst() {
 		if r.LowBits {
 			b.Set32(uint32(t.Value))
 		}
-	default:
+	} else {
 		lo, hi := lim(t32.Value, t32.Value|t32.Mask, uint64(b.Low.UMin), uint64(c.Low.UMin), uint64(b.Low.UMax), uint64(c.Low.UMax))
 		b.Low.UMin, b.Low.UMax = uint32(lo), uint32(hi)
 		if signed32 && int32(b.Low.UMin) <= int32(b.Low.UMax) {
