@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/lazyre"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 var (
@@ -68,9 +69,18 @@ func (t *Target) Vendor() string {
 var hidesUpdates = lazyre.New(`^[0-9]+\.[0-9]+\.0-[0-9]`)
 
 // UpdatesUnknown reports whether the name does not tell which updates the kernel has. Its rules are
-// then those of the release without any, or with few (since.Of).
+// then those of the release without any, or with those up to RulesUpdate.
 func (t *Target) UpdatesUnknown() bool {
 	return t.VersionKnown == "name" && t.Vendor() == "" && hidesUpdates.MatchString(t.Release)
+}
+
+// RulesUpdate returns which update the rules are of where the name tells none; 0 for a kernel without
+// updates, and where the updates are known.
+func (t *Target) RulesUpdate() int {
+	if !t.UpdatesUnknown() {
+		return 0
+	}
+	return since.Of(t.Version).Patch
 }
 
 func kernelVersion(a, b uint32) uint32 { return a<<16 | b<<8 }

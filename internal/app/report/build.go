@@ -24,7 +24,7 @@ func NewTarget(t *loader.Target, source string) *Target {
 		if t.VersionKnown != "name" {
 			out.VersionFrom = t.VersionKnown
 		}
-		out.UpdatesUnknown = t.UpdatesUnknown()
+		out.UpdatesUnknown, out.RulesUpdate = t.UpdatesUnknown(), t.RulesUpdate()
 	}
 	if t.BTF != nil {
 		out.ByteOrder, out.PointerSize, out.Types = ByteOrderName(t.BTF.ByteOrder()), t.BTF.PointerSize(), t.BTF.NumTypes()

@@ -28,8 +28,9 @@ type Target struct {
 	Version     string `json:"version,omitempty"`
 	VersionFrom string `json:"version_from,omitempty"`
 	// UpdatesUnknown: the release is kept through all updates, so that the rules are those of the
-	// release without any.
+	// release with update RulesUpdate, or without any.
 	UpdatesUnknown bool   `json:"updates_unknown,omitempty"`
+	RulesUpdate    int    `json:"rules_update,omitempty"`
 	Arch           string `json:"arch"`
 	ByteOrder      string `json:"byte_order"`
 	PointerSize    int    `json:"pointer_size"`

@@ -130,7 +130,11 @@ func describeTarget(t *Target) string {
 			}
 		}
 		if t.UpdatesUnknown {
-			v += " without updates (its name tells none; --kernel-version)"
+			with := "without updates"
+			if t.RulesUpdate > 0 {
+				with = fmt.Sprintf("as of update %d", t.RulesUpdate)
+			}
+			v += " " + with + " (its name tells none; --kernel-version)"
 		}
 		facts = append(facts, v)
 	}
