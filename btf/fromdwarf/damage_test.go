@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
-// madeOf says which BTF the DWARF of a file becomes, as a hash after a tab, or why none.
+// madeOf converts the DWARF of a file. It returns a tab and a hash of the BTF, or the error.
 func madeOf(b []byte) string {
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {

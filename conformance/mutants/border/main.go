@@ -10,12 +10,11 @@
 // decide in it: a comparison whose operands are equal, an operand without which its condition may
 // be another.
 //
-// For each mutant these tests of its own package run, then those of other packages, the quickest
-// first, until one fails or the budget is used up. What then still passes counts as survived. With
-// -own only the first of these run, which takes a fraction of the time and says how well a package
-// is tested by its own tests; with -tests, those of packages that begin so. With a results file, a
-// second run continues the first. All times are processor time, so that a busy machine changes no
-// result.
+// Each mutant then runs through these tests, those of its own package first and the quickest before
+// others, until one fails or the budget is used up. If all pass, it survived. With -own only the
+// tests of its own package run: that is much faster, and measures how well they cover the package.
+// With -tests only those of packages with these prefixes run. With a results file, a second run
+// continues the first. All times are processor time, so a busy machine does not change a result.
 package main
 
 import (

@@ -36,7 +36,7 @@ const (
 	TestedBitsForget  // Linux 6.17, regs_refine_cond_op: a test that finds bits of a number to be 0 makes the verifier forget its ranges
 	NarrowCopies      // Linux 6.4, check_alu_op: a 32-bit copy of a number that fits in 32 bits has its identity
 	LinkedOffsets     // Linux 6.11, sync_linked_regs: scalars that differ by a constant stay linked
-	LinkedHistory     // Linux 6.12, collect_linked_regs: the path's history has the copies that a comparison narrowed, of which at most six stay linked
+	LinkedHistory     // Linux 6.12, collect_linked_regs: the history of a path records which linked registers a comparison narrowed; at most six stay linked
 	SelfSums          // Linux 7.1, adjust_reg_min_max_vals: a number that is added to itself is not linked to its old value
 	LinkedNegative    // Linux 7.0, sync_linked_regs: scalars that differ by a negative or 32-bit constant stay linked too
 	LinkedInSpills    // Linux 6.9, find_equal_scalars: copies in spills of less than 8 bytes are narrowed together with the compared register

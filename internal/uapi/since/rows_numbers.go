@@ -56,7 +56,7 @@ var numbersRows = [...]Row{
 	{"LinkedOffsets", v6_11, nil, Source, "sync_linked_regs",
 		"scalars that differ by a constant stay linked"},
 	{"LinkedHistory", v6_12, []Update{{v6_6, 144}}, Source, "collect_linked_regs",
-		"the path's history has the copies that a comparison narrowed, of which at most six stay linked"},
+		"the history of a path records which linked registers a comparison narrowed; at most six stay linked"},
 	{"SelfSums", v7_1, []Update{{v6_12, 105}, {v6_18, 33}}, Source, "adjust_reg_min_max_vals",
 		"a number that is added to itself is not linked to its old value"},
 	{"LinkedNegative", v7_0, []Update{{v6_18, 33}}, Recorded, "sync_linked_regs",
