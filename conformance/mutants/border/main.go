@@ -2,7 +2,7 @@
 // rules: < for <=, an operand or a condition dropped, another error number, a rule that begins one
 // release late.
 //
-//	go run ./conformance/mutants/border [-n 1000] [-seed 1] [-packages TEXT] [-own] [-tests TEXT] [-budget 5m] [-longest 1m] [-results FILE]
+//	go run ./conformance/mutants/border [-n 1000] [-seed 1] [-packages TEXT] [-own] [-tests TEXT] [-budget 5m] [-longest 1m] [-results FILE] [-again FILE]
 //
 // It generates all such mutants of the product's sources (package mutate has the classes), and
 // takes a sample that depends on the seed alone. All test binaries are built once, with the whole
@@ -15,6 +15,9 @@
 // tests of its own package run: that is much faster, and measures how well they cover the package.
 // With -tests only those of packages with these prefixes run. With a results file, a second run
 // continues the first. All times are processor time, so a busy machine does not change a result.
+//
+// With -again, the sample is what survived in a results file, of this or of an older version of the
+// sources: what tests written since then detect of it.
 package main
 
 import (
@@ -34,6 +37,7 @@ type options struct {
 	budget   time.Duration
 	longest  time.Duration
 	results  string
+	again    string
 	list     bool
 	own      bool
 	jobs     int
@@ -48,6 +52,7 @@ func main() {
 	flag.DurationVar(&o.budget, "budget", 5*time.Minute, "time of tests for one mutant")
 	flag.DurationVar(&o.longest, "longest", time.Minute, "tests that take longer are left out")
 	flag.StringVar(&o.results, "results", "", "`file` for results, which the next run of the same sample continues")
+	flag.StringVar(&o.again, "again", "", "results `file` whose survivors are the sample, in place of -n and -seed")
 	flag.BoolVar(&o.list, "list", false, "print the sample and do not test it")
 	flag.BoolVar(&o.own, "own", false, "run only the tests of a mutant's own package")
 	flag.IntVar(&o.jobs, "j", 2, "mutants that are tested at the same time")

@@ -53,7 +53,13 @@ func run(o *options, stop <-chan os.Signal) error {
 	if err != nil {
 		return err
 	}
-	j := &judge{options: *o, sample: mutate.Sample(found, o.n, o.seed), left: map[int]bool{}, bin: map[string]string{},
+	var sample []mutate.Border
+	if o.again == "" {
+		sample = mutate.Sample(found, o.n, o.seed)
+	} else if sample, err = survivors(found, o.again); err != nil {
+		return err
+	}
+	j := &judge{options: *o, sample: sample, left: map[int]bool{}, bin: map[string]string{},
 		reachedBy: map[int][]*mutate.Single{}, result: map[int]string{}}
 	fmt.Printf("%d mutants of %d, seed %d\n", len(j.sample), len(found), o.seed)
 	if o.list {
@@ -88,18 +94,12 @@ func (j *judge) resume() error {
 	if j.results == "" {
 		return nil
 	}
-	text, err := os.ReadFile(j.results)
+	known, err := readResults(j.results)
 	if os.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
 		return err
-	}
-	known := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if name, result, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
-			known[name] = result
-		}
 	}
 	for i := range j.sample {
 		if r, ok := known[j.sample[i].String()]; ok {
@@ -261,7 +261,7 @@ func (j *judge) report() {
 		if r == "" {
 			continue
 		}
-		killed := !strings.HasPrefix(r, survived) && r != unreached
+		killed := isDetected(r)
 		add := func(m map[string]*count, key string) {
 			if m[key] == nil {
 				m[key] = &count{}

@@ -251,10 +251,19 @@ var releaseNames = strings.Fields(`v5_10 v5_11 v5_12 v5_13 v5_14 v5_15 v5_16 v5_
 // Sample returns at most n mutants, chosen by a seed, no two of which overlap. Every mutant is as
 // likely as any other.
 func Sample(all []Border, n int, seed uint64) []Border {
+	return apart(all, rand.New(rand.NewPCG(seed, 0)).Perm(len(all)), n)
+}
+
+// Apart returns the mutants with these indexes, without those that overlap with one before them.
+func Apart(all []Border, indexes []int) []Border { return apart(all, indexes, len(indexes)) }
+
+// apart returns the first n of the mutants with these indexes that do not overlap, in the order of
+// their places.
+func apart(all []Border, indexes []int, n int) []Border {
 	type span struct{ from, to int }
 	taken := map[string][]span{}
 	var chosen []Border
-	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all)) {
+	for _, i := range indexes {
 		if len(chosen) == n {
 			break
 		}
