@@ -255,10 +255,12 @@ func (s *System) pullAll() {
 	for o := range s.byID[KindMap].All() {
 		s.pull(o.(*Map))
 	}
+	s.pullPages()
 }
 
 func (s *System) pushAll() {
 	for o := range s.byID[KindMap].All() {
 		s.push(o.(*Map))
 	}
+	s.pushPages()
 }

@@ -13,6 +13,9 @@ type Caller interface {
 	Read(addr uint64, p []byte) bool
 	// Write copies p to the caller's memory; false means EFAULT.
 	Write(addr uint64, p []byte) bool
+	// Pin returns the page of the caller's memory at an address, a multiple of [uapi.PageSize]; false
+	// means that it is not there, or that the caller may not write to it.
+	Pin(addr uint64) (Page, bool)
 	// File describes a descriptor of the caller.
 	File(fd int32) File
 	// FileOf describes a descriptor of another process; ok is false if it is none of those that the
@@ -67,7 +70,7 @@ type File struct {
 	// file of the host.
 	Inode, Dev uint64
 	Path       string      // of a BPFFSFile, and of a CgroupFile below its mount
-	PID        uint32      // of a PidFile
+	PID, TGID  uint32      // of a PidFile: the thread and its process
 	Socket     *SocketInfo // of a SocketFile
 }
 

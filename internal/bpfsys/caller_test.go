@@ -28,7 +28,7 @@ func newCaller(t *testing.T, spec *btf.Spec) *caller {
 	for fd, kind := range map[int32]bpfsys.FileKind{cgroupFD: bpfsys.CgroupFile, netnsFD: bpfsys.NetnsFile, socketFD: bpfsys.SocketFile, bpffsFD: bpfsys.BPFFSFile, pidFD: bpfsys.PidFile} {
 		k.files[fd] = bpfsys.File{Kind: kind, Inode: uint64(fd)}
 	}
-	k.files[pidFD] = bpfsys.File{Kind: bpfsys.PidFile, PID: 1}
+	k.files[pidFD] = bpfsys.File{Kind: bpfsys.PidFile, PID: 1, TGID: 1}
 	k.files[socketFD] = bpfsys.File{Kind: bpfsys.SocketFile, Inode: socketFD, Socket: &bpfsys.SocketInfo{
 		Family: 2, Type: 2, Protocol: 17, State: 7, Bound: true, Reuseport: true, Cookie: 77, Local: netip.MustParseAddrPort("127.0.0.1:53"),
 	}}

@@ -53,6 +53,21 @@ func (t *task) Write(addr uint64, p []byte) bool {
 	return b != nil || len(p) == 0
 }
 
+func (t *task) Pin(addr uint64) (bpfsys.Page, bool) {
+	p := taskPage{t, addr}
+	return p, t.at(addr, uapi.PageSize) != nil
+}
+
+// taskPage is a page of a task's memory.
+type taskPage struct {
+	t    *task
+	addr uint64
+}
+
+func (p taskPage) Read(b []byte) bool           { return p.t.Read(p.addr, b) }
+func (p taskPage) Write(off int, b []byte) bool { return p.t.Write(p.addr+uint64(off), b) }
+func (p taskPage) Close()                       {}
+
 func (t *task) Interrupted() bool                        { return t.interrupted }
 func (t *task) IsFile(p string) (bool, bool)             { return p == "/bin/sh", p == "/bin/sh" }
 func (t *task) HasProcess(pid uint32) bool               { return pid == 1 }

@@ -54,8 +54,8 @@ func TestDeletedStorageWaitsForAGracePeriod(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k := &caller{newTaskOn(t, loader.NewTarget(tt.name, spec, loader.WithVersion(tt.version))), spec}
-			k.files[pidFD] = bpfsys.File{Kind: bpfsys.PidFile, PID: 1}
-			k.files[pidFD+1] = bpfsys.File{Kind: bpfsys.PidFile, PID: 2}
+			k.files[pidFD] = bpfsys.File{Kind: bpfsys.PidFile, PID: 1, TGID: 1}
+			k.files[pidFD+1] = bpfsys.File{Kind: bpfsys.PidFile, PID: 2, TGID: 2}
 			count := k.must(k.createMap(uapi.MapTypeArray, 4, 8, 1, 0))
 			p := k.must(k.load(uapi.ProgTypeTracing, []decode.Insn{
 				{Code: 0x18, Dst: 1, Src: 2, Imm: int32(count)}, {}, {Code: 0xb7, Dst: 2, Imm: 1},

@@ -53,6 +53,23 @@ func (g *Guest) CloseFile(fd int32) (*File, uapi.Errno) {
 	return &f, 0
 }
 
+// Pin returns a page of simulated user memory.
+func (g *Guest) Pin(addr uint64) (Page, bool) {
+	p := guestPage{g, addr}
+	b := make([]byte, uapi.PageSize)
+	return p, p.Read(b) && p.Write(0, b)
+}
+
+// guestPage is a page of simulated user memory, which has no end.
+type guestPage struct {
+	g    *Guest
+	addr uint64
+}
+
+func (p guestPage) Read(b []byte) bool           { return p.g.Read(p.addr, b) }
+func (p guestPage) Write(off int, b []byte) bool { return p.g.Write(p.addr+uint64(off), b) }
+func (p guestPage) Close()                       {}
+
 // Read reads simulated user memory.
 func (g *Guest) Read(addr uint64, p []byte) bool {
 	return len(p) == 0 || g.m.Kernel().Mem().ReadUser(addr, p) == nil

@@ -206,7 +206,7 @@ func (s *System) update(c Caller, m *Map, key, value []byte, flags uint64) Resul
 	case maps.SockMap:
 		e = s.updateSock(c, m, t, key, value, flags)
 	case maps.LocalStorage:
-		e = t.Update(maps.AllCPUs, key, value, flags)
+		return s.updateStorage(c, m, t, key, value, flags)
 	case maps.RefArray:
 		if m.def.Type == uapi.MapTypeCgroupArray {
 			e = s.updateCgroups(c, m, t, key, value, flags)

@@ -152,8 +152,8 @@ func (s *System) cgroupFor(f File) (*kobject.Object, uapi.Errno) {
 }
 
 // taskFor returns the simulated task of a process of the host, which events with its pid share.
-func (s *System) taskFor(pid uint32) (*kobject.Object, uapi.Errno) {
-	t, err := s.task(map[string]any{"pid": pid})
+func (s *System) taskFor(pid, tgid uint32) (*kobject.Object, uapi.Errno) {
+	t, err := s.task(map[string]any{"pid": pid, "tgid": tgid})
 	if err != nil {
 		return nil, uapi.ENOMEM
 	}
@@ -183,7 +183,7 @@ func (s *System) owner(c Caller, m *Map, key []byte) ([]byte, uapi.Errno) {
 		if !c.HasProcess(f.PID) {
 			return nil, uapi.ENOENT
 		}
-		o, e = s.taskFor(f.PID)
+		o, e = s.taskFor(f.PID, f.TGID)
 	case uapi.MapTypeCgrpStorage:
 		f := c.File(fd)
 		if f.Kind != CgroupFile {

@@ -63,13 +63,15 @@ func TestLocalStorageOfDescriptors(t *testing.T) {
 	}
 }
 
-// TestProgramsSeeTaskStorage stores a value for a process; a program that runs in that process's
-// task finds it, one in another task does not.
+// TestProgramsSeeTaskStorage stores values for a process and for a thread of it that is not its
+// first; a program that runs in their tasks finds them, one in another task does not.
 func TestProgramsSeeTaskStorage(t *testing.T) {
 	k := newCaller(t, newestKernel(t))
 	m, r := k.create(uapi.MapTypeTaskStorage)
 	require.Zero(t, r.errno)
 	require.Zero(t, k.elem(uapi.CmdMapUpdateElem, m, k.fdKey(pidFD), k.word(42), 0))
+	k.files[pidFD] = bpfsys.File{Kind: bpfsys.PidFile, PID: 1, TGID: 9}
+	require.Zero(t, k.elem(uapi.CmdMapUpdateElem, m, k.fdKey(pidFD), k.word(43), 0))
 	p := k.must(k.load(uapi.ProgTypeTracing, []decode.Insn{
 		{Code: 0x85, Imm: 158},                          // bpf_get_current_task_btf
 		{Code: 0xbf, Dst: 2},                            // r2 = r0
@@ -80,14 +82,21 @@ func TestProgramsSeeTaskStorage(t *testing.T) {
 	}, field{68, int(uapi.AttachTraceRawTp)}, k.target(uapi.ProgTypeTracing, uapi.AttachTraceRawTp)[0], field{112, 0}))
 	_, r = k.try(uapi.CmdRawTracepointOpen, field{0, uint64(0)}, field{8, p})
 	require.Zero(t, r.errno, r.notes)
-	for pid, want := range map[int64]uint64{1: 42, 2: 0} {
-		for _, task := range []map[string]any{{"pid": pid}, {"pid": pid, "tgid": pid}} {
-			fired, err := k.s.Fire(bpfsys.Event{Hook: "sched_switch", Task: task})
-			require.NoError(t, err)
-			require.Len(t, fired, 1)
-			require.NoError(t, fired[0].Err)
-			assert.Equal(t, want, fired[0].Ret, "task %v", task)
-		}
+	for _, tt := range []struct {
+		task map[string]any
+		want uint64
+	}{
+		{map[string]any{"pid": int64(1)}, 42},
+		{map[string]any{"pid": int64(1), "tgid": int64(1)}, 42},
+		{map[string]any{"pid": int64(1), "tgid": int64(9)}, 43},
+		{map[string]any{"pid": int64(2)}, 0},
+		{map[string]any{"pid": int64(2), "tgid": int64(2)}, 0},
+	} {
+		fired, err := k.s.Fire(bpfsys.Event{Hook: "sched_switch", Task: tt.task})
+		require.NoError(t, err)
+		require.Len(t, fired, 1)
+		require.NoError(t, fired[0].Err)
+		assert.Equal(t, tt.want, fired[0].Ret, "task %v", tt.task)
 	}
 }
 

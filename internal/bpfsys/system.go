@@ -69,8 +69,9 @@ type System struct {
 	last    [numKinds]uint32
 	vmlinux *BTF
 
-	shared int // bytes of shared memory
-	loaded int // size of all loaded instructions and BTF, in bytes
+	userPages []*userPage
+	shared    int // bytes of shared memory
+	loaded    int // size of all loaded instructions and BTF, in bytes
 
 	hooks    ordered.List[*attachment] // in the order of attachment
 	lastHook uint32

@@ -31,14 +31,7 @@ func (s *supervisor) processOf(pid uint32) *process {
 	if p := s.threads[pid]; p != nil && alive(p.pidfd) && (int(pid) == p.tgid || unix.Access(fmt.Sprintf("/proc/%d/task/%d", p.tgid, pid), unix.F_OK) == nil) {
 		return p
 	}
-	tgid := int(pid)
-	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
-		for l := range strings.Lines(string(b)) {
-			if f := strings.Fields(l); len(f) == 2 && f[0] == "Tgid:" {
-				tgid, _ = strconv.Atoi(f[1])
-			}
-		}
-	}
+	tgid := tgidOf(pid)
 	p := s.procs[tgid]
 	if p == nil || !alive(p.pidfd) {
 		if p != nil {
@@ -179,6 +172,19 @@ func (c *call) process() *process {
 		c.p = c.s.processOf(c.n.PID)
 	}
 	return c.p
+}
+
+// tgidOf returns the process of a thread; a thread that is gone counts as its own.
+func tgidOf(tid uint32) int {
+	tgid := int(tid)
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid)); err == nil {
+		for l := range strings.Lines(string(b)) {
+			if f := strings.Fields(l); len(f) == 2 && f[0] == "Tgid:" {
+				tgid, _ = strconv.Atoi(f[1])
+			}
+		}
+	}
+	return tgid
 }
 
 // maxTransfer limits the bytes of one copy.
@@ -355,7 +361,7 @@ func (c *call) File(fd int32) bpfsys.File {
 		out.Kind, out.Socket = bpfsys.SocketFile, socketInfo(g)
 	default:
 		if pid := pidOf(g); pid > 0 {
-			out.Kind, out.PID = bpfsys.PidFile, pid
+			out.Kind, out.PID, out.TGID = bpfsys.PidFile, pid, uint32(tgidOf(pid))
 		}
 	}
 	return out

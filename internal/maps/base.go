@@ -1,6 +1,7 @@
 package maps
 
 import (
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -70,6 +71,11 @@ func (b *base) setFields() *CreateError {
 		if !f.Kind.allowed(b.spec.Type) {
 			return b.refuse(uapi.EOPNOTSUPP, "a value of this map type may not contain "+f.Kind.String())
 		}
+		if f.Kind == Uptr {
+			if err := b.checkUserPtr(&f); err != nil {
+				return err
+			}
+		}
 		b.owning = b.owning || f.Kind.Owns()
 	}
 	if b.spec.Flags&(uapi.MapRdonlyProg|uapi.MapWronlyProg) != 0 {
@@ -77,6 +83,23 @@ func (b *base) setFields() *CreateError {
 	}
 	b.fields, b.plain = fields, gaps(fields, b.spec.ValueSize)
 	b.guards = Guards(fields)
+	return nil
+}
+
+// checkUserPtr checks what a pointer to user memory points to: a struct of the program, at most a
+// page (btf_check_and_fixup_fields).
+func (b *base) checkUserPtr(f *Special) *CreateError {
+	t, err := b.spec.BTF.Type(f.Type)
+	switch k := b.env.KernelBTF; {
+	case err != nil || t.Kind != btf.KindStruct || t.Size == 0:
+		return b.refuse(uapi.EINVAL, f.Name+" has to point to a struct with members")
+	case t.Size > uapi.PageSize:
+		return b.refuse(uapi.E2BIG, f.Name+" points to more than a page of user memory")
+	case k != nil:
+		if _, ok := k.FindID(t.Kind, t.Name); ok {
+			return b.refuse(uapi.EINVAL, f.Name+" points to user memory, which has no struct "+t.Name+" of the kernel")
+		}
+	}
 	return nil
 }
 

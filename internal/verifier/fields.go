@@ -29,7 +29,8 @@ const (
 	fieldResSpinLock
 	fieldTaskWork
 
-	kptrKinds = fieldKptrUnref | fieldKptrRef | fieldKptrPercpu | fieldUptr
+	kptrKinds    = fieldKptrUnref | fieldKptrRef | fieldKptrPercpu
+	pointerKinds = kptrKinds | fieldUptr
 )
 
 var fieldNames = map[fieldKind]string{
@@ -129,7 +130,7 @@ func (u *subject) addMap(m *Map) *mapInfo {
 	if m.BTF != nil {
 		x.spec = u.addSpec(m.BTF)
 		if m.ValueType != 0 && m.Type.Fields() != uapi.NoFields {
-			x.rec = u.parseRecord(x.spec, m.ValueType, m.Vars)
+			x.rec = u.parseRecord(x.spec, m.ValueType, m.Vars, false)
 		}
 	}
 	// What a lookup finds is known by the map that was given as an example (map->inner_map_meta).
@@ -184,18 +185,19 @@ func (u *subject) objectRecord(spec uint8, id btf.ID) *record {
 		u.prog.records = map[typeKey]*record{}
 	}
 	var out *record
-	if r := u.parseRecord(spec, id, nil); len(r.fields) > 0 {
+	if r := u.parseRecord(spec, id, nil, true); len(r.fields) > 0 {
 		out = &r
 	}
 	u.prog.records[k] = out
 	return out
 }
 
-// parseRecord finds the special fields of a type (btf_parse_fields).
-func (u *subject) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
+// parseRecord finds the special fields of a type (btf_parse_fields), of a map's values or of
+// objects that programs allocate.
+func (u *subject) parseRecord(spec uint8, id btf.ID, vars []MapVar, object bool) record {
 	s := u.specs[spec-1]
 	t := s.SkipMods(id)
-	p := fieldParser{e: u, s: s, spec: spec}
+	p := fieldParser{e: u, s: s, spec: spec, object: object}
 	switch t.Kind {
 	case btf.KindStruct:
 		p.structFields(t, 0, 0)
@@ -227,6 +229,9 @@ type fieldParser struct {
 	out  []field
 	seen fieldKind
 	bad  bool // the kernel ignores all fields
+	// object is set for types of objects that programs allocate, in which pointers to user memory
+	// are plain numbers (btf_parse_struct_metas).
+	object bool
 }
 
 // maxFields is BTF_FIELDS_MAX: if a type has more, the kernel ignores all of them.
@@ -359,6 +364,9 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 		p.bad = p.bad || !p.e.has(since.PercpuKptrs)
 		f.kind = fieldKptrPercpu
 	case "uptr":
+		if p.object {
+			return field{}, false
+		}
 		p.bad = p.bad || !p.e.has(since.UserPtrs)
 		f.kind = fieldUptr
 	default:

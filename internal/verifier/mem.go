@@ -376,7 +376,7 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int)
 	a.checkMapAccess(n, off, size, false, accessDirect)
 	m := a.mapOf(r)
 	if r.Var.IsConst() {
-		if f := m.rec.find(uint32(int64(off)+int64(r.Var.Value)), kptrKinds); f != nil {
+		if f := m.rec.find(uint32(int64(off)+int64(r.Var.Value)), pointerKinds); f != nil {
 			a.accessKptr(insn, value, f)
 			return
 		}
