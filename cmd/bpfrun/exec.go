@@ -243,7 +243,7 @@ func (f *fireCommand) fire(socket string, words []string) error {
 		return codeError{exitExpectation, errors.New(why)}
 	}
 	doc := fireDocument{Schema: report.Schema}
-	if _, err := fmt.Sscanf(text, "%d programs ran", &doc.Programs); err != nil {
+	if _, err := fmt.Sscanf(text, "%d program", &doc.Programs); err != nil {
 		return codeError{exitNotSimulated, fmt.Errorf("%s ended the connection without an answer: is it the --socket of a running bpfrun exec?", socket)}
 	}
 	if f.json {

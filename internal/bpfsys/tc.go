@@ -100,21 +100,24 @@ func (s *System) dropFilter(d *tcDevice, i int) {
 	s.put(f.Prog)
 }
 
-// hookOf returns the qdisc that a filter message names (__tcf_qdisc_find).
-func (s *System) hookOf(on Device, parent uint32) (*tcDevice, uapi.Errno) {
+// hookOf returns the qdisc that a filter message names, and the hook of its filters
+// (__tcf_qdisc_find, __tcf_block_find): an ingress qdisc has one, whichever class is named.
+func (s *System) hookOf(on Device, parent uint32) (*tcDevice, uint32, uapi.Errno) {
 	if !s.hasDevice(on) {
-		return nil, uapi.ENODEV
+		return nil, 0, uapi.ENODEV
 	}
 	d := s.tc[on]
 	switch {
 	case d == nil || parent&0xffff0000 != TCClsactMajor:
-		return nil, uapi.EINVAL
-	case parent == TCIngress, parent == TCEgress && d.kind == "clsact", d.kind == "ingress" && parent&0xffff != 0:
-		return d, 0
-	case parent&0xffff == 0:
-		return nil, uapi.EOPNOTSUPP
+		return nil, 0, uapi.EINVAL
+	case d.kind == "ingress":
+		return d, TCIngress, 0
+	case parent == TCIngress, parent == TCEgress:
+		return d, parent, 0
+	case parent&0xffff == 0: // clsact_tcf_block
+		return nil, 0, uapi.EINVAL
 	}
-	return nil, uapi.ENOENT
+	return nil, 0, uapi.ENOENT
 }
 
 // sameChain returns the filters of a hook, and of a priority unless that is 0.
@@ -137,10 +140,11 @@ func (s *System) NewTCFilter(on Device, f *TCFilter, create, exclusive bool) uap
 	if f.Priority == 0 && !create {
 		return uapi.ENOENT
 	}
-	d, e := s.hookOf(on, f.Parent)
+	d, hook, e := s.hookOf(on, f.Parent)
 	if e != 0 {
 		return e
 	}
+	f.Parent = hook
 	chain, automatic := d.sameChain(f.Parent, 0), f.Priority == 0
 	if automatic { // tcf_auto_prio: before the first filter with a priority from 0x8000 on
 		f.Priority = 0xc000
@@ -208,7 +212,7 @@ func (s *System) DelTCFilter(on Device, parent uint32, priority, protocol uint16
 	if priority == 0 && (protocol != 0 || handle != 0 || kind != "") {
 		return uapi.ENOENT
 	}
-	d, e := s.hookOf(on, parent)
+	d, parent, e := s.hookOf(on, parent)
 	if e != 0 {
 		return e
 	}
@@ -241,7 +245,7 @@ func (s *System) TCFilterAt(on Device, parent uint32, priority, protocol uint16,
 	if priority == 0 {
 		return nil, uapi.ENOENT
 	}
-	d, e := s.hookOf(on, parent)
+	d, parent, e := s.hookOf(on, parent)
 	if e != 0 {
 		return nil, e
 	}
@@ -266,8 +270,8 @@ func (s *System) TCFilterAt(on Device, parent uint32, priority, protocol uint16,
 func (s *System) TCFilters(on Device, parent uint32) []*TCFilter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d, e := s.hookOf(on, parent); e == 0 {
-		return d.sameChain(parent, 0)
+	if d, hook, e := s.hookOf(on, parent); e == 0 {
+		return d.sameChain(hook, 0)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -203,6 +204,16 @@ func devicesTool() error {
 			})
 		}
 	}
+	list, err := os.ReadFile("/proc/self/net/dev")
+	if err != nil {
+		return err
+	}
+	fmt.Print("listed:")
+	for _, l := range strings.Split(strings.TrimSpace(string(list)), "\n")[2:] {
+		device, _, _ := strings.Cut(strings.TrimSpace(l), ":")
+		fmt.Print(" ", device)
+	}
+	fmt.Println()
 	one, e, err := c.ask(unix.RTM_GETLINK, 0, link(0, 0, name, "nk1"))
 	fmt.Println("one:", len(one), unix.ErrnoName(e), err)
 	return nil
@@ -241,6 +252,7 @@ device 1 [127 0 0 1] 8
 device 2 [10 0 0 1] 8
 device 1 [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1] 128
 device 1 [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1] 128
+listed: lo dd nk0 nk1
 one: 1  <nil>
 `, r.out)
 	for _, note := range []string{`network devices of kind "bridge" are not simulated`, "attribute 10 of devices is not simulated"} {

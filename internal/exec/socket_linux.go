@@ -54,6 +54,10 @@ func (s *supervisor) session(conn net.Conn) {
 			visible.Fprintf(conn, "error: %v\n", err)
 			continue
 		}
-		visible.Fprintf(conn, "%d programs ran\n", n)
+		programs := "programs"
+		if n == 1 {
+			programs = "program"
+		}
+		visible.Fprintf(conn, "%d %s ran\n", n, programs)
 	}
 }

@@ -81,7 +81,7 @@ func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, se
 			if sys.TCQdisc(on) != "" && (m.handle != 0 && m.handle != bpfsys.TCClsactMajor || m.hasKind && m.kind == "") { // tc_get_qdisc
 				return unix.EINVAL, true
 			}
-			if s.ingress[on] && sys.TCQdisc(on) == "" && m.handle != 0 { // the queue stays, with another handle
+			if s.ingress[on] && sys.TCQdisc(on) == "" && (m.handle != 0 || m.hasKind) { // the queue stays, of another kind and handle
 				return unix.EINVAL, true
 			}
 			return errnoOf(sys.DelTCQdisc(on, m.kind)), true
@@ -121,7 +121,7 @@ func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, se
 		}
 		s.logf("[%d] netlink: filter %d of device %d", c.n.PID, f.Handle, m.ifindex)
 		if m.flags&unix.NLM_F_ECHO != 0 {
-			s.queue(g, ino, msg, uapi.RouteNewtfilter, 0, filterBody(m.ifindex, f))
+			s.queue(g, ino, msg, uapi.RouteNewtfilter, 0, m.filterBody(f))
 		}
 		return 0, true
 	case uapi.RouteDeltfilter:
@@ -131,14 +131,11 @@ func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, se
 		return errnoOf(sys.DelTCFilter(on, m.parent, m.priority(), m.protocol(), m.handle, m.kind)), true
 	case uapi.RouteGettfilter:
 		if m.flags&unix.NLM_F_DUMP != 0 {
-			for _, parent := range []uint32{bpfsys.TCIngress, bpfsys.TCEgress} {
-				if m.parent != 0 && m.parent != parent {
-					continue
-				}
-				for _, f := range sys.TCFilters(on, parent) {
-					if (m.priority() == 0 || m.priority() == f.Priority) && (m.protocol() == 0 || m.protocol() == f.Protocol) {
-						s.queue(g, ino, msg, uapi.RouteNewtfilter, unix.NLM_F_MULTI, filterBody(m.ifindex, f))
-					}
+			// Without a parent, those of the device's own qdisc are asked for: there are none
+			// (tc_dump_tfilter).
+			for _, f := range sys.TCFilters(on, m.parent) {
+				if (m.priority() == 0 || m.priority() == f.Priority) && (m.protocol() == 0 || m.protocol() == f.Protocol) {
+					s.queue(g, ino, msg, uapi.RouteNewtfilter, unix.NLM_F_MULTI, m.filterBody(f))
 				}
 			}
 			s.queue(g, ino, msg, nlmsgDone, unix.NLM_F_MULTI, make([]byte, 4))
@@ -146,7 +143,7 @@ func (c *call) tc(g int, ino uint64, netns uint32, msg []byte) (e unix.Errno, se
 		}
 		f, e := sys.TCFilterAt(on, m.parent, m.priority(), m.protocol(), m.handle)
 		if e == 0 {
-			s.queue(g, ino, msg, uapi.RouteNewtfilter, 0, filterBody(m.ifindex, f))
+			s.queue(g, ino, msg, uapi.RouteNewtfilter, 0, m.filterBody(f))
 		}
 		return errnoOf(e), true
 	}
@@ -220,11 +217,12 @@ func (c *call) filterOptions(m *tcMessage, f *bpfsys.TCFilter) unix.Errno {
 	return 0
 }
 
-// filterBody returns the message of a filter without its header (tcf_fill_node, cls_bpf_dump).
-func filterBody(ifindex uint32, f *bpfsys.TCFilter) []byte {
-	b := le.AppendUint32(make([]byte, 4), ifindex)
+// filterBody returns the answer about a filter without its header (tcf_fill_node, cls_bpf_dump): its
+// parent is the one that was asked for.
+func (m *tcMessage) filterBody(f *bpfsys.TCFilter) []byte {
+	b := le.AppendUint32(make([]byte, 4), m.ifindex)
 	b = le.AppendUint32(b, f.Handle)
-	b = le.AppendUint32(b, f.Parent)
+	b = le.AppendUint32(b, m.parent)
 	b = le.AppendUint32(b, uint32(f.Priority)<<16|uint32(f.Protocol))
 	b = appendAttribute(b, tcaKind, []byte("bpf\x00"))
 	b = appendAttribute(b, tcaChain, make([]byte, 4))

@@ -68,6 +68,20 @@ func tcTool(attaching bool) error {
 		return append(append(word(tcaBPFFD, fd), appendAttribute(nil, tcaBPFName, []byte("f\x00"))...), word(tcaBPFFlags, tcBPFDirect)...)
 	}
 	add, del, get := uapi.RouteNewtfilter, uapi.RouteDeltfilter, uapi.RouteGettfilter
+	step("delete a qdisc of a device that never had one", uapi.RouteDelqdisc, 0, tcBody(lo, 0, clsact, 0, "clsact", nil))
+	for _, kind := range []string{"ingress", "clsact"} {
+		step("qdisc "+kind, uapi.RouteNewqdisc, create, tcBody(lo, bpfsys.TCClsactMajor, clsact, 0, kind, nil))
+		for _, parent := range []uint32{none, bpfsys.TCClsactMajor, bpfsys.TCClsactMajor | 5, in, out, 1 << 16} {
+			at := fmt.Sprintf("%x: ", parent)
+			step(at+"add", add, create, tcBody(lo, 0, parent, 1<<16|all, "bpf", options(900)))
+			step(at+"replace", add, 0, tcBody(lo, 1, parent, 1<<16|all, "bpf", options(900)))
+			step(at+"get", get, 0, tcBody(lo, 1, parent, 1<<16|all, "bpf", nil))
+			step(at+"list", get, unix.NLM_F_DUMP, tcBody(lo, 0, parent, 0, "", nil))
+			step(at+"delete", del, 0, tcBody(lo, 1, parent, 1<<16|all, "bpf", nil))
+			step(at+"flush", del, 0, tcBody(lo, 0, parent, none, "", nil))
+		}
+		step("delete the qdisc", uapi.RouteDelqdisc, 0, tcBody(lo, 0, clsact, 0, kind, nil))
+	}
 	step("filter without a qdisc", add, create, tcBody(lo, 0, in, 1<<16|all, "bpf", options(900)))
 	step("delete a qdisc that is none", uapi.RouteDelqdisc, 0, tcBody(lo, 0, clsact, 0, "clsact", nil))
 	step("qdisc of no device", uapi.RouteNewqdisc, create, tcBody(9999, bpfsys.TCClsactMajor, clsact, 0, "clsact", nil))
@@ -97,16 +111,6 @@ func tcTool(attaching bool) error {
 	step("flush", del, 0, tcBody(lo, 0, in, none, "", nil))
 	step("short message", add, create, make([]byte, 8))
 	if attaching {
-		var fds []uint32
-		for i := range int32(3) {
-			p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: fmt.Sprint("p", i), Type: ebpf.SchedCLS, License: "GPL", Instructions: asm.Instructions{
-				asm.Mov.Imm(asm.R0, []int32{-1, 2, 0}[i]), asm.Return(),
-			}})
-			if err != nil {
-				return err
-			}
-			fds = append(fds, uint32(p.FD()))
-		}
 		show := func(answers [][]byte) {
 			for _, m := range answers {
 				if t, ok := parseTC(m); ok && t.typ == add {
@@ -116,9 +120,19 @@ func tcTool(attaching bool) error {
 							name = strings.TrimRight(string(data), "\x00")
 						}
 					})
-					fmt.Printf("  handle %d priority %d protocol %#x %s\n", t.handle, t.priority(), t.protocol(), name)
+					fmt.Printf("  %x: handle %d priority %d protocol %#x %s\n", t.parent, t.handle, t.priority(), t.protocol(), name)
 				}
 			}
+		}
+		var fds []uint32
+		for i := range int32(3) {
+			p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: fmt.Sprint("p", i), Type: ebpf.SchedCLS, License: "GPL", Instructions: asm.Instructions{
+				asm.Mov.Imm(asm.R0, []int32{-1, 2, 0}[i]), asm.Return(),
+			}})
+			if err != nil {
+				return err
+			}
+			fds = append(fds, uint32(p.FD()))
 		}
 		show(step("add", add, create|unix.NLM_F_ECHO, tcBody(lo, 0, in, 5<<16|all, "bpf", options(fds[1]))))
 		show(step("add before it", add, create|unix.NLM_F_ECHO, tcBody(lo, 0, in, 3<<16|all, "bpf", options(fds[0]))))
@@ -131,6 +145,9 @@ func tcTool(attaching bool) error {
 		show(step("get", get, 0, tcBody(lo, 7, in, 9<<16|all, "bpf", nil)))
 		step("get of another handle", get, 0, tcBody(lo, 8, in, 9<<16|all, "bpf", nil))
 		show(step("list", get, unix.NLM_F_DUMP, tcBody(lo, 0, in, 0, "", nil)))
+		show(step("list of no parent", get, unix.NLM_F_DUMP, tcBody(lo, 0, none, 0, "", nil)))
+		show(step("list of a priority", get, unix.NLM_F_DUMP, tcBody(lo, 0, in, 5<<16, "", nil)))
+		show(step("list of a protocol", get, unix.NLM_F_DUMP, tcBody(lo, 0, in, ip, "", nil)))
 		if err := sleepUntilFired(); err != nil {
 			return err
 		}
@@ -138,6 +155,15 @@ func tcTool(attaching bool) error {
 		step("delete again", del, 0, tcBody(lo, 7, in, 9<<16|all, "bpf", nil))
 		step("delete a priority", del, 0, tcBody(lo, 0, in, 5<<16|all, "bpf", nil))
 		show(step("list", get, unix.NLM_F_DUMP, tcBody(lo, 0, in, 0, "", nil)))
+		step("delete the qdisc", uapi.RouteDelqdisc, 0, tcBody(lo, 0, clsact, 0, "clsact", nil))
+		step("ingress qdisc", uapi.RouteNewqdisc, create, tcBody(lo, bpfsys.TCClsactMajor, clsact, 0, "ingress", nil))
+		show(step("add to the qdisc", add, create|unix.NLM_F_ECHO, tcBody(lo, 0, bpfsys.TCClsactMajor, 5<<16|all, "bpf", options(fds[1]))))
+		show(step("add to a class", add, create|unix.NLM_F_ECHO, tcBody(lo, 0, bpfsys.TCClsactMajor|9, 3<<16|all, "bpf", options(fds[0]))))
+		show(step("list", get, unix.NLM_F_DUMP, tcBody(lo, 0, in, 0, "", nil)))
+		step("flush", del, 0, tcBody(lo, 0, bpfsys.TCClsactMajor, none, "", nil))
+		show(step("list", get, unix.NLM_F_DUMP, tcBody(lo, 0, in, 0, "", nil)))
+		step("delete the ingress qdisc", uapi.RouteDelqdisc, 0, tcBody(lo, 0, clsact, 0, "ingress", nil))
+		step("qdisc again", uapi.RouteNewqdisc, create, tcBody(lo, bpfsys.TCClsactMajor, clsact, 0, "clsact", nil))
 	}
 	step("delete the qdisc", uapi.RouteDelqdisc, 0, tcBody(lo, 0, clsact, 0, "clsact", nil))
 	step("list without a qdisc", get, 0, tcBody(lo, 1, in, 1<<16|all, "bpf", nil))
@@ -149,8 +175,85 @@ func sleepUntilFired() error {
 	return unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &unix.Timespec{Sec: 1}, nil)
 }
 
-const tcRefusals = `filter without a qdisc: EINVAL
-delete a qdisc that is none: ENOENT
+const tcRefusals = `delete a qdisc of a device that never had one: ENOENT
+qdisc ingress: ok
+0: add: EINVAL
+0: replace: EINVAL
+0: get: EINVAL
+0: list: ok
+0: delete: EINVAL
+0: flush: EINVAL
+ffff0000: add: EBADF
+ffff0000: replace: ENOENT
+ffff0000: get: EINVAL
+ffff0000: list: ok
+ffff0000: delete: ENOENT
+ffff0000: flush: ok
+ffff0005: add: EBADF
+ffff0005: replace: ENOENT
+ffff0005: get: EINVAL
+ffff0005: list: ok
+ffff0005: delete: ENOENT
+ffff0005: flush: ok
+fffffff2: add: EBADF
+fffffff2: replace: ENOENT
+fffffff2: get: EINVAL
+fffffff2: list: ok
+fffffff2: delete: ENOENT
+fffffff2: flush: ok
+fffffff3: add: EBADF
+fffffff3: replace: ENOENT
+fffffff3: get: EINVAL
+fffffff3: list: ok
+fffffff3: delete: ENOENT
+fffffff3: flush: ok
+10000: add: EINVAL
+10000: replace: EINVAL
+10000: get: EINVAL
+10000: list: ok
+10000: delete: EINVAL
+10000: flush: EINVAL
+delete the qdisc: ok
+qdisc clsact: ok
+0: add: EINVAL
+0: replace: EINVAL
+0: get: EINVAL
+0: list: ok
+0: delete: EINVAL
+0: flush: EINVAL
+ffff0000: add: EINVAL
+ffff0000: replace: EINVAL
+ffff0000: get: EINVAL
+ffff0000: list: ok
+ffff0000: delete: EINVAL
+ffff0000: flush: EINVAL
+ffff0005: add: ENOENT
+ffff0005: replace: ENOENT
+ffff0005: get: ENOENT
+ffff0005: list: ok
+ffff0005: delete: ENOENT
+ffff0005: flush: ENOENT
+fffffff2: add: EBADF
+fffffff2: replace: ENOENT
+fffffff2: get: EINVAL
+fffffff2: list: ok
+fffffff2: delete: ENOENT
+fffffff2: flush: ok
+fffffff3: add: EBADF
+fffffff3: replace: ENOENT
+fffffff3: get: EINVAL
+fffffff3: list: ok
+fffffff3: delete: ENOENT
+fffffff3: flush: ok
+10000: add: EINVAL
+10000: replace: EINVAL
+10000: get: EINVAL
+10000: list: ok
+10000: delete: EINVAL
+10000: flush: EINVAL
+delete the qdisc: ok
+filter without a qdisc: EINVAL
+delete a qdisc that is none: EINVAL
 qdisc of no device: ENODEV
 qdisc: ok
 qdisc again: EEXIST
@@ -199,30 +302,47 @@ func TestTCFilters(t *testing.T) {
 	r = start(t, "tc", "clock\ntcx_ingress packet="+strings.Repeat("00", 64)+"\n")
 	require.Zero(t, r.code, "%s%s", r.out, r.notes)
 	assert.Equal(t, tcRefusals+`add: ok
-  handle 1 priority 5 protocol 0x300 f
+  fffffff2: handle 1 priority 5 protocol 0x300 f
 add before it: ok
-  handle 1 priority 3 protocol 0x300 f
+  fffffff2: handle 1 priority 3 protocol 0x300 f
 add after it: ok
-  handle 7 priority 9 protocol 0x300 f
+  fffffff2: handle 7 priority 9 protocol 0x300 f
 add at a priority of the kernel's choice: ok
-  handle 1 priority 49152 protocol 0x300 f
+  fffffff3: handle 1 priority 49152 protocol 0x300 f
 and another: ok
-  handle 1 priority 49151 protocol 0x300 f
+  fffffff3: handle 1 priority 49151 protocol 0x300 f
 add again: EEXIST
 another protocol: EINVAL
 replace: ok
-  handle 7 priority 9 protocol 0x300 f
+  fffffff2: handle 7 priority 9 protocol 0x300 f
 get: ok
-  handle 7 priority 9 protocol 0x300 f
+  fffffff2: handle 7 priority 9 protocol 0x300 f
 get of another handle: ENOENT
 list: ok
-  handle 1 priority 3 protocol 0x300 f
-  handle 1 priority 5 protocol 0x300 f
-  handle 7 priority 9 protocol 0x300 f
+  fffffff2: handle 1 priority 3 protocol 0x300 f
+  fffffff2: handle 1 priority 5 protocol 0x300 f
+  fffffff2: handle 7 priority 9 protocol 0x300 f
+list of no parent: ok
+list of a priority: ok
+  fffffff2: handle 1 priority 5 protocol 0x300 f
+list of a protocol: ok
 delete: ok
 delete again: ENOENT
 delete a priority: ok
 list: ok
-  handle 1 priority 3 protocol 0x300 f
+  fffffff2: handle 1 priority 3 protocol 0x300 f
+delete the qdisc: ok
+ingress qdisc: ok
+add to the qdisc: ok
+  ffff0000: handle 1 priority 5 protocol 0x300 f
+add to a class: ok
+  ffff0009: handle 1 priority 3 protocol 0x300 f
+list: ok
+  fffffff2: handle 1 priority 3 protocol 0x300 f
+  fffffff2: handle 1 priority 5 protocol 0x300 f
+flush: ok
+list: ok
+delete the ingress qdisc: ok
+qdisc again: ok
 `+tcEnd, r.out)
 }
