@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -20,7 +22,12 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-func init() { tools["user pages"] = userPagesTool }
+func init() {
+	tools["user pages"] = userPagesTool
+	if slices.Contains(os.Args, "user pages") {
+		runtime.LockOSThread() // on the first thread, which the pidfd of the process names
+	}
+}
 
 // userPagesTool stores pointers to its memory in task storage. Its program adds 1 to the first word
 // of that memory, and stores the sum in the second.
