@@ -5,6 +5,7 @@ package exec
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -238,9 +239,10 @@ func (c *call) CloseFile(fd int32) (*bpfsys.File, uapi.Errno) {
 // closes handles closed descriptors. Events are read and handled under one lock, so that nobody
 // sees a state in between.
 func (s *supervisor) closes() {
+	wait := -1
 	for {
 		p := []unix.PollFd{{Fd: int32(s.inotify), Events: unix.POLLIN}, {Fd: int32(s.quit), Events: unix.POLLIN}}
-		if _, err := unix.Poll(p, -1); err != nil && err != unix.EINTR {
+		if _, err := unix.Poll(p, wait); err != nil && err != unix.EINTR {
 			return
 		}
 		if p[1].Revents != 0 {
@@ -248,9 +250,19 @@ func (s *supervisor) closes() {
 		}
 		s.mu.Lock()
 		s.drain()
+		if wait = -1; len(s.closing) > 0 {
+			wait = closingPause
+		}
 		s.mu.Unlock()
 	}
 }
+
+// The kernel tells of a close before it releases the file's lock (__fput), so that files of which a
+// descriptor was closed are looked at again: for closingTime, every closingPause milliseconds.
+const (
+	closingTime  = 2 * time.Second
+	closingPause = 10
+)
 
 func (s *supervisor) closed(p []byte) {
 	for len(p) >= unix.SizeofInotifyEvent {
@@ -259,8 +271,25 @@ func (s *supervisor) closed(p []byte) {
 			return
 		}
 		p = p[unix.SizeofInotifyEvent+l:]
-		if f := s.watches[wd]; f != nil && mask&unix.IN_CLOSE != 0 && f.open > 0 && f.unused() {
+		if f := s.watches[wd]; f != nil && mask&unix.IN_CLOSE != 0 && f.open > 0 {
+			if s.closing == nil {
+				s.closing = map[*file]time.Time{}
+			}
+			s.closing[f] = time.Now()
+		}
+	}
+}
+
+// releaseClosed releases the files that are closed by now.
+func (s *supervisor) releaseClosed() {
+	for f, since := range s.closing {
+		gone := s.watches[f.wd] != f || f.open == 0
+		if !gone && f.unused() {
 			s.release(f)
+			gone = true
+		}
+		if gone || time.Since(since) > closingTime {
+			delete(s.closing, f)
 		}
 	}
 }
@@ -295,15 +324,19 @@ func (s *supervisor) release(f *file) {
 
 // drain handles the closes up to now, so that commands which list ids do not see freed objects.
 func (s *supervisor) drain() {
-	buf := make([]byte, 16<<10)
+	var buf []byte
 	for range 64 {
 		if !ready(s.inotify, unix.POLLIN) {
-			return
+			break
+		}
+		if buf == nil {
+			buf = make([]byte, 16<<10)
 		}
 		n, err := unix.Read(s.inotify, buf)
 		if err != nil || n <= 0 {
-			return
+			break
 		}
 		s.closed(buf[:n])
 	}
+	s.releaseClosed()
 }

@@ -39,6 +39,7 @@ type supervisor struct {
 	files      map[uint64]*file // by inode
 	dev        uint64           // device number of all memfds
 	watches    map[int]*file
+	closing    map[*file]time.Time // files of which a descriptor was closed, since when
 	threads    map[uint32]*process
 	procs      map[int]*process
 	manyProcs  int // number of processes at which those that have ended are looked for
