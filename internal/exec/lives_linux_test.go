@@ -16,6 +16,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/bpfrun/bpfrun/internal/bpfsys"
 )
 
 func init() {
@@ -151,8 +153,15 @@ func livesTool() error {
 
 func TestLiveTasksForkExecAndExit(t *testing.T) {
 	want := "shell [1 1 1]\nprogram [1 1 1]\nsubshell [1 0 1]\nnot found [1 0 1]\nforked [1 "
-	r := start(t, "lives", "", func(c *Config) { c.Live = true })
+	told := map[string]int{}
+	r := start(t, "lives", "", func(c *Config) {
+		c.Live = true
+		c.Fired = func(hook string, fired []bpfsys.Fired) { told[hook] += len(fired) }
+	})
 	assert.True(t, strings.HasPrefix(r.out, want), "%s%s", r.out, r.notes)
+	for _, hook := range []string{"sched_process_fork", "sched_process_exec", "sched_process_exit"} {
+		assert.NotZero(t, told[hook], "%s: %v", hook, told)
+	}
 	assert.Contains(t, r.out, "killed [1 1 0]\n")
 	assert.Zero(t, r.code)
 	assert.Contains(t, r.notes, "all else is simulated")
