@@ -326,7 +326,11 @@ func (s *System) linkInfo(i *info, l *Link) {
 		}
 	case uapi.LinkNetns:
 		if !l.detached { // or the namespace is gone
-			i.u32(bpfinfo.LinkNetnsNetnsIno, uint32(l.netns))
+			inode := uint32(l.netns)
+			if inode == 0 {
+				inode = s.cfg.NetnsInode
+			}
+			i.u32(bpfinfo.LinkNetnsNetnsIno, inode)
 		}
 		i.u32(bpfinfo.LinkNetnsAttachType, uint32(l.attach))
 	case uapi.LinkXDP:

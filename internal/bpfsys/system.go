@@ -42,6 +42,8 @@ type Config struct {
 	// names; nil means that it is called lo.
 	HasDevice   func(ifindex uint32) bool
 	DeviceNamed func(name string) bool
+	// NetnsInode is the inode of the initial network namespace.
+	NetnsInode uint32
 	// OpenSockets lists the inodes of the host's sockets that callers have open; nil means that
 	// sockets are never closed.
 	OpenSockets func() []uint64

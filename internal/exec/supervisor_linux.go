@@ -150,6 +150,10 @@ func Run(cfg Config) (int, error) {
 		sys.UID = 0
 	}
 	sys.OpenSockets = s.openSockets
+	var netns unix.Stat_t
+	if unix.Stat("/proc/self/ns/net", &netns) == nil { // also that of tools
+		sys.NetnsInode = uint32(netns.Ino)
+	}
 	if sys.HasDevice == nil {
 		sys.HasDevice, sys.DeviceNamed = hasDevice, deviceNamed
 	}
