@@ -120,7 +120,9 @@ func (s *System) fireExact(e Event) ([]Fired, error) { return s.fireOn(e, exactl
 func exactly(h *attachment, hook string) bool { return h.hook.AttachTo == hook }
 
 func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, error) {
-	s.closedSockets()
+	if len(s.sockets) > 0 || time.Since(s.socketsSeen) > socketsPause {
+		s.closedSockets()
+	}
 	counted := s.countHits(e, fits)
 	var entry, ret []*attachment
 	for h := range s.hooks.All() {

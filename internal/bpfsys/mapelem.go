@@ -18,6 +18,7 @@ func (s *System) elemOf(c Caller, fd int32, read, write bool) (*Map, uapi.Errno)
 	case read && f.Access == WriteOnly, write && (f.Access == ReadOnly || m.frozen):
 		return nil, uapi.EPERM
 	}
+	s.closedSocketsOf(m)
 	return m, 0
 }
 

@@ -61,6 +61,10 @@ func (s *System) socketFor(c Caller, fd int32) (*net.Socket, *SocketInfo, uapi.E
 	if e != 0 {
 		return nil, nil, e
 	}
+	if s.mapSockets == nil {
+		s.mapSockets = map[uint64]bool{}
+	}
+	s.mapSockets[f.Inode] = true
 	_ = o.Set("__sk_common.skc_state", f.Socket.State) // it may have connected since
 	sk, err := k.SocketOf(o)
 	if err != nil {

@@ -35,6 +35,9 @@ var errTooLong = errors.New("the repetitions of a test run took too long and wer
 // runs is run for at most n runs of a test run, see [machine.Machine.RunRepeated]; made is how many
 // there were.
 func (s *System) runs(c Caller, p *Prog, in machine.Input, n int) (res *machine.Result, made int, err error) {
+	if c != nil {
+		s.closedSockets()
+	}
 	s.pullAll()
 	defer s.pushAll()
 	if p.typ == uapi.ProgTypeSyscall && c != nil {

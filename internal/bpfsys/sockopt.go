@@ -1,8 +1,6 @@
 package bpfsys
 
 import (
-	"slices"
-
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
@@ -75,21 +73,4 @@ func (s *System) socketDetach(id filtered) bool {
 	s.detach(at)
 	s.put(at.prog)
 	return true
-}
-
-// closedSockets detaches the programs of sockets that are no longer open.
-func (s *System) closedSockets() {
-	if len(s.sockets) == 0 || s.cfg.OpenSockets == nil {
-		return
-	}
-	open := s.cfg.OpenSockets()
-	var gone []filtered
-	for id := range s.sockets {
-		if !slices.Contains(open, id.inode) {
-			gone = append(gone, id)
-		}
-	}
-	for _, id := range gone {
-		s.socketDetach(id)
-	}
 }

@@ -93,6 +93,10 @@ type System struct {
 	// eventSockets are the sockets of events by family and protocol.
 	eventSockets map[[2]uint16]*socketRing
 	sockets      map[filtered]*attachment // programs of sockets
+	// mapSockets are the inodes of sockets that may be in maps, socketsSeen when it was last looked
+	// which sockets are open.
+	mapSockets  map[uint64]bool
+	socketsSeen time.Time
 	// testArgs are what arguments of the kernel's test functions point to, by type.
 	testArgs map[string]*kobject.Object
 	process  process // of the syscall program that runs

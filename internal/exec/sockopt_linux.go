@@ -5,6 +5,7 @@ package exec
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -54,17 +55,19 @@ func (c *call) setsockopt() {
 	c.s.reply(c.n, 0, errnoOf(e))
 }
 
-// openSockets lists the inodes of the sockets that the known processes have open.
+// openSockets lists the inodes of the sockets that processes of the session have open.
 func (s *supervisor) openSockets() []uint64 {
 	var out []uint64
-	for tgid := range s.procs {
-		dir := fmt.Sprintf("/proc/%d/fd", tgid)
-		list, _ := os.ReadDir(dir)
-		for _, f := range list {
-			link, err := os.Readlink(dir + "/" + f.Name())
-			if rest, ok := strings.CutPrefix(link, "socket:["); err == nil && ok {
-				if ino, err := strconv.ParseUint(strings.TrimSuffix(rest, "]"), 10, 64); err == nil {
-					out = append(out, ino)
+	for _, pid := range descendants(os.Getpid()) {
+		tables, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/fd", pid)) // threads may have descriptors of their own
+		for _, dir := range tables {
+			list, _ := os.ReadDir(dir)
+			for _, f := range list {
+				link, err := os.Readlink(dir + "/" + f.Name())
+				if rest, ok := strings.CutPrefix(link, "socket:["); err == nil && ok {
+					if ino, err := strconv.ParseUint(strings.TrimSuffix(rest, "]"), 10, 64); err == nil {
+						out = append(out, ino)
+					}
 				}
 			}
 		}
