@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/internal/bpfsys/network"
@@ -42,5 +43,27 @@ func TestWaysOfARoute(t *testing.T) {
 		assert.Equal(t, tt.want, e, tt.name)
 		assert.Equal(t, tt.hops, m.route.Hops, tt.name)
 		assert.Equal(t, tt.unknown, m.unknown, tt.name)
+	}
+}
+
+// TestWhichRoutesLeadToSimulatedDevices: by their devices, or by gateways to which routes of them lead.
+func TestWhichRoutesLeadToSimulatedDevices(t *testing.T) {
+	n := network.New(network.Host{Index: func(i uint32) bool { return i == 1 }, Name: func(name string) bool { return name == "lo" }}, 1)
+	d, e := n.Add(0, &network.Spec{Kind: "dummy", Name: "d", Flags: network.FlagUp, Mask: network.FlagUp})
+	require.Zero(t, e)
+	require.Zero(t, d.AddAddr(network.Addr{Prefix: netip.MustParsePrefix("10.0.0.1/8")}))
+	near, far := netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("192.0.2.1")
+	for _, tt := range []struct {
+		name string
+		hops []network.Hop
+		want bool
+	}{
+		{"none", nil, true},
+		{"a device", []network.Hop{{Device: d, Via: far}}, true},
+		{"a gateway", []network.Hop{{Via: near}}, true},
+		{"a gateway elsewhere", []network.Hop{{Via: far}}, false},
+		{"both", []network.Hop{{Via: near}, {Via: far}}, false},
+	} {
+		assert.Equal(t, tt.want, leadsHere(n, tt.hops), tt.name)
 	}
 }
