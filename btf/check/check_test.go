@@ -409,6 +409,15 @@ func TestNestedStructsAreWalkedOnce(t *testing.T) {
 	}
 }
 
+// The kernel takes 16 MiB of types (BTF_MAX_SIZE in btf_parse).
+func TestMostBytes(t *testing.T) {
+	for n, rule := range map[int]Rule{maxSize: RuleHeader, maxSize + 1: RuleLimit} {
+		var p *Problem
+		require.ErrorAs(t, BTF(make([]byte, n), Options{Release: r(6, 18)}), &p)
+		assert.Equal(t, rule, p.Rule, n)
+	}
+}
+
 func TestRulesHaveNamesAndAdvice(t *testing.T) {
 	names := map[string]bool{}
 	for r := Rule(1); r < numRules; r++ {

@@ -329,9 +329,7 @@ func (c *checker) inMember(st *typ, id uint32, idx int, off uint32, mask field, 
 		}
 		return repeat(list, n, room, t.third)
 	}
-	if off%8 != 0 {
-		return nil, refuse(uapi.EINVAL, "a special field is not at a byte boundary")
-	}
+	// memberCheck has refused special fields that are not at a byte boundary.
 	if off /= 8; off%align != 0 {
 		return nil, nil
 	}

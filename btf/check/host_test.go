@@ -76,7 +76,33 @@ func wholes(t testing.TB) map[string][]byte {
 				{Name: "x", Type: e, BitOffset: 3, BitfieldSize: 5}, {Name: "y", Type: e, BitOffset: 32},
 			}})
 		}),
+		"forward": build(t, forward),
 	}
+}
+
+// forward adds types of which most refer to later ones, so that the kernel meets them unresolved.
+func forward(b *btf.Builder) {
+	const variable, modified, s, first, again, float, double, array, fn, second, i, proto = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
+	b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "tag", Ref: s, ComponentIdx: 1})
+	b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "tag", Ref: fn, ComponentIdx: 0})
+	b.Add(btf.Type{Kind: btf.KindVar, Name: "v", Ref: modified, Linkage: 1})
+	b.Mod(btf.KindConst, "", s)
+	b.Struct("s", 40, at("p", first, 0), at("f", float, 8), at("d", double, 16), at("a", array, 24))
+	b.Ptr(again)
+	b.Mod(btf.KindVolatile, "", second)
+	b.Mod(btf.KindConst, "", double)
+	b.Add(btf.Type{Kind: btf.KindFloat, Name: "double", Size: 8})
+	b.Array(i, i, 4)
+	b.Add(btf.Type{Kind: btf.KindFunc, Name: "func", Ref: proto, Linkage: 1})
+	b.Ptr(modified)
+	b.Int("int", 4, btf.IntSigned)
+	b.Add(btf.Type{Kind: btf.KindFuncProto, Ref: second, Params: []btf.Param{{Name: "a", Type: first}}})
+	b.Add(btf.Type{Kind: btf.KindDatasec, Name: ".data", Size: 40, Vars: []btf.VarSecinfo{{Type: variable, Size: 40}}})
+	b.Add(btf.Type{Kind: btf.KindStruct, Name: "floats", Size: 16, Flag: true, Members: []btf.Member{{Name: "f", Type: float}, {Name: "d", Type: double, BitOffset: 64}}})
+	b.Add(btf.Type{Kind: btf.KindUnion, Name: "both", Size: 8, Members: []btf.Member{{Name: "d", Type: double}, {Name: "p", Type: first}}})
+	b.Mod(btf.KindTypeTag, "tag", b.NextID()+1)
+	b.Mod(btf.KindTypedef, "t", b.NextID()+1)
+	b.Mod(btf.KindRestrict, "", first)
 }
 
 // singles returns BTF that is tried as it stands, because changing one word does not produce it:
@@ -156,13 +182,36 @@ func singles(t testing.TB) map[string][]byte {
 			b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "contains:" + other + ":n", Ref: id, ComponentIdx: 1})
 		}
 	})
+	for c := range 255 {
+		for _, name := range []string{string([]byte{byte(c + 1)}), "a" + string([]byte{byte(c + 1)})} {
+			add(fmt.Sprintf("a struct named %x", name), func(b *btf.Builder) { b.Struct(name, 0) })
+			add(fmt.Sprintf("a section named %x", name), func(b *btf.Builder) {
+				b.Add(btf.Type{Kind: btf.KindDatasec, Name: name, Size: 4})
+			})
+		}
+	}
+	for _, bit := range []uint32{0, 1, 8, 31, 32} {
+		for _, flag := range []bool{false, true} {
+			for _, special := range []bool{false, true} {
+				add(fmt.Sprintf("a field at bit %d, %v, %v", bit, flag, special), func(b *btf.Builder) {
+					i, lock, _, _, _, _, _ := owned(b)
+					p := kptr(b, "kptr_untrusted", b.Struct("own", 4, at("i", i, 0)))
+					which := lock
+					if special {
+						which = p
+					}
+					b.Add(btf.Type{Kind: btf.KindStruct, Name: "s", Size: 24, Flag: flag, Members: []btf.Member{at("q", p, 16), {Name: "f", Type: which, BitOffset: bit}}})
+				})
+			}
+		}
+	}
 	out["nothing"] = nil
 	return out
 }
 
 // all calls f with all BTF that is asked about.
 func all(t testing.TB, f func(name string, raw []byte)) {
-	for _, name := range []string{"fields", "kinds", "nested"} {
+	for _, name := range []string{"fields", "forward", "kinds", "nested"} {
 		f(name, wholes(t)[name])
 		changes(wholes(t)[name], func(change string, changed []byte) { f(name+" "+change, changed) })
 	}
