@@ -61,7 +61,7 @@ func TestDamagedFilesAreToldInTheSameWords(t *testing.T) {
 		say  func([]byte) string
 	}{
 		"xz": {small.Bytes(), load}, "zstd": {zstdBytes(t, raw), load}, "deb": {deb, load},
-		"tar": {tarBytes(t, file{"a", []byte("no types")}, file{"b", raw}), load},
+		"tar":    {tarBytes(t, file{"a", []byte("no types")}, file{"b", raw}), load},
 		"block":  {small.Bytes(), unpacked(unxz)},
 		"lz4":    {lz4Frame("\x2fab\x02\x00\x01\x10!", "\xf0\x01"+"0123456789abcdef", "\x40abcd"), unpacked(unlz4)},
 		"filter": {[]byte{0x40 | 0x80 | 1, 0x81, 1, 2, filterX86, 0, filterLZMA2, 1, 20, 0}, func(b []byte) string { l, ok := xzFilters(b); return fmt.Sprint(ok, "\t", l) }},
