@@ -168,8 +168,8 @@ func (s *System) progInfo(i *info, p *Prog) {
 	i.u32(bpfinfo.ProgId, p.id)
 	i.bytes8(bpfinfo.ProgTag, p.tag)
 	i.u32(bpfinfo.ProgJitedProgLen, uint32(8*len(p.insns)/8)) // jited_prog_len is the length of the instructions: nothing is compiled
-	if i.given32(bpfinfo.ProgJitedProgLen) != 0 && i.given64(bpfinfo.ProgJitedProgInsns) != 0 {
-		n := min(int(i.given32(bpfinfo.ProgJitedProgLen)), len(p.insns))
+	if room := i.given32(bpfinfo.ProgJitedProgLen); room != 0 {
+		n := min(int(room), len(p.insns))
 		if !i.c.Write(i.given64(bpfinfo.ProgJitedProgInsns), p.insns[:n]) {
 			i.bad = uapi.EFAULT
 		}

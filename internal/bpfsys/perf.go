@@ -384,7 +384,7 @@ func (s *System) queryEvent(c Caller, e *PerfEvent, arg uint64) Result {
 	if !c.Write(arg+4, le.AppendUint32(nil, n)) || !c.Write(arg+8, ids) {
 		return fail(uapi.EFAULT)
 	}
-	if n > room {
+	if room > 0 && n > room { // without room only the number is asked for (bpf_prog_array_copy_info)
 		return fail(uapi.ENOSPC)
 	}
 	return Result{}

@@ -187,6 +187,11 @@ func TestRoutesAreAddedInTheirPlace(t *testing.T) {
 	far := route("172.16.0.1")
 	far.Onlink, far.Device = true, d
 	assert.Zero(t, n.AddRoute(0, far, create))
+	near := route("10.0.0.2")
+	near.Onlink, near.Device = true, d
+	again := network.Adding{Create: true, Append: true}
+	assert.Zero(t, n.AddRoute(0, near, again), "RTNH_F_ONLINK makes it another one")
+	assert.Equal(t, uapi.EEXIST, n.AddRoute(0, near, again))
 	nowhere := network.Route{To: netip.MustParsePrefix("203.0.113.0/24"), Table: network.TableMain, Type: 8}
 	assert.Zero(t, n.AddRoute(0, nowhere, create))
 	e, ok := n.Lookup(0, netip.MustParseAddr("203.0.113.7")).Nowhere()
@@ -235,6 +240,22 @@ func TestLimitsOfDevices(t *testing.T) {
 	d.Change(network.FlagUp, network.FlagUp)
 	d.Change(0, network.FlagUp)
 	assert.Equal(t, "noqueue", d.Qdisc(), "it stays")
+}
+
+func TestADeviceHasSoManyAddresses(t *testing.T) {
+	n := newNetwork()
+	d, _ := n.Add(0, &network.Spec{Kind: "dummy"})
+	for i := range 300 {
+		ip := netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1})
+		if i%2 == 0 {
+			ip = netip.AddrFrom16([16]byte{0xfd, 14: byte(i >> 8), 15: byte(i)})
+		}
+		want := uapi.Errno(0)
+		if i >= 256 {
+			want = uapi.ENOBUFS
+		}
+		assert.Equal(t, want, d.AddAddr(network.Addr{Prefix: netip.PrefixFrom(ip, 24)}), i)
+	}
 }
 
 func TestNetworksAreBounded(t *testing.T) {
