@@ -85,7 +85,7 @@ func (r *Replayer) CompareLogs(ctx context.Context, l *Line) ([]*LogLines, error
 
 // Log verifies the program of a line and returns the log of a level.
 func (r *Replayer) Log(ctx context.Context, l *Line, level int, stats bool) (string, error) {
-	k, p, err := r.program(l)
+	k, p, err := r.Program(l)
 	if err != nil {
 		return "", err
 	}

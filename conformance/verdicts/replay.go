@@ -110,7 +110,7 @@ func (r *Replayer) Compare(ctx context.Context, l *Line) *Comparison {
 	if l.Class != ByVerifier {
 		return c
 	}
-	k, p, err := r.program(l)
+	k, p, err := r.Program(l)
 	if err != nil {
 		c.Kind, c.Err = Failed, err
 		return c
@@ -184,8 +184,8 @@ func (r *Replayer) target(release string) (*loader.Target, *verifier.Kernel, err
 // errChanged means that the object differs from the recorded one.
 var errChanged = errors.New("the object has changed since it was recorded")
 
-// program returns a line's program, and the kernel that verifies it.
-func (r *Replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error) {
+// Program returns a line's program, and the kernel that verifies it.
+func (r *Replayer) Program(l *Line) (*verifier.Kernel, *verifier.Program, error) {
 	t, k, err := r.target(l.Kernel)
 	if err != nil {
 		return nil, nil, err
