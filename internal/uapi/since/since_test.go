@@ -1,7 +1,11 @@
 package since
 
 import (
+	"fmt"
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,4 +80,29 @@ func TestReleases(t *testing.T) {
 	require.Contains(t, Updates(R(6, 1)), 191)
 	require.IsIncreasing(t, Updates(R(6, 1)))
 	require.Empty(t, Updates(R(5, 18)), "a line without updates of its own")
+}
+
+// TestRowsAreInTheDocumentation: docs/releases.md, which is generated, has each row below its release,
+// with the updates that older releases got.
+func TestRowsAreInTheDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/releases.md")
+	require.NoError(t, err)
+	sections := map[string]string{}
+	for _, s := range strings.Split(string(page), "\n## Linux ")[1:] {
+		release, text, _ := strings.Cut(s, "\n")
+		sections[release] = text
+	}
+	for _, r := range All() {
+		row := r.Row()
+		at := strings.Index(sections[row.From.String()], "- "+row.What+" (")
+		require.GreaterOrEqual(t, at, 0, "%s is below %s", r, row.From)
+		line, _, _ := strings.Cut(sections[row.From.String()][at:], "\n")
+		for _, u := range row.Stable {
+			text := u.Release.String()
+			if u.Patch > 0 {
+				text = fmt.Sprint(text, ".", u.Patch)
+			}
+			assert.Regexp(t, `\b`+regexp.QuoteMeta(text)+`\b`, line, r.String())
+		}
+	}
 }
