@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
+	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 )
 
@@ -52,5 +53,40 @@ func TestLongestTunnelOptions(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			assert.Equal(t, want, r.ok(uapi.FuncSkbSetTunnelOpt, c.Addr, data, n))
 		})
+	}
+}
+
+// TestRangesOfXDPPackets: offsets and lengths above 16 bits are EFAULT, those behind the packet's
+// end EINVAL (bpf_xdp_pointer).
+func TestRangesOfXDPPackets(t *testing.T) {
+	r := newRig(t, newest)
+	c := r.context(uapi.ProgTypeXDP, hook.ContextSpec{Packet: make([]byte, 100)})
+	to := r.space(1 << 16)
+	for _, x := range []struct {
+		off, n uint64
+		want   uapi.Errno
+	}{
+		{0, 100, 0}, {0, 101, uapi.EINVAL}, {99, 1, 0}, {100, 1, uapi.EINVAL}, {0xffff, 1, uapi.EINVAL}, {0x10000, 1, uapi.EFAULT}, {0, 0xffff, uapi.EINVAL}, {0, 0x10000, uapi.EFAULT},
+	} {
+		for _, id := range []uapi.FuncID{uapi.FuncXDPLoadBytes, uapi.FuncXDPStoreBytes} {
+			assert.Equal(t, neg(x.want), r.ok(id, c.Addr, x.off, to, x.n), "%v %+v", id, x)
+		}
+	}
+}
+
+// TestSavedSynsAreOfSockOps: other programs have no such option (bpf_sock_ops_getsockopt).
+func TestSavedSynsAreOfSockOps(t *testing.T) {
+	r := newRig(t, newest)
+	o, _ := r.open("sk", net.SockSpec{})
+	out := r.space(16)
+	for typ, want := range map[uapi.ProgType]uapi.Errno{uapi.ProgTypeSockOps: uapi.ENOENT, uapi.ProgTypeCgroupSockAddr: uapi.EINVAL} {
+		spec := hook.ContextSpec{NetSpec: hook.NetSpec{Socket: o}}
+		if typ == uapi.ProgTypeCgroupSockAddr {
+			spec.Attach = uapi.AttachCgroupInet4Connect
+		}
+		c := r.context(typ, spec)
+		for name := uint64(tcpBPFSyn); name <= tcpBPFSynMac; name++ {
+			assert.Equal(t, neg(want), r.ok(uapi.FuncGetsockopt, c.Addr, solTCP, name, out, 4), "%v %d", typ, name)
+		}
 	}
 }

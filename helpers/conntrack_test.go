@@ -82,6 +82,7 @@ func TestConnectionErrors(t *testing.T) {
 		{"namespace", newest, forward, ctOpts(0, 0xfe), uapi.EINVAL, uapi.EINVAL},
 		{"protocol and namespace", newest, forward, ctOpts(0, 0xfe, 8, 1), uapi.EPROTO, uapi.EINVAL},
 		{"unknown id", newest, forward, ctOpts(0, 5, 1, 0, 2, 0, 3, 0), uapi.ENONET, uapi.ENONET},
+		{"id 0", newest, forward, ctOpts(0, 0, 1, 0, 2, 0, 3, 0), uapi.ENONET, uapi.ENONET},
 		{"size of the tuple", newest, forward[:11], ctOpts(), uapi.EAFNOSUPPORT, uapi.EAFNOSUPPORT},
 		{"size before namespace", newest, forward[:11], ctOpts(0, 5, 1, 0, 2, 0, 3, 0), uapi.EAFNOSUPPORT, uapi.EAFNOSUPPORT},
 		{"not tracked", newest, forward, ctOpts(), uapi.ENOENT, 0},

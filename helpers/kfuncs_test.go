@@ -156,4 +156,7 @@ func TestIterBits(t *testing.T) {
 		assert.Zero(t, r.kok("bpf_iter_bits_next", it))
 		r.kok("bpf_iter_bits_destroy", it)
 	}
+	it := r.space(16)
+	assert.Zero(t, r.kok("bpf_iter_bits_new", it, r.space(8*511), 511), "the most words")
+	r.kok("bpf_iter_bits_destroy", it)
 }
