@@ -81,6 +81,33 @@ func TestXDPMetadataHasABorder(t *testing.T) {
 	}
 }
 
+// TestBytesOfSkbContexts: which bytes of ctx_in a test run takes (convert___skb_to_skb); data_end says
+// how long the linear part is from 6.19 on (bpf_prog_test_run_skb).
+func TestBytesOfSkbContexts(t *testing.T) {
+	type span struct{ from, to int }
+	allowed := []span{{8, 12}, {32, 44}, {48, 68}, {152, 168}, {176, 180}, {184, 192}}
+	for version, linear := range map[uint32]bool{6<<16 | 18<<8: false, 6<<16 | 19<<8: true} {
+		k := newEmbedded(t, func(c *Config) { c.Version = version })
+		for at := range 192 {
+			in := make([]byte, 192)
+			if linear {
+				in[80] = 100 // all of the packet
+			}
+			in[at] = 60
+			_, err := k.NewContext(hook.ContextSpec{ProgType: uapi.ProgTypeSchedCls, Packet: make([]byte, 100), Bytes: in})
+			ok := linear && at >= 80 && at < 84
+			for _, s := range allowed {
+				ok = ok || at >= s.from && at < s.to
+			}
+			if !ok {
+				assert.ErrorIs(t, err, uapi.EINVAL, "byte %d on %#x", at, version)
+			} else if err != nil { // of a value, such as a device that is not there
+				assert.NotContains(t, err.Error(), "does not accept", "byte %d on %#x", at, version)
+			}
+		}
+	}
+}
+
 // TestPortsOfLookups: local_port has 32 bits and takes numbers of 16.
 func TestPortsOfLookups(t *testing.T) {
 	k := newEmbedded(t)
