@@ -258,7 +258,7 @@ func (p *protocol) link(next *protocol) (field string, value uint64, ok bool) {
 			return field, value, true
 		}
 		value, ok = etherTypes.value(next.name)
-		return field, value, ok && byEtherType(value) == next
+		return field, value, ok
 	case ip, ip6, hopopts, dstopts, routing, frag:
 		field = "next"
 		if p == ip {
@@ -271,7 +271,7 @@ func (p *protocol) link(next *protocol) (field string, value uint64, ok bool) {
 			return field, ipIPIP, true
 		}
 		value, ok = protocols.value(next.name)
-		return field, value, ok && byProtocol(byte(value)) == next
+		return field, value, ok
 	case udp:
 		switch next {
 		case nil:

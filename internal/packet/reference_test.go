@@ -42,7 +42,11 @@ func TestReferenceIsTrue(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, WriteReference(&text))
 	for _, p := range headers {
-		assert.Contains(t, text.String(), "\n"+p.title())
+		line := "\n" + p.title()
+		if next := p.carries(); len(next) > 0 {
+			line += ", carries " + strings.Join(next, ", ")
+		}
+		assert.Contains(t, text.String(), line+"\n")
 		assert.Len(t, p.rows(), len(p.fieldNames()), p.name)
 		for _, r := range p.rows() {
 			require.NoError(t, CheckPath(p.name+"."+r.name))
