@@ -112,14 +112,14 @@ func ftraceRest(e Event, who, rest string) (Event, string, string, bool) {
 }
 
 // ftraceEvent parses "EVENT: FIELDS", "sys_NAME(FIELDS)" and "sys_NAME -> VALUE". perf may print a
-// period first.
+// period first. trace-cmd prints "sys_enter_NAME: FIELDS", which is of the first kind.
 func ftraceEvent(e Event, rest string) (Event, string, string, bool) {
 	if word, after, ok := strings.Cut(rest, " "); ok {
 		if _, err := strconv.ParseUint(word, 10, 64); err == nil {
 			rest = strings.TrimLeft(after, " ")
 		}
 	}
-	if i := strings.IndexAny(rest, "( "); strings.HasPrefix(rest, "sys_") && i > 0 {
+	if i := strings.IndexAny(rest, "( "); strings.HasPrefix(rest, "sys_") && i > 0 && rest[i-1] != ':' {
 		return e, rest[:i], strings.TrimSpace(rest[i:]), true
 	}
 	event, fields, ok := strings.Cut(rest, ": ")

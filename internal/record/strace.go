@@ -90,7 +90,7 @@ func (s *strace) task(pid int) Task {
 	t, ok := s.tasks[pid]
 	if !ok {
 		t = Task{PID: pid}
-		if parent, ok := s.tasks[s.forking]; ok && s.forking != 0 && s.forking != pid {
+		if parent, ok := s.tasks[s.forking]; ok {
 			t.Comm, t.Parent = parent.Comm, parent.PID
 		}
 		s.keep(t)
