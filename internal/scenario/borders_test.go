@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,5 +55,32 @@ func TestWhoseSeedCounts(t *testing.T) {
 		f := &File{}
 		f.Kernel.Seed = tt.file
 		assert.Equal(t, tt.want, f.config(tt.opt).Seed, tt.name)
+	}
+}
+
+// TestExpectationsThatHoldAreCounted: each is one, whatever it compares.
+func TestExpectationsThatHoldAreCounted(t *testing.T) {
+	for _, tt := range []struct{ example, run, expect, want string }{
+		{"tc", "{prog: classify, packet: eth/ip/tcp", "ret: !any x", ""},
+		{"tc", "{prog: classify, packet: eth/ip/tcp", "packet: unchanged", "packet"},
+		{"tc", "{prog: classify, packet: eth/ip/tcp", "packet: eth/ip/tcp", "packet"},
+		{"tc", "{prog: classify, packet: eth/ip/tcp", "packet: {ip.ttl: 64, ip.proto: tcp}", "packet.ip.ttl, packet.ip.proto"},
+		{"exec", "{prog: on_exec", "maps: {execs_by_uid: {}}", ""},
+		{"exec", "{prog: on_exec", "maps: {execs_by_uid: 1}", "elements of execs_by_uid"},
+		{"exec", "{prog: on_exec", "ringbuf: {events: 1}", "records in events"},
+		{"exec", "{prog: on_exec", "ringbuf: {events: [!any x]}", "events[0]"},
+		{"exec", "{prog: on_exec", "trace: []", ""},
+		{"exec", "{prog: on_exec", "helpers: {bpf_ktime_get_ns: 1}", "bpf_ktime_get_ns calls"},
+		{"exec", "{prog: on_exec", "reads: [task_struct.real_parent.tgid]", "reads task_struct.real_parent.tgid"},
+		{"exec", "{prog: on_exec", "fault: false, status: ok, others: unchanged, maps: {execs_by_uid: 1}, ringbuf: {events: 1}", "status, elements of execs_by_uid, records in events, others"},
+	} {
+		for _, res := range runText(t, tt.example, "runs: ["+tt.run+", expect: {"+tt.expect+"}}]\n") {
+			var held []string
+			for _, e := range res.Expectations {
+				assert.True(t, e.OK, "%s: %s", tt.expect, e)
+				held = append(held, e.What)
+			}
+			assert.Equal(t, tt.want, strings.Join(held, ", "), tt.expect)
+		}
 	}
 }

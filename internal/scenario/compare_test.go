@@ -30,3 +30,10 @@ func TestTypesLargerThanTheirBytes(t *testing.T) {
 		}
 	}
 }
+
+func TestPathsOfMembersAndElements(t *testing.T) {
+	assert.Equal(t, "a", joinPath("", "a"))
+	assert.Equal(t, "[0]", joinPath("", "[0]"))
+	assert.Equal(t, "a.b", joinPath("a", "b"))
+	assert.Equal(t, "a[0]", joinPath("a", "[0]"))
+}

@@ -1,8 +1,10 @@
 package scenario
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/internal/scenario/grammar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -113,4 +115,37 @@ func TestUnits(t *testing.T) {
 	assert.Equal(t, [][]string{{"(c)", "b"}}, shape(func(r *Run) bool { return r.Name == "b" }))
 	assert.Equal(t, [][]string{{"d"}}, shape(func(r *Run) bool { return r.Name == "d" }))
 	assert.Empty(t, shape(func(*Run) bool { return false }))
+}
+
+// TestMostRuns: the most runs that parameters make, of one each: and of several.
+func TestMostRuns(t *testing.T) {
+	list := func(name string, n int) string {
+		return name + ": [" + strings.Repeat("0, ", n-1) + "0]"
+	}
+	for _, tt := range []struct {
+		name string
+		each []string
+		want string
+	}{
+		{"one list", []string{list("a", maxRuns)}, ""},
+		{"one longer list", []string{list("a", maxRuns+1)}, "more than 50000 combinations"},
+		{"two lists", []string{list("a", maxRuns/2) + ", b: [0, 1]"}, ""},
+		{"two longer lists", []string{list("a", maxRuns/2+1) + ", b: [0, 1]"}, "more than 50000 combinations"},
+		{"two runs", []string{list("a", maxRuns-1), "a: [0]"}, ""},
+		{"two longer runs", []string{list("a", maxRuns-1), "a: [0, 1]"}, "more than 50000 runs in the file"},
+	} {
+		text := "runs:\n"
+		for _, e := range tt.each {
+			text += "- {prog: p, each: {" + e + "}, cookie: '${a}'" + map[bool]string{true: ", repeat: '${b}1'"}[strings.Contains(e, "b:")] + "}\n"
+		}
+		f, err := grammar.ParseYAML("s.yaml", []byte(text))
+		require.NoError(t, err, tt.name)
+		_, err = expanded(f.Get("runs").Items, nil)
+		if tt.want == "" {
+			require.NoError(t, err, tt.name)
+			continue
+		}
+		require.Error(t, err, tt.name)
+		assert.Contains(t, err.Error(), tt.want, tt.name)
+	}
 }

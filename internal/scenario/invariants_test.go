@@ -13,6 +13,7 @@ import (
 // that is met.
 func TestInvariants(t *testing.T) {
 	const limit = "runs:\n- prog: limit\n  packet: eth/ip(src=192.0.2.7,ttl=9)/udp(dport=53)\n"
+	const reads = "runs: [{prog: vfs_read_enter, args: {count: 5}}]\n"
 	const execs = "runs: [{prog: on_exec, repeat: 3}]\n"
 	for _, tt := range []struct{ name, example, runs, invariant, want string }{
 		{"a verdict", "ratelimit", limit, "holds: $retval == TC_ACT_OK", ""},
@@ -31,6 +32,11 @@ func TestInvariants(t *testing.T) {
 		{"records of one run", "exec", execs, "holds: sent(events) == 1", ""},
 		{"a member of a record", "exec", execs, "holds: events[0].pid == 4294967295", "events[0].pid is "},
 		{"an argument of the hook", "exec", execs, "holds: ctx->old_pid == 7", "ctx->old_pid is "},
+		{"an argument by its name", "fentry", reads, "holds: count == 5 && file->f_pos >= 0", ""},
+		{"another argument by its name", "fentry", reads, "holds: count == 6", "count is 5"},
+		{"a constant", "fentry", reads, "holds: BPF_NOEXIST == 1", ""},
+		{"an element that is changed", "exec", "maps: {execs_by_uid: {7700: 1, 5: 1}}\n" + execs, "holds: unchanged(execs_by_uid)", "the element with key 141e0000 differs"},
+		{"an element that stays", "exec", "maps: {execs_by_uid: {5: 1}}\n" + execs, "holds: unchanged(execs_by_uid[5])", ""},
 		{"an element that does not exist", "exec", execs, "holds: execs_by_uid[77] == 1", "it has no value: execs_by_uid has no element 77; has(...) in when limits it to runs that have one"},
 		{"a condition without a value", "exec", execs, "{when: 'execs_by_uid[77] == 1', holds: 0}", ""},
 		{"a condition that does not hold", "exec", execs, "{when: $events == 9, holds: 0}", ""},

@@ -71,6 +71,7 @@ func TestMistakes(t *testing.T) {
 		{"an unknown parameter", "runs: [{prog: on_exec, each: [{cpu: 0}], cpu: '${cpus}'}]\n", `s.yaml:1:47: unknown parameter "cpus" (nearest: cpu)`},
 		{"an unused parameter", "runs: [{prog: on_exec, each: [{cpu: 0}]}]\n", `s.yaml:1:32: parameter cpu is not used in the run`},
 		{"no parameters", "runs: [{prog: on_exec, each: []}]\n", `s.yaml:1:30: each: want a list of parameters`},
+		{"no lists of parameters", "runs: [{prog: on_exec, each: {}}]\n", `s.yaml:1:30: each: want a list of parameters`},
 		{"a list in a text", "runs: [{prog: on_exec, each: [{a: [1]}], name: 'x ${a}'}]\n", `s.yaml:1:48: ${a} inside a string: the parameter is a list`},
 		{"too many combinations", "runs: [{prog: on_exec, each: {" + manyLists() + "}}]\n", `s.yaml:1:`},
 		{"too long a block", "globals:\n" + strings.Repeat("  a: 1\n", 30000) + run, `s.yaml:20002:1: more than 20000 keys`},

@@ -297,7 +297,7 @@ func recordLinks(c *khook.Context) (out []recordLink) {
 		return nil
 	}
 	for _, m := range o.Spec().SkipMods(o.Type()).Members {
-		if m.Name == "" || o.Spec().SkipMods(m.Type).Kind != btf.KindPtr {
+		if o.Spec().SkipMods(m.Type).Kind != btf.KindPtr {
 			continue
 		}
 		if to, err := o.Pointee(m.Name); err == nil && to != nil && to != o {

@@ -308,11 +308,12 @@ func (v *values) bytesOf(spec *btf.Spec, id btf.ID, size int, n *grammar.Node) (
 		if !ok {
 			i = new(big.Int).SetUint64(unsigned(x))
 		}
-		if i.Sign() < 0 {
-			i = new(big.Int).Add(i, new(big.Int).Lsh(big.NewInt(1), uint(8*size)))
-		}
-		if i.Sign() < 0 || i.BitLen() > 8*size {
+		values := new(big.Int).Lsh(big.NewInt(1), uint(8*size))
+		if i.BitLen() > 8*size || i.Sign() < 0 && new(big.Int).Lsh(i, 1).CmpAbs(values) > 0 {
 			return nil, n.Errorf("%s does not fit into %d bytes", n.Text, size)
+		}
+		if i.Sign() < 0 {
+			i = new(big.Int).Add(i, values)
 		}
 		i.FillBytes(dst)
 		if !endian.IsBig(v.k.Mem().ByteOrder()) {

@@ -161,3 +161,21 @@ func FuzzPlain(f *testing.F) {
 		}
 	})
 }
+
+// TestPlainTextsAreRead: files as people write them do not need the YAML parser, and these few
+// texts do.
+func TestPlainTextsAreRead(t *testing.T) {
+	for _, text := range []string{
+		"a: 1\n", "a: !pt_regs {ip: 1}\n", "a: !b2 [1, 2]\n", "a: !hex 00\n", "_a: _b\n", "A: Z\n", "z9: 0\n", "a: $x\n", "a: /x\n", "a: +1\n", "a: (x)\n", "a: =x\n", "a: -1\n", "a: .5\n",
+		"'a': 1\n", "\"a\": 1\n", "'a':\n  b: 1\n", "a: 'b'\n", "a: 'b' # c\n", "a: ['b', \"c\"]\n", "a: {'b': 'c'}\n", "a: {b: 'c', d: \"e\"}\n", "a: 'b''c'\n", "a: ''\n", "a: null\n", "a: ~\n", "- 1\n- 2\n",
+		"- a: 1\n  b: 2\n", "# a\nb: 1\n", "a: b#c\n", "a: b # c\n", "a: b:c\n",
+	} {
+		assert.True(t, samePlain(t, []byte(text)), "%q", text)
+	}
+	for _, text := range []string{
+		"a: !x-y 1\n", "a: ! 1\n", "a: !x\n", "a: !x !y 1\n", "a: !x null\n", "a: \"\\n\"\n", "a: 'b'c\n", "a: 'b\n  c'\n", "a: [b c\n  d]\n", "a: &b 1\n", "a: *b\n", "a: |\n  b\n", "a: >\n  b\n", "? a\n: b\n", "a: @b\n",
+		"a: b : c\n", "a: b<<c\n", "---\na: 1\n", "a:\n", "a: # b\n  - 1\n", "a: %b\n", "a: \tb\n",
+	} {
+		assert.False(t, samePlain(t, []byte(text)), "%q", text)
+	}
+}
