@@ -21,7 +21,7 @@ func ContextStruct(spec *btf.Spec, fn btf.ID) *btf.Type {
 		return nil
 	}
 	proto := spec.SkipMods(t.Ref)
-	if proto == nil || proto.Kind != btf.KindFuncProto || len(proto.Params) == 0 {
+	if proto == nil || len(proto.Params) == 0 {
 		return nil
 	}
 	ptr := spec.SkipMods(proto.Params[0].Type)

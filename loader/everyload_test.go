@@ -33,6 +33,7 @@ func analysedText(o *Object, l *Linked) string {
 			a := p.AddressAt(pc)
 			taken, fell := p.Ways(pc)
 			say(" %d %v %v %s", pc, taken, fell, p.PoisonText(pc))
+			say(" %v %v %v %v %v %v", a.Fixed, a.Bare, a.Moved, a.Mixed, a.Struct, a.Partial)
 			for _, r := range a.Relocs {
 				say("  %d %s", r.Insn, l.Explain(r))
 			}
