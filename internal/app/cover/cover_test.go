@@ -17,6 +17,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/assembly"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -484,4 +485,84 @@ func TestHalvesOfInstructions(t *testing.T) {
 		}
 	}
 	assert.NotZero(t, halves)
+}
+
+// TestProgramsThatCannotRunAreLeftOut: their instructions are no code that tests could execute.
+func TestProgramsThatCannotRunAreLeftOut(t *testing.T) {
+	data, err := assembly.Object("x.s", ".prog can xdp\n r0 = 2\n exit\n.prog cannot struct_ops/no_such_member\n r0 = 0\n exit\n.prog absent fentry/no_such_function\n r0 = 0\n exit\n", nil)
+	require.NoError(t, err)
+	obj, err := loader.OpenBytes("x.o", data)
+	require.NoError(t, err)
+	linked, err := obj.Load(target(t), loader.LoadOptions{Optional: true})
+	require.NoError(t, err)
+	c := NewCollector()
+	m, err := machine.New(linked, machine.Config{Seed: 1, Cover: c})
+	require.NoError(t, err)
+	defer m.Close()
+	can, cannot := map[string]bool{}, map[string]bool{}
+	for _, lp := range linked.Programs {
+		for _, f := range lp.Funcs {
+			if _, ok := m.ImageOf(lp.Name); ok {
+				can[f.Name] = true
+			} else {
+				cannot[f.Name] = true
+			}
+		}
+	}
+	require.NotEmpty(t, can)
+	require.NotEmpty(t, cannot)
+	for name := range can {
+		_, _ = m.Run(t.Context(), name, machine.Input{})
+	}
+	p, err := c.Profile()
+	require.NoError(t, err)
+	got := map[string]bool{}
+	for _, f := range p.Objects[0].Kernels[0].Functions {
+		got[f.Name] = true
+	}
+	assert.Equal(t, can, got)
+}
+
+func TestTextOfMismatches(t *testing.T) {
+	for want, e := range map[string]*MismatchError{
+		"coverage of o: w": {Object: "o", Why: "w"}, "coverage of o, function f: w": {Object: "o", Function: "f", Why: "w"},
+		"coverage of o, on k: w": {Object: "o", Kernel: "k", Why: "w"}, "coverage of o, function f, on k: w": {Object: "o", Function: "f", Kernel: "k", Why: "w"},
+	} {
+		assert.EqualError(t, e, want)
+	}
+}
+
+// TestSourceOfOneKernel: lines count what ran on that kernel, or on all of them.
+func TestSourceOfOneKernel(t *testing.T) {
+	p := ran(t, open(t, "examples/exec/exec.bpf.o"), machine.EngineInterpreter)
+	q, err := Read(strings.NewReader(written(t, p)))
+	require.NoError(t, err)
+	q.Objects[0].Kernels[0].Name = "other"
+	require.NoError(t, p.Merge(q))
+	name := p.Objects[0].Kernels[0].Name
+	if name == "other" {
+		name = p.Objects[0].Kernels[1].Name
+	}
+	most := func(kernel string) (n int) {
+		for _, f := range p.Source(kernel).Files {
+			for _, l := range f.Lines {
+				n = max(n, l.Count)
+			}
+		}
+		return n
+	}
+	assert.Equal(t, 1, most(name))
+	assert.Equal(t, 1, most("other"))
+	assert.Equal(t, 2, most(""))
+	assert.Zero(t, most("none"))
+}
+
+// TestLinesBeginWhereOthersEnd: the slots of one line are one entry.
+func TestLinesBeginWhereOthersEnd(t *testing.T) {
+	for _, f := range ran(t, open(t, "examples/exec/exec.bpf.o"), machine.EngineInterpreter).Objects[0].Kernels[0].Functions {
+		require.Greater(t, len(f.Lines), 1)
+		for i := range f.Lines[1:] {
+			assert.NotEqual(t, f.Lines[i][1:], f.Lines[i+1][1:], f.Name)
+		}
+	}
 }

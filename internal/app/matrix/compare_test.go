@@ -2,6 +2,8 @@ package matrix
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// eventSpec holds struct event { u32 pid; u32 uid; char comm[8]; u64 ptr; u8 a:4; u8 b:4; } as type
+// eventSpec holds struct event { u32 pid; u32 uid; char comm[8]; u64 ptr; u32 a:4, b:4, c:12, :4; } as type
 // 5.
 func eventSpec(t *testing.T) (*btf.Spec, btf.ID) {
 	b := btf.NewBuilder(nil)
@@ -22,7 +24,8 @@ func eventSpec(t *testing.T) (*btf.Spec, btf.ID) {
 	comm := b.Array(char, u32, 8)
 	event := b.Struct("event", 32, btf.Member{Name: "pid", Type: u32}, btf.Member{Name: "uid", Type: u32, BitOffset: 32},
 		btf.Member{Name: "comm", Type: comm, BitOffset: 64}, btf.Member{Name: "ptr", Type: u64, BitOffset: 128},
-		btf.Member{Name: "a", Type: u32, BitOffset: 192, BitfieldSize: 4}, btf.Member{Name: "b", Type: u32, BitOffset: 196, BitfieldSize: 4})
+		btf.Member{Name: "a", Type: u32, BitOffset: 192, BitfieldSize: 4}, btf.Member{Name: "b", Type: u32, BitOffset: 196, BitfieldSize: 4},
+		btf.Member{Name: "c", Type: u32, BitOffset: 200, BitfieldSize: 12}, btf.Member{Name: "", Type: u32, BitOffset: 212, BitfieldSize: 4})
 	s, err := b.Spec(binary.LittleEndian)
 	require.NoError(t, err)
 	return s, event
@@ -69,6 +72,12 @@ func TestDifferences(t *testing.T) {
 		}, []string{`event rb.uid = 5, not 0`, `event rb.comm = "bush", not "bash"`, `event rb.ptr = &current.cred, not 0`}},
 		{"bitfield", func(o *outcome) { o.events = []event{{"rb", typ, data(func(b []byte) { b[24] = 0x10 })}} },
 			[]string{"event rb.b = 1, not 0"}},
+		{"bitfields beside each other", func(o *outcome) {
+			o.events = []event{{"rb", typ, data(func(b []byte) { b[24], b[25] = 0x21, 3 })}}
+		}, []string{"event rb.a = 1, not 0", "event rb.b = 2, not 0", "event rb.c = 3, not 0"}},
+		{"a bitfield of two bytes", func(o *outcome) {
+			o.events = []event{{"rb", typ, data(func(b []byte) { b[26] = 1 })}}
+		}, []string{"event rb.c = 256, not 0"}},
 		{"untyped", func(o *outcome) { o.events = []event{{"rb", 0, data(func(b []byte) { b[17] = 1 })}} },
 			[]string{"event rb byte 16 = 0001000000000000, not 0000000000000000"}},
 		{"size", func(o *outcome) { o.events = []event{{"rb", typ, make([]byte, 40)}} }, []string{"event rb has 40 bytes, not 32"}},
@@ -185,4 +194,27 @@ func TestWords(t *testing.T) {
 	} {
 		assert.Equal(t, word, c.Word())
 	}
+}
+
+func TestWhatAKernelLacks(t *testing.T) {
+	for _, err := range []error{loader.ErrUnknownToTarget, loader.ErrNoHook, loader.ErrExtern} {
+		assert.True(t, lacks(fmt.Errorf("x: %w", err)), "%v", err)
+	}
+	for _, err := range []error{nil, loader.ErrCORE, loader.ErrNotAllowed, errors.New("x")} {
+		assert.False(t, lacks(err), "%v", err)
+	}
+}
+
+// TestFactsOfKernels: of those with types, and of one without.
+func TestFactsOfKernels(t *testing.T) {
+	assert.Equal(t, &Facts{}, factsOf(&loader.Target{}))
+	assert.Equal(t, &Facts{Release: "6.12", Version: "6.12", VersionKnown: "name"}, factsOf(loader.NewTarget("6.12", nil)))
+	b := btf.NewBuilder(nil)
+	b.Int("unsigned long", 8, 0)
+	s, err := b.Spec(binary.BigEndian)
+	require.NoError(t, err)
+	f := factsOf(&loader.Target{BTF: s})
+	assert.True(t, f.BigEndian)
+	assert.Equal(t, 8, f.PointerSize)
+	assert.Equal(t, 2, f.Types)
 }

@@ -142,7 +142,7 @@ func WriteFuzz(w io.Writer, d *FuzzDocument, opt TableOptions) error {
 		b.WriteString("no findings\n")
 	}
 	if d.Unconfirmed > 0 {
-		visible.Fprintf(&b, "%d findings did not happen again in a scenario of their own and are left out\n", d.Unconfirmed)
+		visible.Fprintf(&b, "%s did not happen again in a scenario and %s left out\n", plural(d.Unconfirmed, "finding"), isAre(d.Unconfirmed))
 	}
 	if d.Keep != "" && !opt.Quiet {
 		visible.Fprintf(&b, "suite and findings are in %s\n", d.Keep)

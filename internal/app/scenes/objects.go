@@ -108,7 +108,7 @@ func (o *objects) see(e bpfsys.Event) {
 	switch call {
 	case "open", "openat", "openat2", "creat":
 		text, _ := cmpText(e.Args["filename"], e.Args["pathname"])
-		if at, ok := number(e.Args["dfd"]); !path.IsAbs(text) && (!ok || int32(at) == atFDCWD) && o.cwd[proc] != "" {
+		if at, ok := number(e.Args["dfd"]); !path.IsAbs(text) && (!ok || int32(at) == atFDCWD) {
 			text = path.Join(o.cwd[proc], text)
 		}
 		if path.IsAbs(text) {
