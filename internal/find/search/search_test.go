@@ -277,3 +277,15 @@ func TestNumbersInTheWrongByteOrder(t *testing.T) {
 		assert.Equal(t, want[name], found.Warnings, name)
 	}
 }
+
+// TestNumbersAsTheyAreShown: short ones in decimal, errors with their sign, others in hex.
+func TestNumbersAsTheyAreShown(t *testing.T) {
+	for v, want := range map[uint64]string{
+		0: "0", 7: "7", 1 << 20: "1048576", 1<<20 + 1: "0x100001", 1<<64 - 1: "-1", 1<<64 - 4095: "-4095", 1<<64 - 4096: "0xfffffffffffff000", 1<<63 - 1: "0x7fffffffffffffff",
+	} {
+		assert.Equal(t, want, number(v))
+	}
+	for n, want := range map[int]string{0: "", 1: "+1", 70000: "+70000"} {
+		assert.Equal(t, want, offset(n))
+	}
+}

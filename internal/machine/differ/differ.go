@@ -8,6 +8,7 @@ package differ
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,12 +74,14 @@ func sameBytes(a, b []byte) bool {
 	return bytes.Equal(withoutAddresses(a), withoutAddresses(b))
 }
 
-// withoutAddresses clears aligned words that look like addresses of the kernel.
+// withoutAddresses clears aligned words that look like addresses of the kernel. None has one of the
+// last 4095, which are errors (IS_ERR_VALUE).
 func withoutAddresses(p []byte) []byte {
+	const first, errors = 0xff80_0000_0000_0000, 1<<64 - 4095
 	out := bytes.Clone(p)
 	for i := 0; i+8 <= len(out); i += 8 {
-		if w := out[i : i+8]; w[7] == 0xff && w[6] == 0xff && !bytes.Equal(w, bytes.Repeat([]byte{0xff}, 8)) || w[7] == 0xff && w[6] >= 0x80 {
-			clear(w)
+		if v := binary.LittleEndian.Uint64(out[i:]); v >= first && v < errors {
+			clear(out[i : i+8])
 		}
 	}
 	return out
