@@ -1,6 +1,7 @@
 package corerelo
 
 import (
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -8,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 )
 
@@ -143,5 +146,62 @@ func TestDistance(t *testing.T) {
 		if want > 0 {
 			assert.Greater(t, distance(a, b, want-1), want-1, "%q %q", a, b)
 		}
+	}
+}
+
+// TestWhyCandidatesDisagree: by their offsets, by one that fails, or by their values.
+func TestWhyCandidatesDisagree(t *testing.T) {
+	b := btf.NewBuilder(nil)
+	n := b.Int("int", 4, btf.IntSigned)
+	id := b.Struct("s", 4, btf.Member{Name: "a", Type: n})
+	spec, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	at := func(off uint32) *Spec { return &Spec{BTF: spec, Root: id, BitOffset: off} }
+	for _, tt := range []struct {
+		a, b *Spec
+		x, y Result
+		want string
+	}{
+		{at(0), at(0), Result{New: 1}, Result{New: 1}, ""},
+		{at(8), at(0), Result{New: 1}, Result{New: 1}, "field offset ambiguity: 8 != 0"},
+		{at(0), at(0), Result{New: 1}, Result{New: 2}, "relocation decision ambiguity: success 1 != success 2"},
+		{at(0), at(0), Result{Poison: true}, Result{New: 2}, "relocation decision ambiguity: failure 0 != success 2"},
+		{at(0), at(0), Result{New: 1}, Result{Poison: true, New: 1}, "relocation decision ambiguity: success 1 != failure 1"},
+	} {
+		f := disagree(tt.a, tt.x, tt.b, tt.y)
+		if tt.want == "" {
+			assert.Nil(t, f)
+			continue
+		}
+		require.NotNil(t, f, tt.want)
+		assert.Equal(t, tt.want, f.log)
+	}
+}
+
+// TestEnumeratorsOfOtherTypes: only enums have them.
+func TestEnumeratorsOfOtherTypes(t *testing.T) {
+	b := btf.NewBuilder(nil)
+	n := b.Int("int", 4, btf.IntSigned)
+	enum := b.Add(btf.Type{Kind: btf.KindEnum, Name: "e", Size: 4, Values: []btf.Enumerator{{Name: "one", Value: 1}, {Name: "two", Value: 2}}})
+	s := b.Struct("s", 4, btf.Member{Name: "a", Type: n})
+	spec, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		id   btf.ID
+		raw  []int
+		want string
+	}{
+		{enum, []int{0}, ""}, {enum, []int{1}, ""}, {enum, []int{2}, "no enumerator 2, the enum has 2"}, {enum, []int{0, 0}, "no enumerator 0:0, the enum has 2"},
+		{enum, nil, "no enumerator"}, {s, []int{0}, "not an enum"}, {n, []int{0}, "not an enum"},
+	} {
+		x := &Spec{BTF: spec, Root: tt.id, Raw: tt.raw}
+		f := x.parseEnumerator(spec.MustType(tt.id))
+		if tt.want == "" {
+			require.Nil(t, f)
+			assert.Equal(t, []string{"one", "two"}[tt.raw[0]], x.Path[0].Name)
+			continue
+		}
+		require.NotNil(t, f, tt.want)
+		assert.Contains(t, f.detail, tt.want)
 	}
 }

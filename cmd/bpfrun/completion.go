@@ -91,7 +91,7 @@ func kernelNames(_ *cobra.Command, _ []string, word string) ([]string, cobra.She
 // programsOrRuns proposes what -p takes: programs, and with a scenario its runs.
 func (a *app) programsOrRuns(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	out, directive := a.ofObject("", programsOf)(cmd, args, word)
-	if f := cmd.Flags().Lookup("scenario"); f != nil && f.Value.String() != "" {
+	if f := cmd.Flags().Lookup("scenario"); f != nil {
 		named, _ := runs(cmd, nil, word)
 		out = append(out, named...)
 	}
@@ -167,7 +167,7 @@ func variablesOf(obj *loader.Object) []string {
 
 // runs returns the names of runs in the named scenario files, given as arguments or with -s.
 func runs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if f := cmd.Flags().Lookup("scenario"); f != nil && f.Value.String() != "" {
+	if f := cmd.Flags().Lookup("scenario"); f != nil {
 		args = append(args, f.Value.String())
 	}
 	var out []string
