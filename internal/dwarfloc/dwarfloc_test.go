@@ -123,6 +123,26 @@ func TestOps(t *testing.T) {
 	assert.True(t, Op{Code: OpLit0 + 31}.IsConstant())
 }
 
+// References to entries were as long as addresses in DWARF 2, and are as long as offsets since.
+func TestReferencesByVersion(t *testing.T) {
+	for version, size := range map[uint16]int{2: 8, 3: 4, 4: 4, 5: 4} {
+		u := Unit{Order: binary.LittleEndian, Version: version, AddrSize: 8, OffSize: 4}
+		code := -1
+		for c := range 256 {
+			if layout, ok := operands(byte(c)); ok && layout == "o" {
+				code = c
+			}
+		}
+		require.Positive(t, code)
+		expr := append([]byte{byte(code)}, 1, 2, 0, 0, 0, 0, 0, 0)
+		ops, err := u.Ops(nil, expr[:1+size])
+		require.NoError(t, err, "DWARF %d", version)
+		assert.Equal(t, []Op{{Code: byte(code), Value: 0x201}}, ops, "DWARF %d", version)
+		_, err = u.Ops(nil, expr[:size])
+		assert.ErrorIs(t, err, ErrMalformed, "DWARF %d", version)
+	}
+}
+
 func FuzzLists(f *testing.F) {
 	f.Add([]byte{lleBaseAddressx, 1, lleOffsetPair, 1, 2, 1, OpReg0, lleEnd}, byte(5), uint64(0))
 	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 2, 0, 1, OpReg0, 0, 0, 0, 0, 0, 0, 0, 0}, byte(4), uint64(0))
