@@ -89,7 +89,9 @@ type System struct {
 	// eventObjects are the objects of events other than tasks and sockets by their types and fields,
 	// pointees the types to which arguments of hooks point.
 	eventObjects map[string]*kobject.Object
-	pointees     map[string]string
+	// bprm describes the exec of a real task, the last one.
+	bprm     *kobject.Object
+	pointees map[string]string
 	// eventSockets are the sockets of events by family and protocol.
 	eventSockets map[[2]uint16]*socketRing
 	sockets      map[filtered]*attachment // programs of sockets

@@ -54,7 +54,7 @@ func (s *supervisor) denied(pid uint32, name string, err error) unix.Errno {
 	default:
 		return 0
 	}
-	if !s.started || s.processOf(pid).tgid == s.guard {
+	if s.starts > 0 || s.processOf(pid).tgid == s.guard {
 		return unix.EPERM
 	}
 	s.note(fmt.Sprintf("%s(2) on the tool is refused (%v), so that a call of it fails: %s, or the tool has closed its memory to others (prctl(2) PR_SET_DUMPABLE, a program file that is not readable)",

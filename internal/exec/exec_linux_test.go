@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 	Child(os.Args[1:])
 	if len(os.Args) > 3 && os.Args[1] == "confined" {
 		confine(os.Args[3])
-		supervise(os.Args[2])
+		supervise(os.Args[2], os.Args[3:]...)
 		os.Exit(0)
 	}
 	if len(os.Args) > 2 && os.Args[1] == "supervise" {
-		supervise(os.Args[2])
+		supervise(os.Args[2], os.Args[3:]...)
 		os.Exit(0)
 	}
 	if len(os.Args) > 2 && os.Args[1] == "tool" {

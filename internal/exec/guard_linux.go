@@ -19,7 +19,12 @@ import (
 // has. PR_SET_PDEATHSIG alone would reach only one process. run is a command that waits beside the
 // tool until the supervisor starts it.
 func guard(run, path string, argv []string) error {
-	// The threads of this process that do not start the tool are not filtered.
+	// The threads of this process that do not start the tool are not filtered. From here on, the
+	// supervisor cannot read the path of a call, unless it is root.
+	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
 	if err := unreachable(); err != nil {
 		return err
 	}
@@ -32,11 +37,12 @@ func guard(run, path string, argv []string) error {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
 	if run != "" {
 		unix.CloseOnExec(besideFD)
-		if err := startBeside(run); err != nil {
+		if err := startBeside(run, null); err != nil {
 			return err
 		}
 		unix.Close(besideFD)
 	}
+	null.Close()
 	// The tool does not inherit the socket to the supervisor: ForkExec closes it.
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
@@ -82,14 +88,9 @@ func guard(run, path string, argv []string) error {
 // startBeside starts a shell, filtered as the tool is, that runs a command as soon as a line can be
 // read from the pipe, and nothing when it is closed. The shell, and none of what it starts, has the
 // pipe until the command has ended.
-func startBeside(run string) error {
-	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
+func startBeside(run string, null *os.File) error {
 	const shell = "/bin/sh"
-	_, err = syscall.ForkExec(shell, []string{"sh", "-c", "read go <&3 || exit 0; (exec 3<&-; eval \"$1\")", "sh", run}, &syscall.ProcAttr{
+	_, err := syscall.ForkExec(shell, []string{"sh", "-c", "read go <&3 || exit 0; (exec 3<&-; eval \"$1\")", "sh", run}, &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{null.Fd(), 1, 2, besideFD}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {

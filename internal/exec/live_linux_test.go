@@ -157,6 +157,49 @@ func TestACommandBesideTheToolIsSeen(t *testing.T) {
 	}
 }
 
+// TestProgramsSeeFunctionsAndCredentialsOfRealTasks: functions in the lives of tasks are hooks, and
+// their tasks have the ids that the tool knows and the namespaces that they are in.
+func TestProgramsSeeFunctionsAndCredentialsOfRealTasks(t *testing.T) {
+	tool, err := osexec.LookPath("bpftrace")
+	if err != nil {
+		t.Skip(err)
+	}
+	script := `kprobe:wake_up_new_task { printf("new %s\n", ((struct task_struct *)arg0)->comm); }
+kprobe:security_bprm_committing_creds { $b = (struct linux_binprm *)arg0; printf("exec %s as %d\n", str($b->filename), $b->cred->uid.val); }
+kprobe:do_exit { printf("exit %s %d\n", comm, arg0); }
+kprobe:acct_process { printf("last %s uid %d live %d mnt %u\n", comm, uid, curtask->signal->live.counter, curtask->nsproxy->mnt_ns->ns.inum); }
+kprobe:disassociate_ctty { printf("tty %s %d\n", comm, arg0); }`
+	var mnt unix.Stat_t
+	require.NoError(t, unix.Stat("/proc/self/ns/mnt", &mnt))
+	for _, root := range []bool{true, false} {
+		uid := os.Getuid()
+		if root {
+			uid = 0
+		}
+		r := start(t, "", "", func(c *Config) {
+			c.Args, c.Root, c.RealClock, c.Live, c.Run = []string{tool, "-e", script}, root, true, true, "/bin/ls -d /no/such 2>/dev/null; true"
+		})
+		if !root && uid != 0 {
+			assert.Contains(t, r.out, "root", "bpftrace wants to be root")
+			continue
+		}
+		for _, want := range []string{
+			"new sh\n", fmt.Sprintf("exec /bin/ls as %d\n", uid), "exit ls 512\n", fmt.Sprintf("last ls uid %d live 0 mnt %d\n", uid, mnt.Ino), "tty ls 1\n",
+		} {
+			assert.Contains(t, r.out, want, r.notes)
+		}
+	}
+}
+
+// TestACommandBesideTheToolOfAUserRuns: the guard, which starts both, has closed its memory.
+func TestACommandBesideTheToolOfAUserRuns(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the user must change")
+	}
+	start(t, "exit7", "") // skips where there is no supervision
+	assert.Equal(t, "beside\n130 <nil>\n", asNobody(t, "supervise", "asleep", "echo beside"))
+}
+
 // TestACommandWithoutLiveRunsToo, and its events come after it has begun.
 func TestACommandWithoutLiveRunsToo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ran")

@@ -223,19 +223,19 @@ func (s *supervisor) exits(tgid, tid int, code int64, group bool) {
 		}
 	}
 	slices.Sort(others)
-	exit := func(t int, last bool) {
+	left := len(others)
+	exit := func(t int) {
 		l.gone[t] = true
-		task := s.liveTask(tgid, t)
-		task["exit_code"] = code
-		s.fireLife(bpfsys.Life{Task: task, Last: last})
+		s.fireLife(bpfsys.Life{Task: s.liveTask(tgid, t), Exit: &bpfsys.Exit{Code: code, Left: left}})
 	}
 	if group {
 		for _, t := range others {
-			exit(t, false)
+			exit(t)
+			left--
 		}
 		others = nil
 	}
-	exit(tid, len(others) == 0)
+	exit(tid)
 	if len(others) == 0 {
 		for t := range all {
 			delete(l.gone, t)
@@ -256,8 +256,8 @@ func (s *supervisor) fireLife(l bpfsys.Life) {
 	if s.cfg.Fired != nil {
 		s.cfg.Fired(l.Hook(), fired)
 	}
-	s.note("--live: tracepoints sched_process_fork, sched_process_exec and sched_process_exit see the ids, names, parents and arguments of real tasks, the path " +
-		"of an exec and the exit status; all else is simulated. Tasks that a signal ends, or another thread's exec, fire no sched_process_exit")
+	s.note("--live: tracepoints sched_process_fork, sched_process_exec and sched_process_exit see the ids, names, parents, credentials, namespaces and arguments of " +
+		"real tasks, the path of an exec and the exit status; all else is simulated. Tasks that a signal ends, or another thread's exec, fire no sched_process_exit")
 	for _, f := range fired {
 		if f.Err != nil {
 			s.note("--live: " + f.Err.Error())

@@ -12,7 +12,7 @@ import (
 )
 
 // What programs see of the real tasks of --live: ids, names, parents, working directories, programs,
-// arguments and environments.
+// arguments and environments; and, in livecred_linux.go, credentials and namespaces.
 
 // Fields of /proc/PID/stat after the name (proc(5)), from the state on.
 const (
@@ -45,6 +45,8 @@ func (s *supervisor) liveTask(tgid, tid int) map[string]any {
 	s.showBlock(task, tgid, "env", number(statEnvStart), number(statEnvEnd))
 	s.addFile(task, "fs->pwd.dentry", fmt.Sprintf("/proc/%d/cwd", tgid))
 	s.addFile(task, "mm->exe_file->f_path.dentry", fmt.Sprintf("/proc/%d/exe", tgid))
+	s.addCredentials(task, dir)
+	s.addNamespaces(task, dir)
 	return task
 }
 

@@ -236,8 +236,8 @@ func (c *call) servePaths(row *pathCall) {
 		c.s.reply(c.n, 0, row.errno)
 		return
 	}
-	if row.name == "execve" && !c.s.started { // the guard starts the tool, from memory that is closed to this process
-		c.s.started = true
+	if row.name == "execve" && c.s.starts > 0 { // by the guard, whose memory is closed to this process
+		c.s.starts--
 		c.s.host(c.n)
 		return
 	}

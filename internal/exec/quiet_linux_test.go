@@ -141,13 +141,16 @@ func familyTool() error {
 }
 
 // supervise is what the test binary does as a supervisor that can be killed.
-func supervise(tool string) {
+func supervise(tool string, run ...string) {
 	spec, err := embedded.Spec()
 	if err != nil {
 		panic(err)
 	}
 	self, _ := os.Executable()
-	code, err := Run(Config{System: bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec)}, Args: []string{self, "tool", tool}, Stdout: os.Stdout, Stderr: os.Stderr, Notes: os.Stderr})
+	code, err := Run(Config{
+		System: bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec)}, Args: []string{self, "tool", tool}, Run: strings.Join(run, " "),
+		Stdout: os.Stdout, Stderr: os.Stderr, Notes: os.Stderr,
+	})
 	fmt.Println(code, err)
 }
 

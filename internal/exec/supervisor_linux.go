@@ -65,7 +65,7 @@ type supervisor struct {
 	told         map[string]bool        // notes already written
 	callNames    map[int32]string
 	mounts       []mountPoint      // of bpffs, in the order in which the tool mounted them
-	started      bool              // the guard has made the execve(2) that starts the tool
+	starts       int               // execve(2) that the guard has still to make: of the tool, and of the shell beside it
 	guardNS      map[string]uint64 // inodes of the guard's namespaces, once it has made a call
 	mountTables  map[mountKey]*mountTable
 	tables       map[uint32]threadTable // of threads other than the first of their process
@@ -80,10 +80,13 @@ type supervisor struct {
 	lives    lives
 	begun    map[int]*begun // calls of --live whose exit is to be fired, by thread
 	invented map[string]int // calls whose results programs saw that are not the real ones
-	// dentries are the working directories and programs of processes as kernel objects, shown the
-	// pages of processes' memory that programs find, shownOrder these in the order in which they
-	// came, and shownNext the one that a new page replaces.
+	// dentries are the working directories and programs of processes as kernel objects, creds and
+	// nsproxies their credentials and namespaces; shown are the pages of processes' memory that
+	// programs find, shownOrder these in the order in which they came, and shownNext the one that a
+	// new page replaces.
 	dentries   map[string]*object.Object
+	creds      map[string]*object.Object
+	nsproxies  map[string]*object.Object
 	shown      map[uint64]bool
 	shownOrder []uint64
 	shownNext  int
@@ -249,6 +252,7 @@ func (s *supervisor) run(path string) (int, error) {
 		args[1] += "+run"
 		args = append(args, s.cfg.Run)
 	}
+	s.starts = len(files)
 	cmd := osexec.Command(self, append(args, s.cfg.Args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.cfg.Stdin, s.cfg.Stdout, s.cfg.Stderr
 	cmd.ExtraFiles = files
