@@ -27,7 +27,7 @@ const rootCgroup = 1
 // cgroupFiles are the files of cgroups, and what they hold in one that is empty. The root has none
 // of those that say how a cgroup is (cgroup_base_files).
 var cgroupFiles = map[string]string{
-	"cgroup.controllers": "\n", "cgroup.max.depth": "max\n", "cgroup.max.descendants": "max\n", "cgroup.procs": "", "cgroup.subtree_control": "\n", "cgroup.threads": "",
+	"cgroup.controllers": "", "cgroup.max.depth": "max\n", "cgroup.max.descendants": "max\n", "cgroup.procs": "", "cgroup.subtree_control": "", "cgroup.threads": "",
 	"cgroup.events": "populated 0\nfrozen 0\n", "cgroup.freeze": "0\n", "cgroup.type": "domain\n",
 }
 
@@ -51,7 +51,25 @@ func (s *supervisor) lookCgroup(p string) (kind pathKind, b []byte) {
 		n, _ := unix.Pread(f.fd, b, 0)
 		return plain, b[:max(n, 0)]
 	}
+	if p == cgroupRoot+"/cgroup.controllers" {
+		text = s.controllers()
+	}
 	return plain, []byte(text)
+}
+
+// controllers lists those that the kernel's configuration has, as the root does. Children have those
+// that their parents enable: none.
+func (s *supervisor) controllers() string {
+	var has []string
+	for _, name := range [...]string{"cpuset", "cpu", "io", "memory", "hugetlb", "pids", "rdma", "misc", "dmem"} { // include/linux/cgroup_subsys.h
+		if _, ok := s.sys.Machine().Kernel().BTF().EnumValue("cgroup_subsys_id", name+"_cgrp_id"); ok {
+			has = append(has, name)
+		}
+	}
+	if has == nil {
+		return ""
+	}
+	return strings.Join(has, " ") + "\n"
 }
 
 // openJoin opens a file of a cgroup for writing: what is written is what it holds.
@@ -135,6 +153,48 @@ func (c *call) makeCgroup(at place) unix.Errno {
 	s.lastCgroup++
 	s.cgroups[p] = 1<<32 + s.lastCgroup // above the ids of the host's cgroups
 	return 0
+}
+
+// kernfsHandle is the type of handles that have the id of a file (FILEID_KERNFS).
+const kernfsHandle = 0xfe
+
+// handle serves name_to_handle_at(2): the handle of a cgroup is its id (kernfs_encode_fh), which is
+// how programs learn what bpf_get_current_cgroup_id returns there. Other simulated files have none.
+func (c *call) handle(at []place) {
+	kind, _, _ := c.look(at[0])
+	id := c.s.cgroups[at[0].path]
+	switch {
+	case kind == hostPath:
+		c.s.host(c.n)
+		return
+	case kind == absent:
+		c.s.reply(c.n, 0, unix.ENOENT)
+		return
+	case id == 0:
+		c.s.reply(c.n, 0, unix.EOPNOTSUPP)
+		return
+	}
+	const most, size = 128, 8 // MAX_HANDLE_SZ
+	head := make([]byte, 4)
+	if !c.Read(c.arg(2), head) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	room := le.Uint32(head)
+	if room > most {
+		c.s.reply(c.n, 0, unix.EINVAL)
+		return
+	}
+	const invalid = 0xff // FILEID_INVALID
+	errno, out := unix.EOVERFLOW, le.AppendUint32(le.AppendUint32(nil, size), invalid)
+	if room >= size {
+		errno, out = 0, le.AppendUint64(le.AppendUint32(le.AppendUint32(nil, size), kernfsHandle), id)
+	}
+	mount := make([]byte, 4) // its id
+	if !c.Write(c.arg(3), mount) || !c.Write(c.arg(2), out) {
+		errno = unix.EFAULT
+	}
+	c.s.reply(c.n, 0, errno)
 }
 
 // removeCgroup serves rmdir(2) of a simulated cgroup.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -48,6 +49,24 @@ func cgroupsTool() error {
 		return fmt.Sprintf("%q %s", b, outcomeOf(err))
 	}
 	fmt.Println("before", read("cgroup.procs"))
+	controllers, err := os.ReadFile(filepath.Join(at, "cgroup.controllers"))
+	fmt.Printf("controllers %q %s of the child %s\n", controllers, outcomeOf(err), read("cgroup.controllers"))
+	for _, path := range []string{child, filepath.Join(child, "cgroup.procs"), filepath.Join(at, "none")} {
+		h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0)
+		if err != nil {
+			fmt.Println("handle", outcomeOf(err))
+			continue
+		}
+		fmt.Printf("handle %#x % x\n", h.Type(), h.Bytes())
+	}
+	short := struct{ bytes, typ uint32 }{4, 0}
+	name, err := unix.BytePtrFromString(child)
+	if err != nil {
+		return err
+	}
+	var id int32
+	_, _, e := unix.Syscall6(unix.SYS_NAME_TO_HANDLE_AT, ^uintptr(0)-99, uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&short)), uintptr(unsafe.Pointer(&id)), 0, 0)
+	fmt.Println("no room", outcomeOf(e), short)
 	procs := filepath.Join(cgroupRoot, "child", "cgroup.procs")
 	fmt.Println("join", outcomeOf(os.WriteFile(procs, []byte("42\n"), 0)), read("cgroup.procs"), "events", read("cgroup.events"), "missing", read("memory.max"))
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.CGroupSKB, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 1), asm.Return()}})
@@ -86,6 +105,11 @@ AT/child `+all+` ok
 /sys/fs/cgroup/child `+all+` ok
 AT/child/.. `+root+` child ok
 before "" ok
+controllers "cpuset cpu io memory hugetlb pids rdma misc\n" ok of the child "" ok
+handle 0xfe 01 00 00 00 01 00 00 00
+handle ENOTSUP
+handle ENOENT
+no room EOVERFLOW {8 255}
 join ok "42\n" ok events "populated 0\nfrozen 0\n" ok missing "" ENOENT
 attached 0x1
 attached 0x100000001

@@ -54,7 +54,7 @@ func rules(asRoot bool) []rule {
 		// A real network namespace of the tool's own could be changed by calls that are let
 		// through, so namespaces are simulated. The flags of clone3 are in memory, where they can
 		// change after a check: libraries use clone when there is no clone3.
-		{nr: unix.SYS_UNSHARE, when: bits, arg: 0, val: unix.CLONE_NEWNET}, {nr: unix.SYS_CLONE, when: bits, arg: 0, val: unix.CLONE_NEWNET}, {nr: unix.SYS_SETNS},
+		{nr: unix.SYS_UNSHARE, when: bits, arg: 0, val: unix.CLONE_NEWNET | unix.CLONE_NEWNS}, {nr: unix.SYS_CLONE, when: bits, arg: 0, val: unix.CLONE_NEWNET}, {nr: unix.SYS_SETNS},
 		{nr: unix.SYS_CLONE3, when: refused, val: uint32(unix.ENOSYS)},
 		// A supervisor of the tool's own could let calls through once this one has ended.
 		{nr: unix.SYS_SECCOMP, when: bits, arg: 1, val: filterNewListener},

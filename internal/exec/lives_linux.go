@@ -204,7 +204,7 @@ func (s *supervisor) forked(f *fork, tid int) {
 	parent, child := s.liveTask(f.tgid, f.tid), s.liveTask(tgid, tid)
 	child["comm"] = parent["comm"] // it may have changed since
 	if !f.thread {
-		child["real_parent->pid"], child["real_parent->tgid"] = int64(f.tgid), int64(f.tgid)
+		child["real_parent->pid"], child["real_parent->tgid"], child["real_parent->comm"] = int64(f.tgid), int64(f.tgid), parent["comm"]
 	}
 	s.fireLife(bpfsys.Life{Task: parent, Child: child})
 }

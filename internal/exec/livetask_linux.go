@@ -40,6 +40,9 @@ func (s *supervisor) liveTask(tgid, tid int) map[string]any {
 	}
 	if parent := int64(number(statParent)); parent > 0 {
 		task["real_parent->pid"], task["real_parent->tgid"] = parent, parent
+		if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent)); err == nil {
+			task["real_parent->comm"] = strings.TrimSpace(string(comm))
+		}
 	}
 	s.showBlock(task, tgid, "arg", number(statArgStart), number(statArgEnd))
 	s.showBlock(task, tgid, "env", number(statEnvStart), number(statEnvEnd))

@@ -86,12 +86,15 @@ func parentProcess(tgid int) int {
 	return parent
 }
 
-// newNetwork serves unshare(2) and clone(2) with CLONE_NEWNET. A new namespace alone is simulated;
-// together with others the host would make a real one, which calls that are let through could
-// change.
+// newNetwork serves unshare(2) and clone(2) with CLONE_NEWNET, and unshare(2) with CLONE_NEWNS. A
+// new network namespace alone is simulated; together with others the host would make a real one,
+// which calls that are let through could change.
 func (c *call) newNetwork() {
 	const lowFlags = unix.CLONE_NEWNET
 	switch {
+	case int(c.n.NR) == unix.SYS_UNSHARE && c.arg(0)&unix.CLONE_NEWNET == 0:
+		c.newMounts()
+		return
 	case int(c.n.NR) != unix.SYS_UNSHARE || c.arg(0) != lowFlags:
 		c.s.note("refused a new network namespace (CLONE_NEWNET) together with other namespaces or a new process: calls that are let through could change its network. unshare(2) with CLONE_NEWNET alone is simulated")
 		c.s.reply(c.n, 0, unix.EPERM)
@@ -109,6 +112,18 @@ func (c *call) newNetwork() {
 		c.s.note("a new network namespace is simulated: its devices are those that netlink messages create; the tool's sockets stay in the namespace of bpfrun")
 	}
 	c.s.reply(c.n, 0, errnoOf(e))
+}
+
+// newMounts serves unshare(2) with CLONE_NEWNS. The mounts that a tool may make are simulated, and
+// bpfrun keeps one list of them: nothing that the host mounts could be changed from a namespace of
+// its own.
+func (c *call) newMounts() {
+	if c.arg(0) != unix.CLONE_NEWNS || c.namespace("user") != 0 || !c.capable(unix.CAP_SYS_ADMIN) {
+		c.s.host(c.n)
+		return
+	}
+	c.s.note("a new mount namespace (CLONE_NEWNS) is the old one: mounts of the tool are simulated, and all of its processes see them")
+	c.s.reply(c.n, 0, 0)
 }
 
 // capable reports whether the caller has a capability in the simulated kernel.

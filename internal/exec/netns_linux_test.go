@@ -17,6 +17,7 @@ import (
 
 func init() {
 	tools["networks"] = networksTool
+	tools["mount namespaces"] = mountNamespacesTool
 	tools["devices"] = devicesTool
 }
 
@@ -76,6 +77,31 @@ func networksTool() error {
 	}
 	fmt.Println("same:", linksOf(outside))
 	return nil
+}
+
+// mountNamespacesTool wants a mount namespace of its own, alone and with another.
+func mountNamespacesTool() error {
+	runtime.LockOSThread()
+	before, err := os.Readlink("/proc/thread-self/ns/mnt")
+	if err != nil {
+		return err
+	}
+	fmt.Println("unshare:", outcomeOf(unix.Unshare(unix.CLONE_NEWNS)), "with another:", outcomeOf(unix.Unshare(unix.CLONE_NEWNS|unix.CLONE_NEWUTS)))
+	after, err := os.Readlink("/proc/thread-self/ns/mnt")
+	fmt.Println("the same:", before == after, outcomeOf(err))
+	return nil
+}
+
+// TestAMountNamespaceIsTheOldOne for a tool that believes that it is root; others get none.
+func TestAMountNamespaceIsTheOldOne(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		r := start(t, "mount namespaces", "", func(c *Config) { c.Live, c.Root = live, true })
+		assert.Equal(t, "unshare: ok with another: EPERM\nthe same: true ok\n", r.out, "live %t", live)
+		assert.Contains(t, r.notes, "a new mount namespace (CLONE_NEWNS) is the old one")
+	}
+	if os.Getuid() == 0 {
+		assert.Equal(t, "unshare: EPERM with another: EPERM\nthe same: true ok\n0 <nil>\n", asNobody(t, "supervise", "mount namespaces"))
+	}
 }
 
 // linksOf lists the devices that a dump returns: index, name and whether they are up.

@@ -181,7 +181,7 @@ var pathCalls = []pathCall{
 	{name: "mount_setattr", paths: paths(dirPath(0, 1).flags(2)), errno: unix.EPERM},
 	{name: "fspick", paths: paths(dirPath(0, 1).unless(2, fspickNoFollow).orEmpty(2, fspickEmpty)), errno: unix.EPERM},
 
-	{name: "name_to_handle_at", errno: unix.EOPNOTSUPP,
+	{name: "name_to_handle_at", errno: unix.EOPNOTSUPP, serve: (*call).handle,
 		paths: paths(dirPath(0, 1).when(4, unix.AT_SYMLINK_FOLLOW).orEmpty(4, unix.AT_EMPTY_PATH))},
 	{name: "open_by_handle_at", errno: unix.EPERM}, // a handle names a file by its number
 	{name: "inotify_add_watch", paths: paths(plainPath(1).unless(2, inotifyDontFollow)), errno: unix.EACCES},
