@@ -11,6 +11,7 @@ import (
 // given by their fields, as in [Event.Task].
 type Life struct {
 	Task map[string]any
+	CPU  int
 	// Child is the new task of a fork.
 	Child map[string]any
 	// Exec is the path of the program that the task now runs, Old the id of the thread that called
@@ -68,6 +69,7 @@ func (s *System) FireLife(l Life) ([]Fired, error) {
 	}
 	var all []Fired
 	for _, e := range events {
+		e.CPU = l.CPU
 		fired, err := s.fireExact(e)
 		if err != nil && !errors.Is(err, ErrNoHook) {
 			return all, err

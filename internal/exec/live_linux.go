@@ -104,10 +104,11 @@ type begun struct {
 	name string
 	args map[string]any
 	task map[string]any
+	cpu  int // that the task runs on
 	// want is the descriptor that the call returns if it succeeds, -1 if it returns none; exists is
 	// whether descriptors that it is about were open, or the socket that connects was connected.
 	want   int
-	target string // path of the file that is opened, as this process reaches it
+	target string // path of the file that is opened or executed, as this process reaches it
 	exists bool
 	moves  *transfer // what a call that moves bytes was counted with
 	ret    *int64    // what it returned, if that is known already
@@ -139,7 +140,8 @@ func (c *call) live() {
 	if name == "" {
 		return
 	}
-	b := &begun{name: name, args: c.liveArgs(name), task: s.liveTask(c.process().tgid, tid), want: -1, regs: c.n.Args}
+	b := &begun{name: name, args: c.liveArgs(name), want: -1, regs: c.n.Args}
+	b.task, b.cpu = s.liveTask(c.process().tgid, tid)
 	c.expect(b)
 	c.count(b)
 	s.fireLive(b, bpfsys.CallEntry, nil)
@@ -213,18 +215,9 @@ func (c *call) expect(b *begun) {
 	switch b.name {
 	case "open", "creat", "openat", "openat2":
 		b.want = lowestFree(tgid)
-		path, _ := b.args["filename"].(string)
-		if b.name == "creat" {
-			path, _ = b.args["pathname"].(string)
-		}
-		base := "cwd"
-		if fd, ok := b.args["dfd"].(uint64); ok && int32(fd) != unix.AT_FDCWD {
-			base = fmt.Sprintf("fd/%d", int32(fd))
-		}
-		if strings.HasPrefix(path, "/") {
-			base = "root"
-		}
-		b.target = fmt.Sprintf("/proc/%d/%s/%s", tgid, base, path)
+		b.target = b.targetOf(tgid)
+	case "execve", "execveat":
+		b.target = b.targetOf(tgid)
 	case "socket", "accept", "accept4", "dup", "epoll_create1", "eventfd2", "memfd_create", "timerfd_create", "inotify_init1", "pidfd_open":
 		b.want = lowestFree(tgid)
 	case "close":
@@ -236,6 +229,24 @@ func (c *call) expect(b *begun) {
 			unix.Close(own)
 		}
 	}
+}
+
+// targetOf returns the path of the file that a call names, as this process reaches it.
+func (b *begun) targetOf(tgid int) string {
+	path, _ := b.args["filename"].(string)
+	if b.name == "creat" {
+		path, _ = b.args["pathname"].(string)
+	}
+	base := "cwd"
+	for _, name := range [...]string{"dfd", "fd"} { // of execveat
+		if fd, ok := b.args[name].(uint64); ok && int32(fd) != unix.AT_FDCWD {
+			base = fmt.Sprintf("fd/%d", int32(fd))
+		}
+	}
+	if strings.HasPrefix(path, "/") {
+		base = "root"
+	}
+	return fmt.Sprintf("/proc/%d/%s/%s", tgid, base, path)
 }
 
 // lowestFree returns the descriptor that the next file of a process gets.
@@ -260,7 +271,7 @@ func lowestFree(tgid int) int {
 // descriptors, close them, connect, start programs or ask for ids.
 func (c *call) returned(b *begun) {
 	ret, known := c.result(b)
-	b.task = c.s.liveTask(c.process().tgid, int(c.n.PID)) // its name may be another one
+	b.task, b.cpu = c.s.liveTask(c.process().tgid, int(c.n.PID)) // its name may be another one
 	if known && (ret >= 0 || ret == -int64(unix.EINPROGRESS)) {
 		switch b.name {
 		case "accept", "accept4":
@@ -296,17 +307,7 @@ func (c *call) result(b *begun) (int64, bool) {
 		if _, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", tgid, b.want)); err == nil {
 			return int64(b.want), true
 		}
-		if b.target != "" {
-			var st unix.Stat_t
-			err := unix.Stat(b.target, &st)
-			if e, ok := err.(unix.Errno); ok {
-				return -int64(e), true
-			}
-			if err := unix.Access(b.target, unix.R_OK); err != nil {
-				return -int64(unix.EACCES), true
-			}
-		}
-		return 0, false
+		return refusedAt(b.target, unix.R_OK)
 	}
 	switch b.name {
 	case "close":
@@ -344,6 +345,22 @@ func (c *call) result(b *begun) (int64, bool) {
 	if ret, ok := c.s.lives.results[int(c.n.PID)]; ok {
 		delete(c.s.lives.results, int(c.n.PID))
 		return ret, true
+	}
+	return refusedAt(b.target, unix.X_OK)
+}
+
+// refusedAt returns the error of a call that wants to read or to execute the file at a path, as far
+// as looking there tells it.
+func refusedAt(target string, mode uint32) (int64, bool) {
+	if target == "" {
+		return 0, false
+	}
+	var st unix.Stat_t
+	if e, ok := unix.Stat(target, &st).(unix.Errno); ok {
+		return -int64(e), true
+	}
+	if unix.Access(target, mode) != nil || mode == unix.X_OK && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return -int64(unix.EACCES), true
 	}
 	return 0, false
 }
@@ -422,7 +439,7 @@ func (s *supervisor) fireLive(b *begun, side bpfsys.Side, ret *int64) (ran bool)
 		args = maps.Clone(args)
 		args["ret"] = *ret
 	}
-	fired, err := s.sys.Fire(bpfsys.Event{Hook: "syscall/" + b.name, Args: args, Task: b.task, Side: side})
+	fired, err := s.sys.Fire(bpfsys.Event{Hook: "syscall/" + b.name, Args: args, Task: b.task, CPU: b.cpu, Side: side})
 	if err != nil {
 		if !errors.Is(err, bpfsys.ErrNoHook) {
 			s.note("--live: " + b.name + ": " + err.Error())

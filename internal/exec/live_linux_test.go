@@ -168,7 +168,8 @@ func TestProgramsSeeFunctionsAndCredentialsOfRealTasks(t *testing.T) {
 kprobe:security_bprm_committing_creds { $b = (struct linux_binprm *)arg0; printf("exec %s as %d\n", str($b->filename), $b->cred->uid.val); }
 kprobe:do_exit { printf("exit %s %d\n", comm, arg0); }
 kprobe:acct_process { printf("last %s uid %d live %d mnt %u\n", comm, uid, curtask->signal->live.counter, curtask->nsproxy->mnt_ns->ns.inum); }
-kprobe:disassociate_ctty { printf("tty %s %d\n", comm, arg0); }`
+kprobe:disassociate_ctty { printf("tty %s %d\n", comm, arg0); }
+tracepoint:syscalls:sys_exit_execve { printf("execve %d\n", args->ret); }`
 	var mnt unix.Stat_t
 	require.NoError(t, unix.Stat("/proc/self/ns/mnt", &mnt))
 	for _, root := range []bool{true, false} {
@@ -177,18 +178,32 @@ kprobe:disassociate_ctty { printf("tty %s %d\n", comm, arg0); }`
 			uid = 0
 		}
 		r := start(t, "", "", func(c *Config) {
-			c.Args, c.Root, c.RealClock, c.Live, c.Run = []string{tool, "-e", script}, root, true, true, "/bin/ls -d /no/such 2>/dev/null; true"
+			c.Args, c.Root, c.RealClock, c.Live, c.Run = []string{tool, "-e", script}, root, true, true, "/bin/ls -d /no/such 2>/dev/null; /no/such 2>/dev/null; /etc/passwd 2>/dev/null; true"
 		})
 		if !root && uid != 0 {
 			assert.Contains(t, r.out, "root", "bpftrace wants to be root")
 			continue
 		}
 		for _, want := range []string{
-			"new sh\n", fmt.Sprintf("exec /bin/ls as %d\n", uid), "exit ls 512\n", fmt.Sprintf("last ls uid %d live 0 mnt %d\n", uid, mnt.Ino), "tty ls 1\n",
+			"new sh\n", fmt.Sprintf("exec /bin/ls as %d\n", uid), "exit ls 512\n", fmt.Sprintf("last ls uid %d live 0 mnt %d\n", uid, mnt.Ino), "tty ls 1\n", "execve 0\n", "execve -2\n", "execve -13\n",
 		} {
 			assert.Contains(t, r.out, want, r.notes)
 		}
 	}
+}
+
+// TestProgramsRunOnTheCPUsOfRealTasks that are bound to one.
+func TestProgramsRunOnTheCPUsOfRealTasks(t *testing.T) {
+	tool, err := osexec.LookPath("bpftrace")
+	if err != nil || os.Getuid() != 0 || runtime.NumCPU() < 2 {
+		t.Skip("needs bpftrace, root and two processors")
+	}
+	script := `tracepoint:syscalls:sys_enter_getppid { printf("call %d\n", cpu); } tracepoint:sched:sched_process_exit /comm == "sh"/ { printf("end %d\n", cpu); }`
+	r := start(t, "", "", func(c *Config) {
+		c.Args, c.Root, c.RealClock, c.Live, c.Run = []string{tool, "-e", script}, true, true, true, "taskset -c 1 sh -c true"
+	})
+	assert.Contains(t, r.out, "call 1\n", r.notes)
+	assert.Contains(t, r.out, "end 1\n")
 }
 
 // TestACommandBesideTheToolOfAUserRuns: the guard, which starts both, has closed its memory.

@@ -345,14 +345,14 @@ func (c *call) signals(b *begun) {
 	if b.name == "tkill" {
 		group = 0
 	}
-	task := c.s.liveTask(tgid, int(target))
+	task, _ := c.s.liveTask(tgid, int(target))
 	args := map[string]any{"sig": int64(sig), "group": group, "result": int64(0)}
 	for _, kind := range []string{"tp_btf", "raw_tp"} {
-		c.s.fireEvent(bpfsys.Event{Hook: kind + "/signal_generate", Args: args, Task: b.task, Tasks: map[string]map[string]any{"p": task}})
+		c.s.fireEvent(bpfsys.Event{Hook: kind + "/signal_generate", Args: args, Task: b.task, CPU: b.cpu, Tasks: map[string]map[string]any{"p": task}})
 	}
 	record := maps.Clone(args)
 	record["pid"], record["comm"] = task["pid"], task["comm"]
-	c.s.fireEvent(bpfsys.Event{Hook: "tracepoint/signal/signal_generate", Args: record, Task: b.task})
+	c.s.fireEvent(bpfsys.Event{Hook: "tracepoint/signal/signal_generate", Args: record, Task: b.task, CPU: b.cpu})
 }
 
 // ours reports whether a process belongs to the session, so that this user's rights over it are the

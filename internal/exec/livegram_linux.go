@@ -357,7 +357,7 @@ func (c *call) connected(b *begun, ret int64) {
 		function = "tcp_v6_connect"
 	}
 	c.stateChange(b, h, tcpClose, tcpSynSent)
-	c.s.fireEvent(bpfsys.Event{Hook: function, Args: map[string]any{"ret": int64(0)}, Task: b.task, Sockets: map[string]bpfsys.HostSocket{"sk": h}})
+	c.s.fireEvent(bpfsys.Event{Hook: function, Args: map[string]any{"ret": int64(0)}, Task: b.task, CPU: b.cpu, Sockets: map[string]bpfsys.HostSocket{"sk": h}})
 	if ret == 0 {
 		c.stateChange(b, h, tcpSynSent, tcpEstablished)
 	}
@@ -367,7 +367,7 @@ func (c *call) connected(b *begun, ret int64) {
 func (c *call) accepted(b *begun, fd int32) {
 	if h, ok := c.hostSocket(fd); ok && h.Info.Remote.IsValid() {
 		c.stateChange(b, h, tcpSynRecv, tcpEstablished)
-		c.s.fireEvent(bpfsys.Event{Hook: "inet_csk_accept", Task: b.task, Sockets: map[string]bpfsys.HostSocket{"ret": h}})
+		c.s.fireEvent(bpfsys.Event{Hook: "inet_csk_accept", Task: b.task, CPU: b.cpu, Sockets: map[string]bpfsys.HostSocket{"ret": h}})
 	}
 }
 
@@ -376,6 +376,6 @@ func (c *call) accepted(b *begun, fd int32) {
 func (c *call) stateChange(b *begun, h bpfsys.HostSocket, from, to uint8) {
 	h.Info.State = from
 	sockets := map[string]bpfsys.HostSocket{"sk": h}
-	c.s.fireEvent(bpfsys.Event{Hook: "tcp_set_state", Args: map[string]any{"state": int64(to)}, Task: b.task, Sockets: sockets})
-	c.s.fireEvent(bpfsys.Event{Hook: "inet_sock_set_state", Args: map[string]any{"oldstate": int64(from), "newstate": int64(to)}, Task: b.task, Sockets: sockets})
+	c.s.fireEvent(bpfsys.Event{Hook: "tcp_set_state", Args: map[string]any{"state": int64(to)}, Task: b.task, CPU: b.cpu, Sockets: sockets})
+	c.s.fireEvent(bpfsys.Event{Hook: "inet_sock_set_state", Args: map[string]any{"oldstate": int64(from), "newstate": int64(to)}, Task: b.task, CPU: b.cpu, Sockets: sockets})
 }

@@ -179,7 +179,8 @@ func (s *supervisor) settle(caller int) {
 		case now != "" && now != e.image:
 			delete(l.execs, tgid)
 			l.returns(tgid, 0)
-			s.fireLife(bpfsys.Life{Task: s.liveTask(tgid, tgid), Exec: e.path, Old: int64(e.tid)})
+			task, cpu := s.liveTask(tgid, tgid)
+			s.fireLife(bpfsys.Life{Task: task, CPU: cpu, Exec: e.path, Old: int64(e.tid)})
 		case e.tid == caller, now == "" && !alive(s.processOf(uint32(tgid)).pidfd):
 			delete(l.execs, tgid)
 		}
@@ -201,12 +202,13 @@ func (s *supervisor) forked(f *fork, tid int) {
 	if f.thread {
 		tgid = f.tgid
 	}
-	parent, child := s.liveTask(f.tgid, f.tid), s.liveTask(tgid, tid)
+	parent, cpu := s.liveTask(f.tgid, f.tid)
+	child, _ := s.liveTask(tgid, tid)
 	child["comm"] = parent["comm"] // it may have changed since
 	if !f.thread {
 		child["real_parent->pid"], child["real_parent->tgid"], child["real_parent->comm"] = int64(f.tgid), int64(f.tgid), parent["comm"]
 	}
-	s.fireLife(bpfsys.Life{Task: parent, Child: child})
+	s.fireLife(bpfsys.Life{Task: parent, CPU: cpu, Child: child})
 }
 
 // exits fires the event of a thread that ends, and of the others when it ends its whole process.
@@ -226,7 +228,8 @@ func (s *supervisor) exits(tgid, tid int, code int64, group bool) {
 	left := len(others)
 	exit := func(t int) {
 		l.gone[t] = true
-		s.fireLife(bpfsys.Life{Task: s.liveTask(tgid, t), Exit: &bpfsys.Exit{Code: code, Left: left}})
+		task, cpu := s.liveTask(tgid, t)
+		s.fireLife(bpfsys.Life{Task: task, CPU: cpu, Exit: &bpfsys.Exit{Code: code, Left: left}})
 	}
 	if group {
 		for _, t := range others {

@@ -17,17 +17,19 @@ import (
 // Fields of /proc/PID/stat after the name (proc(5)), from the state on.
 const (
 	statParent   = 4 - 3
+	statCPU      = 39 - 3
 	statArgStart = 48 - 3
 	statArgEnd   = 49 - 3
 	statEnvStart = 50 - 3
 	statEnvEnd   = 51 - 3
 )
 
-// liveTask returns what events know of a real task, by the paths of the fields.
-func (s *supervisor) liveTask(tgid, tid int) map[string]any {
+// liveTask returns what events know of a real task, by the paths of the fields, and the CPU that it
+// runs on, or ran on last; 0 if the simulated kernel has no such CPU.
+func (s *supervisor) liveTask(tgid, tid int) (task map[string]any, cpu int) {
 	dir := fmt.Sprintf("/proc/%d/task/%d/", tgid, tid)
 	comm, _ := os.ReadFile(dir + "comm")
-	task := map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": strings.TrimSpace(string(comm))}
+	task = map[string]any{"pid": int64(tid), "tgid": int64(tgid), "comm": strings.TrimSpace(string(comm))}
 	stat, _ := os.ReadFile(dir + "stat")
 	// The name in parentheses may contain any character.
 	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
@@ -50,7 +52,10 @@ func (s *supervisor) liveTask(tgid, tid int) map[string]any {
 	s.addFile(task, "mm->exe_file->f_path.dentry", fmt.Sprintf("/proc/%d/exe", tgid))
 	s.addCredentials(task, dir)
 	s.addNamespaces(task, dir)
-	return task
+	if n := number(statCPU); n < uint64(s.sys.Machine().Kernel().CPUs()) {
+		cpu = int(n)
+	}
+	return task, cpu
 }
 
 // showBlock shows programs the arguments ("arg") or the environment ("env") of a process where they
