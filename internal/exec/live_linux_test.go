@@ -206,6 +206,19 @@ func TestProgramsRunOnTheCPUsOfRealTasks(t *testing.T) {
 	assert.Contains(t, r.out, "end 1\n")
 }
 
+// TestProgramsSeeCredentialsThatATaskTakes: from the call on that follows the one that sets them.
+func TestProgramsSeeCredentialsThatATaskTakes(t *testing.T) {
+	tool, err := osexec.LookPath("bpftrace")
+	if err != nil || os.Getuid() != 0 {
+		t.Skip("needs bpftrace and root")
+	}
+	script := `tracepoint:syscalls:sys_enter_setresuid { printf("enter %d\n", uid); } tracepoint:syscalls:sys_exit_setresuid { printf("exit %d\n", uid); }`
+	r := start(t, "", "", func(c *Config) {
+		c.Args, c.Root, c.RealClock, c.Live, c.Run = []string{tool, "-e", script}, true, true, true, "setpriv --reuid=65534 --clear-groups true"
+	})
+	assert.Contains(t, r.out, "enter 0\nexit 65534\n", r.notes)
+}
+
 // TestACommandBesideTheToolOfAUserRuns: the guard, which starts both, has closed its memory.
 func TestACommandBesideTheToolOfAUserRuns(t *testing.T) {
 	if os.Getuid() != 0 {

@@ -40,12 +40,65 @@ var namespaceLinks = [...]struct{ name, field string }{
 // maxShared limits the credentials and the sets of namespaces that programs see.
 const maxShared = 1024
 
-// addCredentials adds the credentials of a task, as the tool knows them: with --fake-root, the user
-// of bpfrun is root.
-func (s *supervisor) addCredentials(task map[string]any, dir string) {
+// identity is what a task has until it calls one of [identityCalls]: looking costs more than the
+// rest of an event.
+type identity struct {
+	start         uint64 // of the task, whose id may be used again
+	cred, nsproxy *object.Object
+}
+
+// identityCalls change the credentials or the namespaces of the thread that makes them.
+var identityCalls = map[int]bool{
+	unix.SYS_SETUID: true, unix.SYS_SETGID: true, unix.SYS_SETREUID: true, unix.SYS_SETREGID: true, unix.SYS_SETRESUID: true, unix.SYS_SETRESGID: true,
+	unix.SYS_SETFSUID: true, unix.SYS_SETFSGID: true, unix.SYS_CAPSET: true, unix.SYS_PRCTL: true, unix.SYS_UNSHARE: true, unix.SYS_SETNS: true,
+	unix.SYS_EXECVE: true, unix.SYS_EXECVEAT: true,
+}
+
+// identities are those of tasks by id, and the threads whose last call may have changed theirs.
+type identities struct {
+	known    map[int]identity
+	changing map[int]bool
+}
+
+// calls notes that a thread makes a call, which ends its last one.
+func (i *identities) calls(tid, nr int) {
+	if i.changing[tid] {
+		delete(i.changing, tid)
+		delete(i.known, tid)
+	}
+	if !identityCalls[nr] {
+		return
+	}
+	if i.changing == nil || len(i.changing) > maxForks {
+		*i = identities{changing: map[int]bool{}}
+	}
+	i.changing[tid] = true
+}
+
+// addIdentity adds the credentials and the namespaces of a task that started at a time.
+func (s *supervisor) addIdentity(task map[string]any, tid int, dir string, start uint64) {
+	i, known := s.identities.known[tid]
+	if !known || i.start != start {
+		i = identity{start, s.credentials(dir), s.namespaces(dir)}
+		if s.identities.known == nil || len(s.identities.known) > maxForks {
+			s.identities.known = map[int]identity{}
+		}
+		s.identities.known[tid] = i
+	}
+	if i.cred != nil {
+		task["cred"], task["real_cred"] = i.cred, i.cred
+	}
+	if i.nsproxy != nil {
+		task["nsproxy"] = i.nsproxy
+	}
+}
+
+// credentials returns those of a task, as the tool knows them: with --fake-root, the user of bpfrun
+// is root. It is nil if the task has ended.
+func (s *supervisor) credentials(dir string) *object.Object {
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
-		return
+		return nil
 	}
 	lines := map[string]string{}
 	for l := range strings.Lines(string(status)) {
@@ -56,7 +109,7 @@ func (s *supervisor) addCredentials(task map[string]any, dir string) {
 	for _, l := range credLines {
 		key += lines[l.name] + "\n"
 	}
-	o := shared(s, &s.creds, key, "cred", func(o *object.Object) error {
+	return shared(s, &s.creds, key, "cred", func(o *object.Object) error {
 		ids := strings.Fields(lines["Uid"])
 		asRoot := s.cfg.Root && len(ids) > 1 && ids[1] == strconv.Itoa(os.Geteuid())
 		for _, l := range credLines {
@@ -72,9 +125,6 @@ func (s *supervisor) addCredentials(task map[string]any, dir string) {
 		}
 		return nil
 	})
-	if o != nil {
-		task["cred"], task["real_cred"] = o, o
-	}
 }
 
 // setCred sets an id, or a set of capabilities: one number since 6.3, two words before.
@@ -105,8 +155,8 @@ func setCred(o *object.Object, field, value string, asRoot bool) error {
 	return o.Set(field+".cap[1]", set>>32)
 }
 
-// addNamespaces adds the numbers of a task's namespaces.
-func (s *supervisor) addNamespaces(task map[string]any, dir string) {
+// namespaces returns those of a task, which have their numbers; nil if it has ended.
+func (s *supervisor) namespaces(dir string) *object.Object {
 	var inums [len(namespaceLinks)]uint64
 	for i, l := range namespaceLinks {
 		if target, err := os.Readlink(dir + "ns/" + l.name); err == nil {
@@ -115,9 +165,9 @@ func (s *supervisor) addNamespaces(task map[string]any, dir string) {
 		}
 	}
 	if inums[0] == 0 {
-		return // the task has ended
+		return nil
 	}
-	o := shared(s, &s.nsproxies, fmt.Sprint(inums), "nsproxy", func(o *object.Object) error {
+	return shared(s, &s.nsproxies, fmt.Sprint(inums), "nsproxy", func(o *object.Object) error {
 		for i, l := range namespaceLinks {
 			if inum := l.field + "->ns.inum"; inums[i] != 0 && o.Has(inum) {
 				if err := o.Set(inum, inums[i]); err != nil {
@@ -127,9 +177,6 @@ func (s *supervisor) addNamespaces(task map[string]any, dir string) {
 		}
 		return nil
 	})
-	if o != nil {
-		task["nsproxy"] = o
-	}
 }
 
 // shared returns the object of a type for a key, filled on its first use; nil if it cannot be made.

@@ -56,10 +56,12 @@ func (c *call) lives() {
 	l := &s.lives
 	if !s.sys.Attached() {
 		l.forks, l.execs = nil, nil
+		s.identities = identities{}
 		return
 	}
 	tid, tgid := int(c.n.PID), c.process().tgid
 	s.settle(tid)
+	s.identities.calls(tid, int(c.n.NR))
 	if tgid == s.guard {
 		return
 	}
@@ -178,6 +180,7 @@ func (s *supervisor) settle(caller int) {
 		switch {
 		case now != "" && now != e.image:
 			delete(l.execs, tgid)
+			delete(s.identities.known, tgid)
 			l.returns(tgid, 0)
 			task, cpu := s.liveTask(tgid, tgid)
 			s.fireLife(bpfsys.Life{Task: task, CPU: cpu, Exec: e.path, Old: int64(e.tid)})

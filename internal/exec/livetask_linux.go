@@ -17,6 +17,7 @@ import (
 // Fields of /proc/PID/stat after the name (proc(5)), from the state on.
 const (
 	statParent   = 4 - 3
+	statStart    = 22 - 3
 	statCPU      = 39 - 3
 	statArgStart = 48 - 3
 	statArgEnd   = 49 - 3
@@ -50,8 +51,7 @@ func (s *supervisor) liveTask(tgid, tid int) (task map[string]any, cpu int) {
 	s.showBlock(task, tgid, "env", number(statEnvStart), number(statEnvEnd))
 	s.addFile(task, "fs->pwd.dentry", fmt.Sprintf("/proc/%d/cwd", tgid))
 	s.addFile(task, "mm->exe_file->f_path.dentry", fmt.Sprintf("/proc/%d/exe", tgid))
-	s.addCredentials(task, dir)
-	s.addNamespaces(task, dir)
+	s.addIdentity(task, tid, dir, number(statStart))
 	if n := number(statCPU); n < uint64(s.sys.Machine().Kernel().CPUs()) {
 		cpu = int(n)
 	}

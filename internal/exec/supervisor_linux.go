@@ -85,6 +85,7 @@ type supervisor struct {
 	// programs find, shownOrder these in the order in which they came, and shownNext the one that a
 	// new page replaces.
 	dentries   map[string]*object.Object
+	identities identities
 	creds      map[string]*object.Object
 	nsproxies  map[string]*object.Object
 	shown      map[uint64]bool
