@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	osexec "os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +77,24 @@ var starts = sync.OnceValue(func() bool {
 	return err != nil || !errors.Is(osexec.Command(self, "-test.run=^$").Run(), unix.ENOEXEC)
 })
 
+// onOneCPU keeps the processes that are started on one CPU.
+func onOneCPU(t testing.TB) (restore func()) {
+	var all, one unix.CPUSet
+	require.NoError(t, unix.SchedGetaffinity(0, &all))
+	for cpu := range 1024 {
+		if all.IsSet(cpu) {
+			one.Set(cpu)
+			break
+		}
+	}
+	runtime.LockOSThread()
+	require.NoError(t, unix.SchedSetaffinity(0, &one))
+	return func() {
+		_ = unix.SchedSetaffinity(0, &all)
+		runtime.UnlockOSThread()
+	}
+}
+
 // start runs a tool of this binary.
 func start(t testing.TB, tool string, events string, change ...func(*Config)) run {
 	t.Helper()
@@ -97,6 +116,9 @@ func start(t testing.TB, tool string, events string, change ...func(*Config)) ru
 	}
 	for _, c := range change {
 		c(&cfg)
+	}
+	if cfg.Live && cfg.Run != "" { // records of several CPUs would have no order
+		defer onOneCPU(t)()
 	}
 	code, err := Run(cfg)
 	if err != nil && strings.Contains(err.Error(), "child process ended") {
