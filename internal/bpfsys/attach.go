@@ -201,8 +201,7 @@ func (p *Prog) attaches(at uapi.AttachType) bool {
 	case uapi.AttachFlowDissector:
 		return p.typ == uapi.ProgTypeFlowDissector
 	case uapi.AttachCgroupInetIngress, uapi.AttachCgroupInetEgress:
-		// Programs of before attach types do not say which way they filter.
-		return p.typ == uapi.ProgTypeCgroupSkb && (p.expected == at || p.expected == 0)
+		return p.typ == uapi.ProgTypeCgroupSkb && (p.expected == at || !p.bound)
 	}
 	row := progtype.Of(p.typ)
 	if row.Attached(at) == nil && row.Attach != at {

@@ -226,7 +226,7 @@ func (s *System) linkCreate(c Caller, a bpfattr.LinkCreate) Result {
 	case uapi.ProgTypeSkMsg, uapi.ProgTypeSkSkb:
 		return s.linkSockmap(c, a, p, at)
 	}
-	if cgroupAttach(p.typ, at) {
+	if cgroupAttach(p.typ, at) && p.attaches(at) {
 		return s.linkCgroup(c, a, p, at)
 	}
 	return fail(uapi.EINVAL)

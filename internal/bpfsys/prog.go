@@ -43,6 +43,7 @@ type Prog struct {
 	// exceptionCB is where the exception callback begins, 0 if there is none.
 	exceptionCB int
 	ctxSize     int  // how many bytes of the context it may access
+	bound       bool // it may be attached only where it said when it was loaded
 	assoc       *Map // the struct_ops that its kfuncs act for, or nil
 	runs        uint64
 	nanos       uint64

@@ -111,7 +111,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 		return "", uapi.EINVAL
 	}
 	p.verified, p.reliable, p.untyped, p.exceptionCB = uint32(verdict.ProcessedInsns), verdict.Reliable, verdict.Untyped, verdict.ExceptionCallback
-	p.ctxSize = verdict.CtxSize
+	p.ctxSize, p.bound = verdict.CtxSize, verdict.Bound
 	switch verdict.Outcome {
 	case verifier.Refused:
 		return "", verdict.Errno

@@ -113,6 +113,9 @@ func (fs *frames) checkReturn(n int, name string) {
 	// The kernel keeps ranges in 32 bits (struct bpf_retval_range).
 	lo, hi := max(rg.Low, math.MinInt32), min(rg.High, math.MaxInt32)
 	fs.enforce(r, n, retRange{int32(lo), int32(hi)}, "At program exit", name, rg.Word)
+	if typ == uapi.ProgTypeCgroupSkb && attach == uapi.AttachCgroupInetEgress && rangeTnum(retRange{2, 3}).Contains(r.Var) {
+		fs.bound = true
+	}
 }
 
 // returnsVoid reports whether a function has no result.

@@ -47,6 +47,7 @@ type subject struct {
 
 	unlocked bool // a helper was called that kernels lack if they are locked down
 	ctxSize  int  // how many bytes of the context the program may access
+	bound    bool // a result is one that only its attach type may have
 }
 
 // position is the current position of the exploration.

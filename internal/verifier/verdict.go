@@ -60,6 +60,9 @@ type Verdict struct {
 	// CtxSize is how many bytes of its context the program may access: an event with a shorter one
 	// refuses it when it is attached.
 	CtxSize int
+	// Bound says that the program may be attached only where it said when it was loaded: a result of
+	// it, 2 or 3 of cgroup_skb, has a meaning only there (enforce_expected_attach_type).
+	Bound bool
 	// Reached are the instructions of an accepted program that some input may reach, by slot; the
 	// kernel removes the others.
 	Reached []bool

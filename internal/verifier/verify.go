@@ -159,7 +159,7 @@ func (e *explorer) path() []Branch {
 func (e *explorer) stats(v *Verdict) {
 	v.ProcessedInsns, v.TotalStates, v.PeakStates, v.MaxStatesPerInsn = e.processed, e.checkpoints.totalStates, e.checkpoints.peakStates, e.checkpoints.maxPerInsn
 	v.StackDepth = e.stackDepths(v.Outcome == Accepted)
-	v.Reliable, v.Untyped, v.CtxSize = e.reliable(), e.untyped(), e.ctxSize
+	v.Reliable, v.Untyped, v.CtxSize, v.Bound = e.reliable(), e.untyped(), e.ctxSize, e.bound
 	if e.exceptionSub != 0 {
 		v.ExceptionCallback = e.subs[e.exceptionSub].start
 	}
