@@ -47,3 +47,18 @@ func TestArenaListsItsPages(t *testing.T) {
 	a.FreePages(a.UserBase()+3*uapi.PageSize, 1)
 	assert.Equal(t, map[uint64]byte{0: 10, 6: 12}, pages())
 }
+
+// TestArenaTakesTheSmallestRangeThatFits frees ranges of three, one and two pages.
+func TestArenaTakesTheSmallestRangeThatFits(t *testing.T) {
+	a := newMap(t, newEnv(t, 1), Spec{Type: uapi.MapTypeArena, MaxEntries: 16, Flags: uapi.MapMmapable}).(Arena)
+	page := func(n uint64) uint64 { return a.UserBase() + n*uapi.PageSize }
+	assert.Equal(t, page(0), a.AllocPages(0, 16))
+	a.FreePages(page(2), 3)
+	a.FreePages(page(7), 1)
+	a.FreePages(page(10), 2)
+	assert.Equal(t, page(7), a.AllocPages(0, 1))
+	assert.Equal(t, page(10), a.AllocPages(0, 2))
+	assert.Equal(t, page(2), a.AllocPages(0, 1))
+	assert.Zero(t, a.AllocPages(0, 3), "two are left")
+	assert.Equal(t, page(3), a.AllocPages(0, 2))
+}

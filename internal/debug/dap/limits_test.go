@@ -185,3 +185,18 @@ func BenchmarkStepAgainstREPL(b *testing.B) {
 	b.ReportMetric(float64(best[1].Nanoseconds())/window, "repl-ns/step")
 	b.ReportMetric(float64(best[0])/float64(best[1]), "ratio")
 }
+
+// TestTooManyBreakpointsAreRefused: at most so many of each kind are set at once.
+func TestTooManyBreakpointsAreRefused(t *testing.T) {
+	c := connect(t)
+	launched(t, c, localsObject, nil)
+	points := func(n int) []map[string]any {
+		list := make([]map[string]any, n)
+		for i := range list {
+			list[i] = map[string]any{"name": "nosuch"}
+		}
+		return list
+	}
+	assert.Len(t, c.ask("setFunctionBreakpoints", map[string]any{"breakpoints": points(maxPoints)}).(*dap.SetFunctionBreakpointsResponse).Body.Breakpoints, maxPoints)
+	assert.Contains(t, c.refused("setFunctionBreakpoints", map[string]any{"breakpoints": points(maxPoints + 1)}), "10001 breakpoints, at most 10000")
+}
