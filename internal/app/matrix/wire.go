@@ -197,6 +197,7 @@ func (w *wire) verdict(v *verifier.Verdict) {
 	num(w, &v.ExceptionCallback)
 	w.bool(&v.Untyped)
 	num(w, &v.CtxSize)
+	w.bool(&v.Bound)
 	w.bool(&v.Unlocked)
 	w.bits(&v.Reached)
 	listOf(w, &v.Path, func(b *verifier.Branch) {
