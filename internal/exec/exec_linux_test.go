@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	osexec "os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -25,6 +27,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 	"github.com/bpfrun/bpfrun/internal/machine"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -77,6 +80,10 @@ var starts = sync.OnceValue(func() bool {
 	return err != nil || !errors.Is(osexec.Command(self, "-test.run=^$").Run(), unix.ENOEXEC)
 })
 
+// timing names the tests in which the parts of this package run at the same time: with -short, as
+// for the race detector, all of them run.
+var timing = regexp.MustCompile("Thread|Wait|Live|Clos|Timer|Command|Record|Step|Session|Signal|Poll|Event|Process|Task|Socket")
+
 // onOneCPU keeps the processes that are started on one CPU.
 func onOneCPU(t testing.TB) (restore func()) {
 	var all, one unix.CPUSet
@@ -100,6 +107,9 @@ func start(t testing.TB, tool string, events string, change ...func(*Config)) ru
 	t.Helper()
 	if !starts() {
 		t.Skip("this processor is emulated by a user program, which starts no programs for it")
+	}
+	if testing.Short() && !testsize.Long() && !timing.MatchString(t.Name()) && crc32.ChecksumIEEE([]byte(t.Name()))%3 != 0 {
+		t.Skip("one of three such tests runs with -short")
 	}
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
