@@ -323,7 +323,7 @@ func (j *caseJudge) contents(m *machine.Machine, name string, want []MapWant) {
 // listHeads returns the list heads in a map's values. What user space reads from them are addresses
 // in a temporary kernel buffer (check_and_init_map_value), so they are not compared.
 func listHeads(spec *maps.Spec) []maps.Special {
-	fields, err := maps.FieldSpecials(spec)
+	fields, err := maps.FieldSpecials(spec, 0) // the same on all versions that have lists
 	if err != nil {
 		return nil
 	}

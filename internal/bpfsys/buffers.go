@@ -146,7 +146,7 @@ func (s *System) mapRange(m *Map, off, end uint64, write, shared bool) uapi.Errn
 	_, user := m.m.(maps.UserRing)
 	_, arena := m.m.(maps.Arena)
 	switch {
-	case m.def.Type != uapi.MapTypeArray && !ring && !user && !arena, len(m.special()) > 0:
+	case m.def.Type != uapi.MapTypeArray && !ring && !user && !arena, len(s.special(m)) > 0:
 		return uapi.ENOTSUPP
 	case !shared, arena: // see MapArena
 		return uapi.EINVAL

@@ -297,9 +297,9 @@ func (m *Map) writable() bool {
 	return m.mapped > 0
 }
 
-// special returns the special fields of the map's values.
-func (m *Map) special() []maps.Special {
-	fields, err := maps.FieldSpecials(m.m.Spec())
+// special returns the special fields of a map's values.
+func (s *System) special(m *Map) []maps.Special {
+	fields, err := maps.FieldSpecials(m.m.Spec(), s.target.Version)
 	if err != nil {
 		return nil
 	}
@@ -309,5 +309,5 @@ func (m *Map) special() []maps.Special {
 // keepsThawed reports whether the map's values contain a field that prevents freezing: before
 // [since.FreezeRecord] a lock alone does not.
 func (s *System) keepsThawed(m *Map) bool {
-	return slices.ContainsFunc(m.special(), func(f maps.Special) bool { return f.Kind.Owns() || s.has(since.FreezeRecord) })
+	return slices.ContainsFunc(s.special(m), func(f maps.Special) bool { return f.Kind.Owns() || s.has(since.FreezeRecord) })
 }

@@ -45,12 +45,12 @@ func (u *userPage) has(ptr uint64) bool { return ptr-u.copy.Addr() < uapi.PageSi
 type userPtr struct{ off, size uint32 }
 
 // userPtrs returns the pointers to user memory in a map's values.
-func (m *Map) userPtrs() []userPtr {
+func (s *System) userPtrs(m *Map) []userPtr {
 	if m.def.Type != uapi.MapTypeTaskStorage {
 		return nil
 	}
 	var out []userPtr
-	for _, f := range m.special() {
+	for _, f := range s.special(m) {
 		if f.Kind != maps.Uptr {
 			continue
 		}
@@ -64,7 +64,7 @@ func (m *Map) userPtrs() []userPtr {
 // updateStorage stores an element of local storage. Pointers to user memory in its value become
 // those that programs use (bpf_map_update_value, bpf_obj_swap_uptrs).
 func (s *System) updateStorage(c Caller, m *Map, t maps.LocalStorage, key, value []byte, flags uint64) Result {
-	ptrs := m.userPtrs()
+	ptrs := s.userPtrs(m)
 	if len(ptrs) == 0 {
 		return fail(t.Update(maps.AllCPUs, key, value, flags))
 	}
@@ -156,7 +156,7 @@ func (s *System) unpin() {
 	used := map[*userPage]bool{}
 	for o := range s.byID[KindMap].All() {
 		m := o.(*Map)
-		ptrs := m.userPtrs()
+		ptrs := s.userPtrs(m)
 		if len(ptrs) == 0 {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/bpfsys"
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 // userStorage creates task storage whose values are
@@ -88,6 +89,28 @@ func TestPointersToUserMemoryAreChecked(t *testing.T) {
 	v, e := k.read(m, key)
 	assert.Zero(t, e)
 	assert.Zero(t, v, "user space does not see the addresses")
+}
+
+// TestPointersToUserMemoryAreNumbersBefore613: a kernel that does not know the tag stores what it is
+// given, and checks nothing.
+func TestPointersToUserMemoryAreNumbersBefore613(t *testing.T) {
+	spec := newestKernel(t)
+	for version, known := range map[uint32]bool{6<<16 | 12<<8 | 118: false, 6<<16 | 13<<8: true} {
+		k := &caller{newTaskOn(t, loader.NewTarget("kernel", spec, loader.WithVersion(version))), spec}
+		k.files[pidFD] = bpfsys.File{Kind: bpfsys.PidFile, PID: 1, TGID: 1}
+		_, e := k.userStorage("of_the_program", uapi.PageSize+1, false)
+		assert.Equal(t, known, e == uapi.E2BIG, "%#x %v", version, e)
+		m := int64(k.must(k.userStorage("of_the_program", 16, false)))
+		e = k.elem(uapi.CmdMapUpdateElem, m, k.fdKey(pidFD), k.pointers(1<<40, 0), 0)
+		if known {
+			assert.Equal(t, uapi.EFAULT, e)
+			continue
+		}
+		assert.Zero(t, e)
+		v, e := k.read(m, k.fdKey(pidFD))
+		assert.Zero(t, e)
+		assert.Equal(t, uint64(1<<40), v)
+	}
 }
 
 // TestProgramsReadAndWriteUserMemory runs a program that adds 1 to the first word of the memory to

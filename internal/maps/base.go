@@ -60,7 +60,7 @@ func (b *base) open() uint64 {
 // setFields determines the special fields of the value.
 func (b *base) setFields() *CreateError {
 	b.plain = []span{{0, b.spec.ValueSize}}
-	fields, err := FieldSpecials(&b.spec)
+	fields, err := FieldSpecials(&b.spec, b.env.KernelVersion)
 	if err != nil {
 		return b.refuse(uapi.EINVAL, err.Error())
 	}

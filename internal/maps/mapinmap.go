@@ -28,8 +28,9 @@ func matches(in *Spec, m Map) bool {
 	if s.Type != in.Type || s.KeySize != in.KeySize || s.ValueSize != in.ValueSize || s.Flags != normalFlags(in) {
 		return false
 	}
-	a, errA := FieldSpecials(in)
-	b, errB := FieldSpecials(s)
+	version := m.(interface{ baseOf() *base }).baseOf().env.KernelVersion
+	a, errA := FieldSpecials(in, version)
+	b, errB := FieldSpecials(s, version)
 	if errA != nil || errB != nil || !slices.EqualFunc(a, b, func(x, y Special) bool {
 		return x.Kind == y.Kind && x.Off == y.Off && x.Size == y.Size
 	}) {

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/mem"
 	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
 )
 
 // SpecialKind is the kind of a field in values that the kernel manages (enum btf_field_type).
@@ -128,10 +129,10 @@ const (
 	maxSpecials     = 11 // BTF_FIELDS_MAX
 )
 
-// FieldSpecials returns the special fields of a map's values, by offset. There are none without
-// BTF, without a value type, or if its size is not value_size (libbpf then creates the map without
-// BTF).
-func FieldSpecials(s *Spec) ([]Special, error) {
+// FieldSpecials returns the special fields of a map's values on a kernel's version, by offset. There
+// are none without BTF, without a value type, or if its size is not value_size (libbpf then creates
+// the map without BTF). A kernel that does not know the tag of one takes none of them for special.
+func FieldSpecials(s *Spec, version uint32) ([]Special, error) {
 	if s.BTF == nil || s.ValueType == 0 {
 		return nil, nil
 	}
@@ -142,6 +143,9 @@ func FieldSpecials(s *Spec) ([]Special, error) {
 	}
 	fields, err := specials(s.BTF, s.ValueType, s.Offsets)
 	for _, f := range fields {
+		if f.Kind == Uptr && !since.Of(version).Has(since.UserPtrs) {
+			return nil, nil
+		}
 		if err == nil && uint64(f.Off)+uint64(f.Size) > uint64(s.ValueSize) {
 			err = fmt.Errorf("%w: %s at %d does not fit a value of %d bytes", ErrSpecial, f.Name, f.Off, s.ValueSize)
 		}

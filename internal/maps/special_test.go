@@ -64,7 +64,7 @@ func TestSpecials(t *testing.T) {
 		{Kptr, 32, 8, "p[1]", ":"},
 		{ListHead, 40, 16, "in.head", "node:n"},
 	}, have)
-	none, err := FieldSpecials(&Spec{BTF: spec, ValueType: val, ValueSize: 32})
+	none, err := FieldSpecials(&Spec{BTF: spec, ValueType: val, ValueSize: 32}, 0)
 	assert.NoError(t, err)
 	assert.Empty(t, none, "another size: the map is made without BTF")
 }
@@ -175,7 +175,7 @@ func TestSpecialsOutsideOfValue(t *testing.T) {
 		val := b.Struct("val", 8, btf.Member{Name: "lock", Type: lock, BitOffset: 8 * at})
 		spec, err := b.Spec(binary.LittleEndian)
 		require.NoError(t, err)
-		_, err = FieldSpecials(&Spec{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 8, MaxEntries: 1, BTF: spec, ValueType: val})
+		_, err = FieldSpecials(&Spec{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 8, MaxEntries: 1, BTF: spec, ValueType: val}, 0)
 		assert.ErrorIs(t, err, ErrSpecial, "%d", at)
 	}
 }
