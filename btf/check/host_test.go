@@ -80,7 +80,7 @@ func wholes(t testing.TB) map[string][]byte {
 	}
 }
 
-// forward adds types of which most refer to later ones, so that the kernel meets them unresolved.
+// forward adds types. Most refer to later ones, so the kernel meets them before it resolves them.
 func forward(b *btf.Builder) {
 	const variable, modified, s, first, again, float, double, array, fn, second, i, proto = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 	b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "tag", Ref: s, ComponentIdx: 1})

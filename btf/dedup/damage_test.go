@@ -13,8 +13,8 @@ import (
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
 )
 
-// twice adds types of all kinds, as one of two units has them: the first knows enums and structs,
-// of which the second has some as declarations.
+// twice adds types of all kinds, as one of two units has them. The first unit defines all enums and
+// structs; the second only declares some of them.
 func twice(b *btf.Builder, whole bool) {
 	i := b.Int("int", 4, btf.IntSigned)
 	array, pointers := b.Array(i, i, 4), b.Array(b.Ptr(i), i, 2)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOnlyFilesAreReplaced: a file that is there keeps its mode, what is no file is written to, and
-// nothing is left of a file that could not be written.
+// TestOnlyFilesAreReplaced: an existing file keeps its mode, a pipe or device is written to in
+// place, and a write that fails leaves no file behind.
 func TestOnlyFilesAreReplaced(t *testing.T) {
 	dir := t.TempDir()
 	write := func(w io.Writer) error {
