@@ -13,7 +13,11 @@ build:
 test:
 	$(GO) test ./...
 
-# Tests that take a sample of their cases take all of them (internal/testsize).
+# The cases of tests that every change must pass: go test ./... has a sample of them.
+test-wide:
+	BPFRUN_WIDE=1 $(GO) test ./...
+
+# Tests that take a sample of their cases take all of them (internal/testing/testsize).
 LONG = $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/internal\/testing\/testsize/ {print $$1}')
 test-long:
 	BPFRUN_LONG=1 $(GO) test -timeout 30m $(LONG)
@@ -138,7 +142,7 @@ clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: site picture browser-test editor-test wasm-test btf-module btf-pahole btf-layout update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
+.PHONY: test-wide site picture browser-test editor-test wasm-test btf-module btf-pahole btf-layout update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
 # Generated programs: the interpreter compared with the reference evaluator, and with the running kernel (root, Linux).
 differential:
@@ -217,7 +221,7 @@ mutants-rules:
 
 # A sample of generated mutants over all packages: hours for 1,000.
 mutants-border:
-	nice -n 15 $(GO) run ./conformance/mutants/border $(BORDER)
+	BPFRUN_WIDE=1 nice -n 15 $(GO) run ./conformance/mutants/border $(BORDER)
 
 .PHONY: attack coverage terminal exec-suite exec-tools exec-aya exec-random exec-testprogs falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules mutants-border
 

@@ -44,11 +44,11 @@ var layers = []struct {
 	{"internal/termsvg", nil},
 	{"internal/worded", nil},
 	{"internal/undo", nil},
-	{"internal/testing/snaptest", []string{"internal/undo"}}, // for tests only
-	{"internal/testing/ceiling", nil},                        // for tests only
-	{"internal/testing/rewrite", nil},                        // for tests only
-	{"internal/testing/recording", nil},                      // for tests only
-	{"internal/testing/testsize", nil},                       // for tests only
+	{"internal/testing/snaptest", []string{"internal/undo"}},            // for tests only
+	{"internal/testing/ceiling", nil},                                   // for tests only
+	{"internal/testing/recording", nil},                                 // for tests only
+	{"internal/testing/testsize", nil},                                  // for tests only
+	{"internal/testing/rewrite", []string{"internal/testing/testsize"}}, // for tests only
 	{"internal/markup", nil},
 	{"internal/sourcepage", []string{"internal/markup"}},
 	{"internal/flame", []string{"internal/markup"}},

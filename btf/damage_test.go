@@ -89,6 +89,10 @@ func TestDamagedTypesAreToldInTheSameWords(t *testing.T) {
 				if (at/4+i)%8 != 0 || v == old {
 					continue
 				}
+				input := fmt.Sprintf("%s word %d is %#x", name, at/4, v)
+				if !all.Asks(input) {
+					continue
+				}
 				bad := edit(raw, func(b []byte) []byte { order.PutUint32(b[at:], v); return b })
 				said := "parsed"
 				s, err := Parse(bad, nil)
@@ -102,7 +106,7 @@ func TestDamagedTypesAreToldInTheSameWords(t *testing.T) {
 					}
 					said += fmt.Sprintf("\t%x", h.Sum64())
 				}
-				all.Add(fmt.Sprintf("%s word %d is %#x", name, at/4, v), said)
+				all.Add(input, said)
 			}
 		}
 	}

@@ -94,11 +94,13 @@ func TestRecordedCases(t *testing.T) {
 		{"eager", machine.EngineJIT, true},
 		{"both", machine.EngineBoth, false},
 	} {
-		if engine.which != machine.EngineInterpreter && !machine.NativeCode() || engine.which == machine.EngineBoth && testing.Short() {
+		both := engine.which == machine.EngineBoth
+		switch {
+		case engine.which != machine.EngineInterpreter && !machine.NativeCode(), both && testing.Short(), (both || engine.eager) && !testsize.Wide():
 			continue
 		}
 		for _, path := range files {
-			if engine.which == machine.EngineBoth && strings.HasPrefix(filepath.Base(path), "showtypes") {
+			if both && strings.HasPrefix(filepath.Base(path), "showtypes") {
 				continue // thousands of calls of one helper: each engine's text is compared with the kernel's above
 			}
 			t.Run(filepath.Base(path)+"/"+engine.name, func(t *testing.T) {
@@ -120,7 +122,7 @@ func TestRecordedCases(t *testing.T) {
 // TestFactsHoldForEverySeed: what a kernel's objects have in common does not depend on the values
 // that a seed chooses.
 func TestFactsHoldForEverySeed(t *testing.T) {
-	seeds := testsize.Pick(64, 64, 4)
+	seeds := testsize.Sample(64, 4)
 	files, err := filepath.Glob("testdata/cases/defaults*.json.gz")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

@@ -391,7 +391,7 @@ func testInlineCalls(t *testing.T) {
 			plain.thread.SetEngine(nil)
 			native.thread.CPU, plain.thread.CPU = tt.cpu, tt.cpu
 			img := lower(t, mapNames.Replace(tt.text), functions(native))
-			for size := uint64(1); size < 300; size += 1 + size/50 {
+			for size := uint64(1); size < 300; size += 1 + size/testsize.Sample[uint64](50, 6) {
 				native.endRecords()
 				plain.endRecords()
 				native.thread.Start(img, native.buffer.Base)

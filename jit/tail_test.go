@@ -94,7 +94,7 @@ func testTailCalls(t *testing.T) {
 			native, plain := newWorld(t), newWorld(t)
 			plain.thread.SetEngine(nil)
 			img := arrays(t, native, plain, tt.texts)
-			for size := uint64(1); size < 400; size += 1 + size/10 {
+			for size := uint64(1); size < 400; size += 1 + size/testsize.Sample[uint64](10, 3) {
 				native.thread.Start(img, native.buffer.Base)
 				plain.thread.Start(img, plain.buffer.Base)
 				for range 6 {

@@ -17,6 +17,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
 // sample is BTF of one struct.
@@ -162,8 +163,8 @@ func bomb(t *testing.T, open func(io.Writer) (io.WriteCloser, error), start []by
 // TestBombsTakeNoMemory: decompression ends after the first bytes when these are neither BTF nor
 // ELF, and at the ceiling of raw BTF otherwise; what is allocated meanwhile stays near that.
 func TestBombsTakeNoMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("unpacks gigabytes in one goroutine: without -short")
+	if testing.Short() || !testsize.Wide() {
+		t.Skip("unpacks gigabytes in one goroutine: with BPFRUN_WIDE, without -short")
 	}
 	formats := map[string]func(io.Writer) (io.WriteCloser, error){
 		"gzip": func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
@@ -203,8 +204,8 @@ func TestBombsTakeNoMemory(t *testing.T) {
 // TestMembersHaveTheCeilingsOfFiles: so do the members of an archive, whatever size they say they
 // have.
 func TestMembersHaveTheCeilingsOfFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("unpacks gigabytes in one goroutine: without -short")
+	if testing.Short() || !testsize.Wide() {
+		t.Skip("unpacks gigabytes in one goroutine: with BPFRUN_WIDE, without -short")
 	}
 	const mb = 1 << 20
 	zip := func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }

@@ -49,9 +49,9 @@ func TestDamagedPartsAreToldInTheSameWords(t *testing.T) {
 					}
 					bad := bytes.Clone(good)
 					bad[at] = v
-					all.Add(fmt.Sprintf("%s %s: byte %d, change %d", order, what, at, i), say(bad))
+					all.Ask(fmt.Sprintf("%s %s: byte %d, change %d", order, what, at, i), func() string { return say(bad) })
 				}
-				all.Add(fmt.Sprintf("%s %s: cut to %d", order, what, at), say(good[:at:at]))
+				all.Ask(fmt.Sprintf("%s %s: cut to %d", order, what, at), func() string { return say(good[:at:at]) })
 			}
 			all.Add(what+" and more", say(append(bytes.Clone(good), 1)))
 		}

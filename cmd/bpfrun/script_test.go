@@ -26,6 +26,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/packet"
 	"github.com/bpfrun/bpfrun/internal/testing/mutate"
 	"github.com/bpfrun/bpfrun/internal/testing/rewrite"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 	"github.com/bpfrun/bpfrun/jit"
 )
 
@@ -33,6 +34,9 @@ var update = rewrite.Flag
 
 func TestMain(m *testing.M) {
 	bpfexec.Child(os.Args[1:])
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") { // as doctor and exec start themselves
+		main()
+	}
 	testscript.Main(cached{m}, map[string]func(){"bpfrun": main})
 }
 
@@ -86,8 +90,11 @@ func TestScripts(t *testing.T) {
 		Files:         files,
 		UpdateScripts: *update,
 		Condition: func(cond string) (bool, error) {
-			if cond == "jit" {
+			switch cond {
+			case "jit":
 				return jit.Supported(), nil
+			case "wide":
+				return testsize.Wide(), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
 // TestRecordedEventsAreReplayed: what bpfrun record wrote of a trace, tools print: the files,
@@ -17,7 +19,7 @@ import (
 func TestRecordedEventsAreReplayed(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("BPFRUN_TOOLS")+":/usr/sbin:"+os.Getenv("PATH"))
 	t.Setenv("LC_ALL", "C")
-	for _, tt := range []struct{ events, tool, want string }{
+	for _, tt := range testsize.Some(3, []struct{ events, tool, want string }{
 		{"strace", "opensnoop", "100    sh                 3   0 /etc/ld.so.cache\n100    sh                -1   2 /no/such/file\n"},
 		{"strace", "execsnoop", "cat              101    100      0 /usr/bin/cat a b \n"},
 		{"strace", "exitsnoop", "sh               100     "},
@@ -28,7 +30,7 @@ func TestRecordedEventsAreReplayed(t *testing.T) {
 		{"strace", "bpftrace -e 'tracepoint:syscalls:sys_enter_connect { printf(\"%s to %s, %d bytes\\n\", comm, ntop(((struct sockaddr_in *)args->uservaddr)->sin_addr.s_addr), args->addrlen) }'",
 			"cat to 93.184.216.34, 16 bytes\n"},
 		{"strace", "bpftrace -e 'tracepoint:syscalls:sys_enter_execve { join(args->argv) }'", "sh -c cat \"a b\"; exit 3\ncat a b\n"},
-	} {
+	}) {
 		name, _, _ := strings.Cut(tt.tool, " ")
 		t.Run(tt.events+" "+name, func(t *testing.T) {
 			if _, err := osexec.LookPath(name); err != nil {

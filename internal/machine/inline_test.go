@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 )
 
 // engines makes a machine for each engine. That of EngineBoth fails the test when they differ.
@@ -31,7 +32,7 @@ func engines(t *testing.T, file string) map[string]*machine.Machine {
 // TestResultsDoNotDependOnTheEngine: what a run returns, calls counted and times stored in maps
 // included, and what it does to the next one, also after the machine was brought back.
 func TestResultsDoNotDependOnTheEngine(t *testing.T) {
-	for _, file := range examples(t) {
+	for _, file := range testsize.Some(4, examples(t)) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			var want [3][]machine.Result
 			ms := engines(t, file)

@@ -89,7 +89,7 @@ func TestEveryValueInEveryPlace(t *testing.T) {
 				continue
 			}
 			text := strings.ReplaceAll(p.text, "@@", v)
-			all.Add(text, p.name+" "+ended(objects[p.object], target, text))
+			all.Ask(text, func() string { return p.name + " " + ended(objects[p.object], target, text) })
 			if text == p.text {
 				break
 			}

@@ -61,7 +61,7 @@ func TestChangedProgramsAreJudgedTheSame(t *testing.T) {
 			add := func(name string) {
 				k, p, err := replay.Program(&c)
 				require.NoError(t, err)
-				all.Add(name, judged(t, k, p, memory))
+				all.Ask(name, func() string { return judged(t, k, p, memory) })
 			}
 			add(fmt.Sprint(name, " on ", kernel))
 			if c.Generated == nil {
@@ -116,7 +116,7 @@ func TestChangedProgramsAreJudgedTheSame(t *testing.T) {
 					p.Insns, err = verdicts.Apply(insns, verdicts.Mutate(rng, insns, func(pc int) bool { return insns[pc].Code == decode.ClassLD|0x18 }))
 					require.NoError(t, err)
 				}
-				all.Add(fmt.Sprint("written ", i, side, ", change ", n), judged(t, k, p, memory))
+				all.Ask(fmt.Sprint("written ", i, side, ", change ", n), func() string { return judged(t, k, p, memory) })
 			}
 		}
 	}

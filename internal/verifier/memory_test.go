@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/internal/uapi/since"
 	"github.com/bpfrun/bpfrun/internal/verifier"
@@ -57,6 +58,9 @@ func TestMemoryOfStatesAndAnalysis(t *testing.T) {
 		{"branches", branches.String(), since.R(7, 2), verifier.Refused, 230},
 		{"calls", calls.String(), since.R(7, 2), verifier.Accepted, 110},
 	} {
+		if test.most > 200 && !testsize.Wide() {
+			continue // takes seconds
+		}
 		insns, err := decode.Assemble(test.text)
 		require.NoError(t, err)
 		p := &verifier.Program{Name: "p", Type: uapi.ProgTypeSocketFilter, Insns: insns}

@@ -17,6 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/app/fuzz"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
 	"github.com/bpfrun/bpfrun/internal/scenario"
+	"github.com/bpfrun/bpfrun/internal/testing/testsize"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -325,7 +326,7 @@ func TestComparesBuilds(t *testing.T) {
 // /proc/sys down to the number that a helper reads from their digits, the sockets of iterators and
 // the numbers beside them, and elements of maps in maps are input.
 func TestReachesWhatOtherInputsDecide(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range testsize.Some(3, []struct {
 		object  string
 		left    map[string]int // branches that are not reached, by program
 		missing string         // why
@@ -335,7 +336,7 @@ func TestReachesWhatOtherInputsDecide(t *testing.T) {
 		{"../../../examples/sockopt/sockopt.bpf.o", map[string]int{"set": 1, "get": 0}, "room of less than 16 bytes for a socket option, which the hook never gets", "optval: "},
 		{"../../../testdata/objects/clang-14/sockiter.o", nil, "", "uid: 0"},
 		{"../../../examples/tenants/tenants.bpf.o", nil, "", "{80: 0}"}, // the port that the default run connects to
-	} {
+	}) {
 		t.Run(filepath.Base(tc.object), func(t *testing.T) {
 			object := inDir(t, tc.object)
 			keep := t.TempDir()

@@ -97,6 +97,9 @@ func randomTasks(r *rand.Rand, cpus int) (tasks []TaskSpec) {
 func TestRandomSchedulesStayTheSame(t *testing.T) {
 	var all rewrite.Outcomes
 	for seed := range uint64(1200) {
+		if !all.Asks(fmt.Sprint(seed)) {
+			continue
+		}
 		r := rand.New(rand.NewPCG(seed, 9))
 		cpus := 1 + r.IntN(4)
 		p := randomPolicy(r, cpus)

@@ -18,3 +18,17 @@ func TestLongTakesAll(t *testing.T) {
 	}
 	assert.Equal(t, want, Pick(3, 2, 1))
 }
+
+func TestWideTakesWhatEveryChangeMustPass(t *testing.T) {
+	for _, c := range []struct {
+		wide, long string
+		want       int
+	}{{"", "", 1}, {"1", "", 2}, {"", "1", 2}} {
+		t.Setenv("BPFRUN_WIDE", c.wide)
+		t.Setenv("BPFRUN_LONG", c.long)
+		assert.Equal(t, c.want == 2, Wide())
+		assert.Equal(t, c.want, Sample(2, 1))
+		assert.Equal(t, Sample([]int{5, 6, 7, 8}, []int{5, 8}), Some(3, []int{5, 6, 7, 8}))
+		assert.Empty(t, Some(3, []int(nil)))
+	}
+}

@@ -110,6 +110,9 @@ func TestResultsStayTheSame(t *testing.T) {
 			if n%3 == 0 {
 				a, b = near(r, x), near(r, y)
 			}
+			if !out.Asks(fmt.Sprint(i, n)) {
+				continue
+			}
 			for _, o := range all {
 				p, q := a, b
 				says := o.do(&p, &q, rules)
