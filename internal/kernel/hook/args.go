@@ -337,7 +337,7 @@ func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 		_, isDatagram := datagramSocket(hook, to)
 		if to.Type != nil && to.Type.Kind == btf.KindStruct && !isDatagram {
 			// The object that a function returns is the one that other functions are called with.
-			if l := h.Types().Of(spec, to.Type.ID); l != nil && l.Size > 0 && l.Name != "task_struct" && h.Singleton(l.Name) == nil {
+			if l := h.Types().Of(spec, to.Type.ID); l.Size > 0 && l.Name != "task_struct" && h.Singleton(l.Name) == nil {
 				if o := h.Shared(object.UsualName(l.Name), l); o != nil {
 					a.Value, a.Object = o.Addr(), o
 					return a

@@ -335,9 +335,6 @@ func (c *Context) CtxOut() []byte {
 	if c.view != nil {
 		return c.view.CtxOut()
 	}
-	if c.Region == nil {
-		return nil
-	}
 	return append([]byte(nil), c.k.Mem().Bytes(c.Region)...)
 }
 

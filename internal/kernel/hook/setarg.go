@@ -15,7 +15,7 @@ type bytesAt struct{ off, size uint64 }
 // trace record, to look at and to change; nil for the contexts of the networking stack, whose
 // fields are computed.
 func (c *Context) Bytes() []byte {
-	if c.view != nil || c.Region == nil || c.Region.View != nil {
+	if c.view != nil || c.Region.View != nil {
 		return nil
 	}
 	return c.k.Mem().Bytes(c.Region)

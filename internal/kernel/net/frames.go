@@ -124,7 +124,7 @@ func (r *Reuse) With(frame []byte, called bool) bool {
 	}
 	data := frame[r.was.lead:]
 	size := uint64(len(data))
-	if !p.rewind(r.was.region) || p.region.Freed || len(p.frags) != 0 || uint64(r.start)+size+r.tail > uint64(len(r.frame)) || p.xdp && size > MostXDP {
+	if !p.rewind(r.was.region) || p.region.Freed || len(p.frags) != 0 || uint64(r.start)+size+r.tail > uint64(len(r.frame)) {
 		return false
 	}
 	if called {

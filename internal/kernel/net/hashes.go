@@ -71,8 +71,8 @@ func (h *Host) hashSock(b object.Builder) {
 	default:
 		return
 	}
-	o, err := info.Pointee(table)
-	if err != nil || o == nil {
+	o, _ := info.Pointee(table)
+	if o == nil {
 		return
 	}
 	if at, ok := h.chain(o, n, typ, head, i); ok {

@@ -101,7 +101,7 @@ func (ts *Types) Of(spec *btf.Spec, id btf.ID) *Layout {
 		return l
 	}
 	if t := Strip(key.spec, id); t != nil {
-		if size, err := key.spec.Sizeof(t.ID); err == nil && size >= 0 {
+		if size, err := key.spec.Sizeof(t.ID); err == nil {
 			switch t.Kind {
 			case btf.KindStruct, btf.KindUnion, btf.KindInt, btf.KindEnum, btf.KindEnum64, btf.KindFloat, btf.KindPtr, btf.KindArray:
 				l = &Layout{Spec: key.spec, Type: t, Size: uint64(size), Name: t.Name}
@@ -150,7 +150,7 @@ func (l *Layout) flexible() uint64 {
 				return 0
 			}
 			n, err := l.Spec.Sizeof(t.Ref)
-			if err != nil || n < 0 {
+			if err != nil {
 				return 0
 			}
 			return uint64(n)
