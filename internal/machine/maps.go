@@ -48,7 +48,7 @@ func (cr *creator) createMaps() error {
 func (cr *creator) create(spec maps.Spec) (maps.Map, error) {
 	created, err := maps.New(cr.env, spec)
 	var refused *maps.CreateError
-	if err == nil || spec.BTF == nil || spec.KeyType == 0 && spec.ValueType == 0 || !errors.As(err, &refused) {
+	if err == nil || spec.KeyType == 0 && spec.ValueType == 0 || !errors.As(err, &refused) {
 		return created, err
 	}
 	spec.BTF, spec.KeyType, spec.ValueType, spec.Offsets = nil, 0, 0, nil

@@ -96,9 +96,7 @@ func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []b
 	if err != nil {
 		return nil, err
 	}
-	if all := t.runs * out.First.Insns; all > 0 {
-		out.Native = min(1, float64(m.executedNatively()-before)/float64(all))
-	}
+	out.Native = min(1, float64(m.executedNatively()-before)/float64(t.runs*out.First.Insns))
 	out.Batches = t.batches
 	sorted := slices.Sorted(slices.Values(t.batches))
 	out.Min, out.Median = sorted[0], sorted[len(sorted)/2]

@@ -9,9 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/kernel/net"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 func replayMachine(t *testing.T, object string) *machine.Machine {
@@ -109,4 +111,53 @@ func TestReplaysOfProgramsWithoutPackets(t *testing.T) {
 	assert.ErrorContains(t, err, "take no packet")
 	_, _, err = m.Replay("nothing", machine.Input{})
 	assert.ErrorIs(t, err, machine.ErrNoProgram)
+}
+
+// TestReplaysThatCannotBegin: a replay without a context is refused as a run is.
+func TestReplaysThatCannotBegin(t *testing.T) {
+	m := replayMachine(t, "packets")
+	for _, in := range []machine.Input{
+		{CPU: 99},
+		{Net: hook.NetSpec{Fields: map[string]uint64{"nosuch": 1}}},
+	} {
+		_, want := m.Run(t.Context(), "truncate", in)
+		require.Error(t, want)
+		r, res, err := m.Replay("truncate", in)
+		assert.Nil(t, r)
+		assert.Nil(t, res)
+		assert.EqualError(t, err, want.Error())
+	}
+}
+
+// watcher counts what an observer is told.
+type watcher struct{ begun, ended int }
+
+func (w *watcher) Begun(*loader.LinkedProgram, *hook.Context)         { w.begun++ }
+func (w *watcher) Ended(*loader.LinkedProgram, *hook.Context, uint64) { w.ended++ }
+
+// TestObserversOfReplays: an observer is told of every packet, and of the end of programs that did
+// not fault.
+func TestObserversOfReplays(t *testing.T) {
+	for _, tt := range []struct {
+		object, prog string
+		ends         bool
+	}{{"packets", "truncate", true}, {"packets", "vlan", true}, {"budget", "copies", false}} {
+		m := compose(t, load(t, "../../testdata/objects/clang-14/"+tt.object+".o", target(t, embedded.Name)), machine.Config{MaxInsns: 1000})
+		w := &watcher{}
+		m.Observe(w)
+		r, res, err := m.Replay(tt.prog, machine.Input{})
+		require.NoError(t, err)
+		require.Nil(t, res)
+		for range 3 {
+			out, err := r.Run(t.Context(), net.DefaultPacket())
+			require.NoError(t, err)
+			assert.Equal(t, tt.ends, out.Fault == nil, tt.prog)
+		}
+		r.Close()
+		want := watcher{begun: 3}
+		if tt.ends {
+			want.ended = 3
+		}
+		assert.Equal(t, want, *w, tt.prog)
+	}
 }

@@ -122,9 +122,9 @@ func (f *marker) value(i int) uint64 {
 // and fills that.
 func (f *marker) place(given func(i int) bool) error {
 	for i := range f.args {
-		if a := &f.args[i]; a.Kind == usdt.Reg {
+		if a := &f.args[i]; a.Kind == usdt.Reg && (given(i) || !f.held[a.Reg]) {
 			f.c.SetRegister(a.Reg, f.value(i)<<a.Bits()>>a.Bits())
-			f.held[a.Reg] = f.held[a.Reg] || given(i)
+			f.held[a.Reg] = given(i)
 		}
 	}
 	var bases []string

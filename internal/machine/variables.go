@@ -5,7 +5,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/maps"
 	"github.com/bpfrun/bpfrun/internal/mem"
-	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -39,10 +38,7 @@ func (gl *globals) variable(name string) ([]byte, error) {
 	}
 	addr := uint64(0)
 	if direct, ok := b.m.(maps.ValueBase); ok {
-		var errno uapi.Errno
-		if addr, errno = direct.DirectValue(0); errno != 0 {
-			return nil, fmt.Errorf("global %s: %w", name, errno)
-		}
+		addr, _ = direct.DirectValue(0)
 	}
 	r := gl.mem.Find(addr)
 	if r == nil {

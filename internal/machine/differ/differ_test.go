@@ -1,6 +1,7 @@
 package differ_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,6 +54,10 @@ func TestPlaces(t *testing.T) {
 	assert.Equal(t, "maps differ: nothing, but counts[00000000] deleted", differ.Between(a, b))
 	b.Changes = nil
 	assert.Contains(t, differ.Between(a, b), "maps differ: counts[00000000].packets = 0100000000000000, but nothing")
+
+	a, b = run(t, "builds_old.o", "stores_task"), run(t, "builds_new.o", "stores_task")
+	a.Changes[0].Old = bytes.Clone(a.Changes[0].New)
+	assert.Empty(t, differ.Between(a, b), "all members of an element count, also what the run found there")
 
 	x, y := run(t, "globals.o", "globals"), run(t, "globals.o", "globals")
 	require.NotEmpty(t, x.Changes)
