@@ -56,4 +56,10 @@ func TestSocketsMistakes(t *testing.T) {
 	}
 	_, err := openScenario(t, "../../examples/session/session.bpf.o", "runs: [{sockets: {steps: []}}]")
 	assert.ErrorContains(t, err, "no sk_skb and no sk_msg program")
+	// Sockets that cannot be created are told with the other mistakes of the file.
+	for _, wrong := range []string{"!sock {sk_nothing: 1}", "!sock {dport: 70000}", "!sock {dport: {}}", "!skb 1", "!nonesuch {}"} {
+		_, err := openScenario(t, sockproxy, "objects: {ok: !sock {dport: 1}, bad: "+wrong+"}\nruns: [{sockets: {steps: [{to: elsewhere, data: a}]}}]")
+		assert.ErrorContains(t, err, "elsewhere", wrong)
+		assert.ErrorContains(t, err, "s.yaml:1:", wrong)
+	}
 }

@@ -100,12 +100,18 @@ func TestARunEnds(t *testing.T) {
 	}{
 		{"with a limit on events at one point", context.Background(), 0, loop, Steps{}, ErrLimit, maxInstant + 1},
 		{"with a limit on all events", context.Background(), 10, loop, Steps{}, ErrLimit, 11},
-		{"with the context", canceled, 0, loop, Steps{}, context.Canceled, 0},
+		{"with the context", canceled, 0, loop, Steps{Pass: func(context.Context, uint64, uint64) (uint64, error) {
+			t.Error("time passes after the end")
+			return 0, boom
+		}}, context.Canceled, 0},
 		{"with an error of an event, the first", context.Background(), 0, func(q *Queue) {
 			q.At(1, func() { q.Fail(boom); q.Fail(errors.New("later")) })
 			q.At(2, func() { t.Error("it happens after an error") })
 		}, Steps{}, boom, 1},
-		{"with an error on the way", context.Background(), 0, loop, Steps{Pass: func(context.Context, uint64, uint64) (uint64, error) { return 0, boom }}, boom, 0},
+		{"with an error on the way", context.Background(), 0, loop, Steps{
+			Pass: func(context.Context, uint64, uint64) (uint64, error) { return 0, boom },
+			Then: func() { t.Error("it goes on after an error") },
+		}, boom, 0},
 		{"when it is over", context.Background(), 0, loop, Steps{Over: func() bool { return true }}, nil, 0},
 		{"without events", context.Background(), 0, func(*Queue) {}, Steps{}, nil, 0},
 	} {

@@ -2,6 +2,8 @@ package sched
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +145,71 @@ func TestDump(t *testing.T) {
 	p.do[OpInit] = func([]any) int64 { return -1 }
 	r = p.run(t, Config{Tasks: tasks[:1]})
 	assert.Zero(t, r.Calls[OpDump], "the scheduler has no operations yet")
+}
+
+// TestWhichCPUsAreIdleInADump: those that run nothing and for which nothing waits.
+func TestWhichCPUsAreIdleInADump(t *testing.T) {
+	a, b := &Task{Spec: &TaskSpec{Name: "a"}, Class: Ext}, &Task{Spec: &TaskSpec{Name: "b"}, Class: Ext}
+	for _, tt := range []struct {
+		curr, waits *Task
+		want        []string
+	}{
+		{nil, nil, []string{"idle: true"}},
+		{a, nil, []string{"idle: false", "a"}},
+		{nil, b, []string{"idle: false", "b"}},
+		{a, b, []string{"idle: false", "a", "b"}},
+		{&Task{Class: Above}, nil, []string{"idle: false"}},
+	} {
+		p := fifo(ms)
+		p.quiet = []Op{OpDumpCPU, OpDumpTask}
+		var got []string
+		p.do[OpDumpCPU] = func(a []any) int64 { got = append(got, fmt.Sprintf("idle: %v", a[2])); return 0 }
+		p.do[OpDumpTask] = func(a []any) int64 { got = append(got, a[1].(*Task).Spec.Name); return 0 }
+		s, err := New(Config{CPUs: Topology(1, 0, 0, 0), Duration: ms, Tasks: []TaskSpec{hog("t")}}, p)
+		require.NoError(t, err)
+		s.dumping = &dumping{}
+		if s.cpus[0].curr = tt.curr; tt.waits != nil {
+			s.cpus[0].list.add(tt.waits, nil)
+		}
+		s.dumpCPU(s.cpus[0], DumpArgs{})
+		assert.Equal(t, tt.want, got)
+	}
+}
+
+// broken is a scheduler one of whose operations cannot be called.
+type broken struct {
+	*policy
+	at    Op
+	after []Op
+}
+
+var errBroken = errors.New("broken")
+
+func (b *broken) Call(cpu int, op Op, args []any) (int64, error) {
+	if b.after != nil || op == b.at {
+		b.after = append(b.after, op)
+		return 0, errBroken
+	}
+	return b.policy.Call(cpu, op, args)
+}
+
+// TestNothingIsCalledAfterAnError: an operation that cannot be called ends the simulation, also in
+// the middle of an event that calls others.
+func TestNothingIsCalledAfterAnError(t *testing.T) {
+	for _, op := range []Op{OpInit, OpInitTask, OpEnable, OpRunnable, OpEnqueue, OpDispatch, OpRunning, OpTick, OpStopping, OpQuiescent, OpExitTask, OpExit} {
+		b := &broken{policy: fifo(ms), at: op}
+		for _, also := range []Op{OpInitTask, OpEnable, OpRunnable, OpRunning, OpTick, OpStopping, OpQuiescent, OpDequeue, OpDisable, OpExitTask, OpExit} {
+			if b.do[also] == nil {
+				b.do[also] = none
+			}
+		}
+		s, err := New(Config{CPUs: Topology(2, 0, 0, 0), Duration: 50 * ms, Tasks: several(3)}, b)
+		require.NoError(t, err)
+		b.s = s
+		_, err = s.Run(t.Context())
+		assert.ErrorIs(t, err, errBroken, op)
+		assert.Equal(t, []Op{op}, b.after)
+	}
 }
 
 func TestALongDumpIsCut(t *testing.T) {

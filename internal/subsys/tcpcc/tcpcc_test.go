@@ -218,3 +218,24 @@ func TestConfigsThatMakeNoSense(t *testing.T) {
 		assert.ErrorContains(t, Check(c), what)
 	}
 }
+
+// TestOnlyProgressCounts: an ACK of what was acknowledged before leaves the retransmission timer, its
+// backoff and the state; one of more begins all anew.
+func TestOnlyProgressCounts(t *testing.T) {
+	sim, err := New(Config{Segments: 100, Rate: DefaultRate, RTT: DefaultRTT, Queue: DefaultQueue, Duration: time.Second}, &reno{has: usual})
+	require.NoError(t, err)
+	sim.store(FieldCwnd, initialWindow)
+	sim.send()
+	require.NotEmpty(t, sim.out)
+	sim.timer, sim.backoff, sim.state = 5, 2, Disorder
+	sim.ack(sim.una, -1, 0, false)
+	assert.EqualValues(t, 5, sim.timer)
+	assert.EqualValues(t, 2, sim.backoff)
+	assert.Equal(t, Disorder, sim.state)
+	assert.Zero(t, sim.res.Calls[OpCongAvoid])
+	sim.ack(sim.una+1, -1, 0, false)
+	assert.EqualValues(t, firstRTO, sim.timer)
+	assert.Zero(t, sim.backoff)
+	assert.Equal(t, Open, sim.state)
+	assert.EqualValues(t, 1, sim.res.Calls[OpCongAvoid])
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/subsys/drive"
 	"github.com/bpfrun/bpfrun/internal/subsys/tcpcc"
@@ -125,4 +126,41 @@ func TestWhatIsNotRegistered(t *testing.T) {
 	res, err := Run(t.Context(), m, spec)
 	require.NoError(t, err)
 	assert.EqualValues(t, 10, res.MostCwnd)
+}
+
+// TestSocketsOfFewFields: a kernel's socket needs a window and its threshold; what else it lacks is
+// left out.
+func TestSocketsOfFewFields(t *testing.T) {
+	for _, tt := range []struct {
+		fields []string
+		want   string
+	}{
+		{[]string{"snd_cwnd", "snd_ssthresh"}, ""},
+		{[]string{"snd_cwnd", "snd_ssthresh", "mss_cache"}, ""},
+		{[]string{"snd_cwnd"}, "has no snd_ssthresh"},
+		{[]string{"snd_ssthresh"}, "has no snd_cwnd"},
+	} {
+		b := btf.NewBuilder(nil)
+		u32 := b.Int("unsigned int", 4, 0)
+		var members []btf.Member
+		for i, name := range tt.fields {
+			members = append(members, btf.Member{Name: name, Type: u32, BitOffset: uint32(32 * i)})
+		}
+		b.Struct("tcp_sock", uint32(4*len(members)), members...)
+		spec, err := b.Spec(binary.LittleEndian)
+		require.NoError(t, err)
+		obj, err := loader.Open(reno)
+		require.NoError(t, err)
+		l, err := obj.Load(loader.NewTarget("few", spec), loader.LoadOptions{})
+		require.NoError(t, err)
+		m, err := machine.New(l, machine.Config{})
+		require.NoError(t, err)
+		t.Cleanup(m.Close)
+		err = (&driver{Driver: &drive.Driver{M: m}}).furnish()
+		if tt.want == "" {
+			assert.NoError(t, err, "%v", tt.fields)
+		} else {
+			assert.ErrorContains(t, err, tt.want, "%v", tt.fields)
+		}
+	}
 }
