@@ -77,3 +77,20 @@ func TestBlocks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, b.String(), string(have), "stale: go test ./bpftest -run Blocks -update")
 }
+
+// TestInputsThatAProgramDoesNotHave: what cannot be given to a program is no input, and no problem
+// of it.
+func TestInputsThatAProgramDoesNotHave(t *testing.T) {
+	xdp, err := newHarness(New(t).Load("../examples/xdp/xdp.bpf.o").Program("filter"))
+	require.NoError(t, err)
+	h, err := newHarness(New(t).Load("../examples/openat/openat.bpf.o").Program("leave"))
+	require.NoError(t, err)
+	h.choices = xdp.choices // packets
+	for n, text := range map[int]string{13: "", 14: "no packet", 64: "no packet", 1 << 16: ""} {
+		res, problems, err := h.try(make([]byte, n), nil)
+		require.ErrorIs(t, err, errNoInput, "%d", n)
+		assert.ErrorContains(t, err, text, "%d", n)
+		assert.Nil(t, res)
+		assert.Empty(t, problems)
+	}
+}

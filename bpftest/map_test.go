@@ -132,6 +132,28 @@ func TestMapsOfMapsAndPrograms(t *testing.T) {
 	assert.Equal(t, int32(11), run(0))
 }
 
+// TestMapsOfSockets: a socket of the object goes in, and nothing else.
+func TestMapsOfSockets(t *testing.T) {
+	load := func() *bpftest.Object { return bpftest.New(t).Load("../examples/sklookup/sklookup.bpf.o") }
+	obj := load()
+	m, other := obj.Map("server"), load()
+	const listens = "s: !sock {state: TCP_LISTEN, sport: 80}"
+	require.NoError(t, m.Put(uint32(0), obj.Objects(listens)["s"]))
+	assert.ErrorContains(t, m.Put(uint32(0), obj.File("/etc/passwd", nil)), "value of map server")
+	var none *bpftest.Struct
+	for _, tt := range []struct {
+		value any
+		want  string
+	}{
+		{none, "*bpftest.Struct is nil"},
+		{other.Objects(listens)["s"], "bpftest.Struct has no fixed size"},
+		{m, "bpftest.Map has no fixed size"},
+		{uint64(7), "EBADF"}, // descriptors are those of processes
+	} {
+		assert.ErrorContains(t, m.Put(uint32(0), tt.value), tt.want, "%T", tt.value)
+	}
+}
+
 func TestVariables(t *testing.T) {
 	k := bpftest.New(t)
 	obj := k.Load("../examples/globals/globals.bpf.o", bpftest.Set("target_tgid", uint32(77)), bpftest.Set("count_by_number", true))
