@@ -264,13 +264,17 @@ func (s *supervisor) sayLosses() {
 	s.notes = 0    // however much else was said
 	s.logMu.Unlock()
 	for _, l := range s.sys.Losses() {
-		records, holds := "records", ""
-		if l.Records == 1 {
-			records = "record"
-		}
-		if l.Holds > 0 {
-			holds = fmt.Sprintf(": its buffer of %d bytes was full", l.Holds)
-		}
-		s.note(fmt.Sprintf("%d %s of %s were lost%s", l.Records, records, l.Map, holds))
+		s.note(lossText(l))
 	}
+}
+
+func lossText(l bpfsys.Loss) string {
+	records, holds := "records of "+l.Map+" were", ""
+	if l.Records == 1 {
+		records = "record of " + l.Map + " was"
+	}
+	if l.Holds > 0 { // else they were too large for any buffer
+		holds = fmt.Sprintf(": its buffer of %d bytes was full", l.Holds)
+	}
+	return fmt.Sprintf("%d %s lost%s", l.Records, records, holds)
 }

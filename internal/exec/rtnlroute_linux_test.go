@@ -63,6 +63,7 @@ func TestWhichRoutesLeadToSimulatedDevices(t *testing.T) {
 		{"a gateway", []network.Hop{{Via: near}}, true},
 		{"a gateway elsewhere", []network.Hop{{Via: far}}, false},
 		{"both", []network.Hop{{Via: near}, {Via: far}}, false},
+		{"a device, and a gateway elsewhere", []network.Hop{{Device: d, Via: far}, {Via: far}}, false},
 	} {
 		assert.Equal(t, tt.want, leadsHere(n, tt.hops), tt.name)
 	}
