@@ -62,3 +62,19 @@ func TestBudgetIsTheSameOnBothEngines(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyBytesOfTheRunAreCounted: what was moved before a run does not bring its limit closer.
+func TestOnlyBytesOfTheRunAreCounted(t *testing.T) {
+	linked := load(t, "../../testdata/objects/clang-14/budget.o", target(t, embedded.Name))
+	m := compose(t, linked, machine.Config{MaxInsns: 1_000_000, Engine: machine.EngineJIT, Uncovered: true})
+	var insns []uint64
+	for range 3 {
+		res, err := m.Run(t.Context(), "copies", machine.Input{IgnoreUnset: true, NoChanges: true})
+		require.NoError(t, err)
+		require.Equal(t, machine.StatusFault, res.Status)
+		insns = append(insns, res.Insns)
+		m.Memory().NoteMoved(8 << 20) // half of what is charged at once
+	}
+	assert.Equal(t, insns[1], insns[2])
+	assert.InDelta(t, insns[0], insns[1], 1000, "the first run makes elements that the others find")
+}

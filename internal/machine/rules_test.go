@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,22 @@ import (
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
+
+// machineOf makes a machine of a fixture on the embedded kernel, with programs attached to functions
+// of others.
+func machineOf(t *testing.T, object string, attach map[string]string, cfg Config) *Machine {
+	t.Helper()
+	obj, err := loader.Open("../../testdata/objects/clang-14/" + object)
+	require.NoError(t, err)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	linked, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{AttachProgs: attach})
+	require.NoError(t, err)
+	m, err := New(linked, cfg)
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	return m
+}
 
 // TestHintsForMemory: what to do about each kind of fault, by the memory it is in.
 func TestHintsForMemory(t *testing.T) {
@@ -87,14 +104,8 @@ func TestNamesOfRegions(t *testing.T) {
 
 // TestBytesOfRelocatedFields: a relocation is about all bytes of its field.
 func TestBytesOfRelocatedFields(t *testing.T) {
-	obj, err := loader.Open("../../testdata/objects/clang-14/fields.o")
-	require.NoError(t, err)
-	spec, err := embedded.Spec()
-	require.NoError(t, err)
-	linked, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
-	require.NoError(t, err)
 	sizes := map[uint32]int{}
-	for _, lp := range linked.Programs {
+	for _, lp := range machineOf(t, "fields.o", nil, Config{}).Linked().Programs {
 		for i := range lp.Relocs {
 			r := &lp.Relocs[i]
 			if r.Target == nil || r.Target.BTF == nil || r.Kind != corerelo.FieldByteOffset || r.Err != nil || r.Result.Poison {
@@ -119,16 +130,8 @@ func TestBytesOfRelocatedFields(t *testing.T) {
 
 // TestWhoseCoverageIsKnown: of programs that ran or can run, on machines that record it.
 func TestWhoseCoverageIsKnown(t *testing.T) {
-	obj, err := loader.Open("../../testdata/objects/clang-14/extcontexts.o")
-	require.NoError(t, err)
-	spec, err := embedded.Spec()
-	require.NoError(t, err)
-	linked, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
-	require.NoError(t, err)
 	for _, uncovered := range []bool{false, true} {
-		m, err := New(linked, Config{Uncovered: uncovered})
-		require.NoError(t, err)
-		defer m.Close()
+		m := machineOf(t, "extcontexts.o", nil, Config{Uncovered: uncovered})
 		assert.Nil(t, m.Covered("nosuch"))
 		for _, name := range m.Names() {
 			res, err := m.Run(t.Context(), name, Input{})
@@ -136,4 +139,80 @@ func TestWhoseCoverageIsKnown(t *testing.T) {
 			assert.Equal(t, res.Ran && !uncovered, m.Covered(name) != nil, "%s, uncovered: %v", name, uncovered)
 		}
 	}
+}
+
+// TestEachStackReadIsToldOnce: those of one instruction of a program that read the same bytes.
+func TestEachStackReadIsToldOnce(t *testing.T) {
+	m := machineOf(t, "silent.o", nil, Config{})
+	s, _, err := m.Begin("warn_padding_in_key", Input{})
+	require.NoError(t, err)
+	require.NotNil(t, s)
+	stack := &mem.Region{Size: 512}
+	read := func(program string, steps uint64, offsets ...uint64) {
+		p := m.byName[program]
+		m.thread.Start(p.img, m.last.Addr)
+		if steps > 0 {
+			m.thread.Run(steps)
+		}
+		m.unset(mem.Unset{Region: stack, Offsets: offsets, Size: 8})
+	}
+	for range 2 {
+		read("warn_padding_in_key", 0, 500)
+		read("warn_padding_in_record", 0, 500)
+		read("warn_padding_in_key", 0, 500, 501)
+		read("warn_padding_in_key", 1, 500)
+	}
+	var got []string
+	for _, r := range m.run.result.StackReads {
+		got = append(got, fmt.Sprintf("%s %d %v", r.Program, r.Insn, r.Offsets))
+	}
+	assert.Equal(t, []string{
+		"warn_padding_in_key 0 [-12]", "warn_padding_in_record 0 [-12]", "warn_padding_in_key 0 [-12 -11]", "warn_padding_in_key 1 [-12]",
+	}, got)
+	s.Finish()
+}
+
+// TestCallbacksAfterAProgramAreNotTraced: what traces the program runs at its entry and its return,
+// not at those of callbacks that become due afterwards.
+func TestCallbacksAfterAProgramAreNotTraced(t *testing.T) {
+	m := machineOf(t, "extends.o", map[string]string{"on_target": "target", "after_target": "target"}, Config{})
+	s, _, err := m.Begin("target", Input{})
+	require.NoError(t, err)
+	require.NotNil(t, s)
+	s.Run(1 << 20)
+	traced := func() (names []string) {
+		for _, r := range m.run.result.Traced {
+			names = append(names, r.Program)
+		}
+		return names
+	}
+	require.Equal(t, []string{"on_target", "after_target"}, traced())
+	s.late.begun = true
+	s.enter()
+	s.exit()
+	assert.Equal(t, []string{"on_target", "after_target"}, traced())
+	s.late.begun = false
+	s.enter()
+	s.exit()
+	assert.Equal(t, []string{"on_target", "after_target", "on_target", "after_target"}, traced(), "a further call")
+	s.Finish()
+}
+
+// TestStoresInBuffersAreNoLeaks: a value that a program uses as its buffer may keep bytes that
+// nobody wrote; in other values user space may read them.
+func TestStoresInBuffersAreNoLeaks(t *testing.T) {
+	m := machineOf(t, "budget.o", nil, Config{})
+	s, _, err := m.Begin("copies", Input{})
+	require.NoError(t, err)
+	require.NotNil(t, s)
+	require.NotEmpty(t, m.scratches.active)
+	k := keptStore{p: m.byName["copies"], span: span{m.scratches.active[0].addr, 8}}
+	r := m.mem.Find(k.addr)
+	m.keptLeak(k, r)
+	assert.Empty(t, m.run.result.Findings)
+	m.scratches.active = nil
+	m.keptLeak(k, r)
+	require.Len(t, m.run.result.Findings, 1)
+	assert.Contains(t, m.run.result.Findings[0].Text, "a store leaves 8 of 4000 bytes in map blocks")
+	s.Finish()
 }
