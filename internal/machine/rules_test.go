@@ -1,12 +1,14 @@
 package machine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/internal/mem"
@@ -215,4 +217,36 @@ func TestStoresInBuffersAreNoLeaks(t *testing.T) {
 	require.Len(t, m.run.result.Findings, 1)
 	assert.Contains(t, m.run.result.Findings[0].Text, "a store leaves 8 of 4000 bytes in map blocks")
 	s.Finish()
+}
+
+// TestObjectsOfRecords: fields of a tracepoint's record that are pointers to objects are those, and
+// no numbers that look like their addresses.
+func TestObjectsOfRecords(t *testing.T) {
+	b := btf.NewBuilder(nil)
+	b.Int("long unsigned int", 4, 0)
+	u64 := b.Int("long long unsigned int", 8, 0)
+	u8 := b.Int("unsigned char", 1, 0)
+	ptr := b.NextID() + 1
+	task := b.Struct("task_struct", 64, btf.Member{Name: "pid", Type: 1})
+	b.Ptr(task)
+	b.Struct("trace_event_raw_thing", 32, btf.Member{Name: "b", Type: u8}, btf.Member{Name: "task", Type: ptr, BitOffset: 64}, btf.Member{Name: "wide", Type: u64, BitOffset: 128})
+	spec, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	obj, err := loader.Open("../../testdata/objects/clang-14/events.o")
+	require.NoError(t, err)
+	linked, err := obj.Load(loader.NewTarget("small", spec), loader.LoadOptions{})
+	require.NoError(t, err)
+	m, err := New(linked, Config{})
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	require.EqualValues(t, 4, m.Memory().PointerSize())
+	in := Input{Hook: &Hook{AttachTo: "sub/thing", Section: "tracepoint/sub/thing"}}
+	objects, err := m.HookObjects("report", in)
+	require.NoError(t, err)
+	require.NotNil(t, objects["task"])
+	assert.Len(t, objects, 1)
+	in.Args = map[string]any{"wide": objects["task"].Addr()}
+	objects, err = m.HookObjects("report", in)
+	require.NoError(t, err)
+	assert.NotContains(t, objects, "wide")
 }
