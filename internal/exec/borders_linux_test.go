@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"errors"
 	"net"
 	"os"
 	"strconv"
@@ -456,4 +457,15 @@ func TestWhatIsSaidOfLosses(t *testing.T) {
 	} {
 		assert.Equal(t, want, lossText(l))
 	}
+}
+
+// TestProgramsThatFailAreSaid: of those that ran for a call or a task, once.
+func TestProgramsThatFailAreSaid(t *testing.T) {
+	s, notes := beside(t)
+	fired := []bpfsys.Fired{{Program: "one"}, {Program: "two", Err: errors.New("two faulted")}, {Program: "three", Err: errors.New("three faulted")}, {Program: "two", Err: errors.New("two faulted")}}
+	s.failures("", fired[:1])
+	assert.Empty(t, notes.String())
+	s.failures("", fired)
+	s.failures("read: ", fired[1:2])
+	assert.Equal(t, "bpfrun exec: --live: two faulted\nbpfrun exec: --live: three faulted\nbpfrun exec: --live: read: two faulted\n", notes.String())
 }

@@ -450,11 +450,16 @@ func (s *supervisor) fireLive(b *begun, side bpfsys.Side, ret *int64) (ran bool)
 		s.cfg.Fired("syscall/"+b.name, fired)
 	}
 	s.note("--live: tasks (ids, names, parents), arguments of calls and many results are real; all else that programs read is simulated")
-	for _, f := range fired {
-		if f.Err != nil {
-			s.note("--live: " + b.name + ": " + f.Err.Error())
-		}
-	}
+	s.failures(b.name+": ", fired)
 	s.levels()
 	return len(fired) > 0
+}
+
+// failures notes what was wrong with programs that ran for something live.
+func (s *supervisor) failures(of string, fired []bpfsys.Fired) {
+	for _, f := range fired {
+		if f.Err != nil {
+			s.note("--live: " + of + f.Err.Error())
+		}
+	}
 }

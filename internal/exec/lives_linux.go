@@ -264,10 +264,6 @@ func (s *supervisor) fireLife(l bpfsys.Life) {
 	}
 	s.note("--live: tracepoints sched_process_fork, sched_process_exec and sched_process_exit see the ids, names, parents, credentials, namespaces and arguments of " +
 		"real tasks, the path of an exec and the exit status; all else is simulated. Tasks that a signal ends, or another thread's exec, fire no sched_process_exit")
-	for _, f := range fired {
-		if f.Err != nil {
-			s.note("--live: " + f.Err.Error())
-		}
-	}
+	s.failures("", fired)
 	s.levels()
 }
