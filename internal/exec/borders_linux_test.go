@@ -215,10 +215,10 @@ func TestHeldCallsAreLimited(t *testing.T) {
 	assert.False(t, hold(0, unix.MSG_DONTWAIT), "it does not wait")
 	s.mu.Lock()
 	s.held = 2 // the calls that it holds
-	s.mu.Unlock()
 	_, err = unix.Write(p[1], []byte{1})
-	require.NoError(t, err)
+	assert.NoError(t, err)
 	assert.False(t, c.hold(&begun{name: "read"}, 0), "something is there")
+	s.mu.Unlock()
 	unix.Close(p[0])
 	held := func() int { s.mu.Lock(); defer s.mu.Unlock(); return s.held }
 	require.Eventually(t, func() bool { return held() == 0 }, 5*time.Second, time.Millisecond, "calls that are gone are no longer held")
