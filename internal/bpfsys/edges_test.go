@@ -266,3 +266,39 @@ func TestArgumentsOfPlaces(t *testing.T) {
 		assert.Equal(t, c.want, k.s.Takes(bpfsys.Place{Hook: c.hook, Kind: c.kind}, c.argument), "%+v", c)
 	}
 }
+
+// TestEventsOfDefinedProbes: an event that tracefs lists for a probe is that probe, for which there
+// are other programs than for a tracepoint (perf_event_set_bpf_prog).
+func TestEventsOfDefinedProbes(t *testing.T) {
+	for _, tt := range []struct {
+		line, event string
+		user        bool
+		typ         uapi.ProgType
+	}{
+		{"p:g/e vfs_read", "g/e", false, uapi.ProgTypeKprobe}, {"r:g/r vfs_read", "g/r", false, uapi.ProgTypeKprobe},
+		{"p:g/u /bin/sh:0x10", "g/u", true, uapi.ProgTypeKprobe}, {"", "sched/sched_switch", false, uapi.ProgTypeTracepoint},
+	} {
+		k := newCaller(t, newestKernel(t))
+		k.s.TraceProbes(tt.line+"\n", tt.user)
+		text, _ := k.s.ReadFile("/sys/kernel/tracing/events/" + tt.event + "/id")
+		var id uint64
+		_, err := fmt.Sscan(string(text), &id)
+		require.NoError(t, err, tt.event)
+		for _, typ := range []uapi.ProgType{uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint} {
+			_, ev := k.counter(t, countAttr(uapi.PerfTypeTracepoint, id, 0), -1, 0)
+			prog := k.must(k.load(typ, exitZero))
+			e := k.s.PerfIoctl(k, ev, '$'<<8|uint32(uapi.PerfIoctlSetBPF), uint64(prog)).Errno
+			assert.Equal(t, typ == tt.typ, e == 0, "%v at %s: %s", typ, tt.event, e.Name())
+		}
+	}
+}
+
+// TestMostPerfEvents: there are as many as there may be objects of a kind.
+func TestMostPerfEvents(t *testing.T) {
+	k := newCaller(t, newestKernel(t))
+	attr := k.put(countAttr(uapi.PerfTypeSoftware, uint64(uapi.PerfSoftwareBpfOutput), 0))
+	for range 1 << 16 {
+		require.Zero(t, k.s.PerfEventOpen(k, attr, -1, 0, -1, 0).Errno)
+	}
+	assert.Equal(t, uapi.EMFILE, k.s.PerfEventOpen(k, attr, -1, 0, -1, 0).Errno)
+}

@@ -59,3 +59,41 @@ func TestSizesOfRecordsAreTold(t *testing.T) {
 		})
 	}
 }
+
+// sealed is a task whose memory cannot be written where its last attribute is.
+type sealed struct {
+	*task
+	from uint64
+}
+
+func (s sealed) Write(addr uint64, p []byte) bool { return addr < s.from && s.task.Write(addr, p) }
+
+// TestSizesOfRecordsThatCannotBeTold: what the kernel cannot write into the attribute is EFAULT.
+func TestSizesOfRecordsThatCannotBeTold(t *testing.T) {
+	d := describedTask(t)
+	for _, tt := range []struct {
+		name               string
+		funcSize, lineSize int
+		want               uapi.Errno
+	}{{"the kernel's sizes", 8, 16, 0}, {"more of a function", 12, 16, uapi.EFAULT}, {"more of a line", 8, 20, uapi.EFAULT}} {
+		k := newCaller(t, newestKernel(t))
+		types, e, _ := k.call(btfLoad, field{0, k.put(d.raw)}, field{16, len(d.raw)})
+		require.Zero(t, e)
+		funcs, lines := make([]byte, tt.funcSize), make([]byte, tt.lineSize)
+		le.PutUint32(funcs[4:], uint32(d.fn))
+		le.PutUint32(lines[4:], 1)
+		le.PutUint32(lines[8:], 1)
+		le.PutUint32(lines[12:], 1<<10)
+		for _, rest := range [][]byte{funcs[8:], lines[16:]} {
+			for i := range rest {
+				rest[i] = 1
+			}
+		}
+		code := decode.Marshal(returning(1), le)
+		attr := union(field{0, int(uapi.ProgTypeXDP)}, field{4, len(code) / 8}, field{8, k.put(code)}, field{16, k.text("GPL")}, field{72, int(types)},
+			field{76, tt.funcSize}, field{80, k.put(funcs)}, field{88, 1}, field{92, tt.lineSize}, field{96, k.put(lines)}, field{104, 1})
+		addr := k.put(attr)
+		r := k.s.Call(sealed{k.task, uint64(addr)}, progLoad, addr, uint32(len(attr)), 0, 0)
+		assert.Equal(t, tt.want, r.Errno, "%s: %v", tt.name, k.notes)
+	}
+}

@@ -177,14 +177,57 @@ func TestSamplesOfUserRings(t *testing.T) {
 	u := newMap(t, newEnv(t, 1), Spec{Type: uapi.MapTypeUserRingbuf, MaxEntries: 4096}).(UserRing)
 	assert.Equal(t, uapi.E2BIG, u.Push(make([]byte, 4096-7)))
 	assert.Equal(t, OK, u.Push(make([]byte, 4096-8)))
+	assert.Empty(t, u.(*userRing).regions(), "no sample is being read")
 	addr, size, e := u.Next()
 	require.Equal(t, OK, e)
 	assert.EqualValues(t, 4096-8, size)
+	require.Len(t, u.(*userRing).regions(), 1)
+	assert.Equal(t, addr, u.(*userRing).regions()[0].Base)
 	_, _, e = u.Next()
 	assert.Equal(t, uapi.EBUSY, e)
 	u.Release(addr)
+	assert.Empty(t, u.(*userRing).regions(), "it was read")
 	_, _, e = u.Next()
 	assert.Equal(t, uapi.ENODATA, e)
+}
+
+// TestWhichRecordsAreInRows: those of the first four sizes of up to 128 bytes, from the 65th of a
+// size on.
+func TestWhichRecordsAreInRows(t *testing.T) {
+	r := newMap(t, newEnv(t, 1), Spec{Type: uapi.MapTypeRingbuf, MaxEntries: 4096}).(*ringbuf)
+	count := func(size uint64, n int) (row *ringRow) {
+		for range n {
+			row = r.countRow(size)
+		}
+		return row
+	}
+	assert.Nil(t, count(0, rowAfter+1))
+	assert.Nil(t, count(MaxRowRecord+1, rowAfter+1))
+	for _, size := range []uint64{MaxRowRecord, 1, 8, 16} {
+		assert.Nil(t, count(size, rowAfter), "%d bytes", size)
+		row := count(size, 1)
+		require.NotNil(t, row, "%d bytes", size)
+		assert.Equal(t, size, row.size)
+		assert.Same(t, row, count(size, 1))
+	}
+	assert.Nil(t, count(24, rowAfter+1), "a fifth size")
+}
+
+// TestKeysAndValuesOfSockmaps: a sockmap has indices, a sockhash keys of any size up to 512 bytes
+// (sock_map_alloc, sock_hash_alloc).
+func TestKeysAndValuesOfSockmaps(t *testing.T) {
+	for _, c := range []struct {
+		typ              uapi.MapType
+		key, value, most uint32
+		want             uapi.Errno
+	}{
+		{uapi.MapTypeSockmap, 4, 4, 1, OK}, {uapi.MapTypeSockmap, 4, 8, 1, OK}, {uapi.MapTypeSockmap, 4, 5, 1, uapi.EINVAL}, {uapi.MapTypeSockmap, 4, 4, 0, uapi.EINVAL},
+		{uapi.MapTypeSockmap, 0, 4, 1, uapi.EINVAL}, {uapi.MapTypeSockmap, 8, 4, 1, uapi.EINVAL},
+		{uapi.MapTypeSockhash, 1, 4, 1, OK}, {uapi.MapTypeSockhash, 512, 8, 1, OK}, {uapi.MapTypeSockhash, 0, 4, 1, uapi.EINVAL}, {uapi.MapTypeSockhash, 513, 4, 1, uapi.E2BIG},
+	} {
+		_, err := New(newEnv(t, 1), Spec{Name: "m", Type: c.typ, KeySize: c.key, ValueSize: c.value, MaxEntries: c.most})
+		assert.Equal(t, c.want, errnoOf(t, err), "%v with keys of %d bytes and values of %d", c.typ, c.key, c.value)
+	}
 }
 
 // TestLargeMaps: too many elements to list, or too many bytes.

@@ -64,3 +64,31 @@ func TestRemovingMapsIsLinear(t *testing.T) {
 	few, many := looks(250), looks(1000)
 	assert.LessOrEqual(t, many, 5*few)
 }
+
+// What the fields of a map's values own is released with the map, on every CPU that has values.
+func TestRemovedMapsReleaseWhatTheirFieldsOwn(t *testing.T) {
+	for _, typ := range []uapi.MapType{uapi.MapTypeHash, uapi.MapTypePercpuHash, uapi.MapTypeArray} {
+		for _, kind := range []SpecialKind{Timer, Kptr, SpinLock} {
+			env := newEnv(t, 2)
+			freed := map[uint64]int{}
+			env.FreeField = func(_ Map, _ Special, addr uint64) { freed[addr]++ }
+			m := newMap(t, env, Spec{Type: typ, KeySize: 4, ValueSize: 16, MaxEntries: 2, BTF: nil})
+			b := m.(interface{ baseOf() *base }).baseOf()
+			b.fields, b.owning = []Special{{Kind: kind, Off: 0, Size: 8}}, kind.Owns()
+			want := 0
+			for n := range uint32(2) {
+				require.Equal(t, OK, m.Update(0, k32(n), make([]byte, 16), 0))
+			}
+			if clear(freed); kind.Owns() {
+				if want = 2; typ.PerCPU() {
+					want = 4
+				}
+			}
+			env.Remove(m)
+			assert.Len(t, freed, want, "%v with %v", typ, kind)
+			for addr, n := range freed {
+				assert.Equal(t, 1, n, "%#x", addr)
+			}
+		}
+	}
+}

@@ -224,3 +224,29 @@ func good(typ uapi.MapType) Spec {
 	}
 	return s
 }
+
+// The end of a run changes only what becomes of deleted elements, which restoring takes back: they
+// end again with the run that is repeated.
+func TestDeletedElementsOfRestoredRuns(t *testing.T) {
+	for _, typ := range []uapi.MapType{uapi.MapTypeHash, uapi.MapTypeLPMTrie} {
+		env := newEnv(t, 1)
+		s := good(typ)
+		s.Flags |= uapi.MapNoPrealloc
+		m := newMap(t, env, s)
+		key := append(k32(8), make([]byte, s.KeySize-4)...)
+		require.Equal(t, OK, m.Update(0, key, make([]byte, s.ValueSize), 0))
+		addr, e := m.Lookup(0, key)
+		require.Equal(t, OK, e)
+		require.Equal(t, OK, m.Delete(key))
+		memory, state := env.Mem.Snapshot(), env.Snapshot()
+		for range 3 {
+			_, f := env.Mem.Load(addr, 1)
+			assert.Nil(t, f, "%v: until the run ends", typ)
+			env.EndRun()
+			_, f = env.Mem.Load(addr, 1)
+			assert.NotNil(t, f, "%v: afterwards", typ)
+			env.Mem.Restore(memory)
+			env.Restore(state)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func newSockMap(b base) (Map, error) {
 	s := &b.spec
 	hash := s.Type == uapi.MapTypeSockhash
 	switch {
-	case s.MaxEntries == 0 || s.ValueSize != 4 && s.ValueSize != 8 || !hash && s.KeySize != 4 || hash && s.KeySize == 0:
+	case s.MaxEntries == 0 || s.ValueSize != 4 && s.ValueSize != 8 || !hash && s.KeySize != 4 || s.KeySize == 0:
 		return nil, b.refuse(uapi.EINVAL, "needs max_entries, a value_size of 4 or 8, and keys (of a sockmap 4 bytes)")
 	case s.Flags&^uint32(sockFlags) != 0:
 		return nil, b.refuseFlags(sockFlags)

@@ -217,7 +217,7 @@ func (w *specialWalk) field(id btf.ID, at uint32, path string, holder btf.ID, in
 	n := uint32(1)
 	t := w.spec.SkipMods(id)
 	for range 32 {
-		if t == nil || t.Kind != btf.KindArray {
+		if t.Kind != btf.KindArray {
 			break
 		}
 		if t.Array.Nelems == 0 || n > maxSpecials*64/max(t.Array.Nelems, 1) && w.plain(t.Ref) {
@@ -226,9 +226,6 @@ func (w *specialWalk) field(id btf.ID, at uint32, path string, holder btf.ID, in
 		n *= t.Array.Nelems
 		id = t.Ref
 		t = w.spec.SkipMods(id)
-	}
-	if t == nil {
-		return nil
 	}
 	size, err := w.spec.Sizeof(id)
 	if err != nil || size <= 0 {
@@ -275,7 +272,7 @@ func (w *specialWalk) field(id btf.ID, at uint32, path string, holder btf.ID, in
 // plain reports whether elements of a large array cannot hold special fields.
 func (w *specialWalk) plain(id btf.ID) bool {
 	t := w.spec.SkipMods(id)
-	return t == nil || t.Kind != btf.KindStruct && t.Kind != btf.KindArray && t.Kind != btf.KindPtr
+	return t.Kind != btf.KindStruct && t.Kind != btf.KindArray && t.Kind != btf.KindPtr
 }
 
 func structKind(name string) SpecialKind {

@@ -179,3 +179,40 @@ func TestSpecialsOutsideOfValue(t *testing.T) {
 		assert.ErrorIs(t, err, ErrSpecial, "%d", at)
 	}
 }
+
+// TestArraysOfSpecialFields: those of what cannot hold any are passed over, however large; others
+// are looked at, and a value has 11 special fields (BTF_FIELDS_MAX).
+func TestArraysOfSpecialFields(t *testing.T) {
+	b := btf.NewBuilder(nil)
+	i32 := b.Int("int", 4, btf.IntSigned)
+	refcount := b.Struct("bpf_wq", 16, btf.Member{Name: "__opaque", Type: b.Array(i32, i32, 4)})
+	in := b.Struct("in", 8, btf.Member{Name: "a", Type: i32})
+	kptr := b.Ptr(b.Mod(btf.KindTypeTag, "kptr", in))
+	for _, c := range []struct {
+		name string
+		elem btf.ID
+		size uint32
+		n    []uint32 // from the innermost array on
+		want int      // fields, -1 for too many
+	}{
+		{"none", refcount, 16, []uint32{0}, 0}, {"one", refcount, 16, []uint32{1}, 1}, {"eleven", kptr, 8, []uint32{11}, 11}, {"twelve", kptr, 8, []uint32{12}, -1},
+		{"arrays of arrays", kptr, 8, []uint32{2, 3}, 6}, {"arrays of none", kptr, 8, []uint32{0, 3}, 0},
+		{"numbers", i32, 4, []uint32{100000}, 0}, {"arrays of numbers", i32, 4, []uint32{1000, 1000}, 0},
+		{"structs without any", in, 8, []uint32{100000}, 0}, {"many", kptr, 8, []uint32{1000, 1000}, -1}, {"very many", kptr, 8, []uint32{100000, 10}, -1},
+	} {
+		id, size := c.elem, c.size
+		for _, n := range c.n {
+			id, size = b.Array(id, i32, n), size*n
+		}
+		val := b.Struct("val", size, btf.Member{Name: "a", Type: id})
+		spec, err := b.Spec(binary.LittleEndian)
+		require.NoError(t, err)
+		got, err := Specials(spec, val)
+		if c.want < 0 {
+			assert.ErrorIs(t, err, ErrSpecial, c.name)
+			continue
+		}
+		require.NoError(t, err, c.name)
+		assert.Len(t, got, c.want, c.name)
+	}
+}
