@@ -190,6 +190,10 @@ func TestRunsAgain(t *testing.T) {
 	assert.Equal(t, Budget, th.Status(), "the third run has begun")
 	require.Equal(t, Done, th.Run(100))
 
+	th.Start(img)
+	assert.False(t, th.Stream(100, nil), "it made all runs to their ends")
+	assert.Equal(t, Done, th.Status())
+
 	// In the middle of a run there is nothing to stream.
 	th.SetEngine(nil)
 	th.Start(img)
@@ -261,4 +265,42 @@ func TestFunctionsOfCalls(t *testing.T) {
 	assert.True(t, img.Inlines())
 	assert.True(t, e.lower(t, callHelper(2), callHelper(1), exitInsn).Inlines())
 	assert.False(t, e.lower(t, callHelper(1), exitInsn).Inlines())
+}
+
+// TestWhichSequencesAreFused: a rule's conditions are on the registers of its instructions, and what
+// it has no condition for may be any.
+func TestWhichSequencesAreFused(t *testing.T) {
+	seq := [3]decode.Op{decode.OpMov64Reg, decode.OpAdd64Reg, decode.OpMov64Reg}
+	type regs struct{ adst, bdst, bsrc, ddst, dsrc uint8 }
+	for _, c := range []struct {
+		cond fuseCond
+		yes  []regs
+		no   []regs
+	}{
+		{0, []regs{{1, 1, 1, 1, 1}, {1, 2, 3, 4, 5}}, nil},
+		{sameDst, []regs{{1, 1, 2, 3, 3}}, []regs{{1, 2, 2, 3, 3}}},
+		{otherDst, []regs{{1, 2, 2, 3, 3}}, []regs{{1, 1, 2, 3, 3}}},
+		{otherSrc, []regs{{1, 1, 2, 3, 3}}, []regs{{1, 1, 1, 3, 3}}},
+		{srcIsDst, []regs{{1, 2, 1, 3, 3}}, []regs{{1, 2, 2, 3, 3}}},
+		{thirdSrcIsDst, []regs{{1, 2, 2, 3, 1}}, []regs{{1, 2, 2, 1, 3}}},
+		{thirdSameDst, []regs{{1, 2, 2, 1, 3}}, []regs{{1, 2, 2, 3, 1}}},
+		{thirdDstIsDst, []regs{{1, 2, 2, 1, 3}}, []regs{{1, 2, 2, 1, 1}, {1, 2, 2, 3, 3}}},
+		{sameDst | thirdSameDst, []regs{{1, 1, 2, 1, 3}}, []regs{{1, 1, 2, 3, 1}, {1, 2, 2, 1, 3}}},
+	} {
+		r := fuseRule{seq: seq, cond: c.cond}
+		code := func(x regs) []inst {
+			return []inst{{op: uint16(seq[0]), dst: x.adst}, {op: uint16(seq[1]), dst: x.bdst, src: x.bsrc}, {op: uint16(seq[2]), dst: x.ddst, src: x.dsrc}}
+		}
+		for _, x := range c.yes {
+			assert.True(t, r.matches(code(x)), "%b: %+v", c.cond, x)
+		}
+		for _, x := range c.no {
+			assert.False(t, r.matches(code(x)), "%b: %+v", c.cond, x)
+		}
+		other := code(c.yes[0])
+		other[2].op = uint16(decode.OpExit)
+		assert.False(t, r.matches(other), "another third instruction")
+		r.seq[2] = decode.OpInvalid
+		assert.True(t, r.matches(other), "a pair")
+	}
 }

@@ -229,3 +229,31 @@ func TestBreakpointsKeepCoverage(t *testing.T) {
 		assert.Equal(t, want, p.SetBreak(other, pc), "slot %d", pc)
 	}
 }
+
+// TestWhatIsNotRecorded: patches record what they were made for, and no more.
+func TestWhatIsNotRecorded(t *testing.T) {
+	e := newEnv(t)
+	img := e.lower(t, movImm(0, 0), ins(0x55, 1, 0, 1, 0), addImm(0, 1), addImm(0, 1), exitInsn) // r1 != 0
+	for _, cover := range []bool{false, true} {
+		for _, ways := range []bool{false, true} {
+			p := NewPatches(cover)
+			if ways {
+				p.RecordWays()
+			}
+			for arg := range uint64(2) {
+				th := NewThread(e.m, ThreadConfig{})
+				th.SetPatches(p)
+				th.Start(img, arg)
+				require.Equal(t, Done, runAll(th, 1, 100))
+			}
+			assert.Equal(t, cover, p.News() != 0, "%v %v", cover, ways)
+			for pc := range img.Len() {
+				assert.Equal(t, cover, p.Covered(img, pc), "%v %v: slot %d", cover, ways, pc)
+			}
+			for _, way := range []Way{Taken, Fell} {
+				assert.Equal(t, cover && ways, p.Gone(img, 1, way), "%v %v: way %d", cover, ways, way)
+				assert.False(t, p.Gone(img, 0, way), "no jump")
+			}
+		}
+	}
+}

@@ -107,7 +107,8 @@ func TestPlacesOfProgramsOnDevices(t *testing.T) {
 		{name: "before a link without a program", flags: before | byLink, relative: func(o *ordered) int {
 			fd, size := o.opsMap()
 			require.Zero(t, o.elem(uapi.CmdMapUpdateElem, int64(fd), o.room(4), o.room(size), 0))
-			return o.must(o.first(linkCreate, field{0, fd}, field{4, 0}, field{8, int(uapi.AttachStructOps)}, field{12, 0}))
+			link, r := o.try(uapi.CmdLinkCreate, field{0, fd}, field{4, 0}, field{8, int(uapi.AttachStructOps)}, field{12, 0})
+			return o.must(link, r.errno)
 		}, want: uapi.EINVAL},
 		{name: "the list's revision", revision: 4, list: "abcd"},
 		{name: "an older list", revision: 3, want: uapi.ESTALE},

@@ -215,3 +215,27 @@ func TestAccessesAcrossTheEnd(t *testing.T) {
 		assert.Equal(t, tt.delta, f.Delta, "%+v", tt)
 	}
 }
+
+// TestSnapshotsOfOtherMemory: only a snapshot of the memory itself is restored, while it has any.
+func TestSnapshotsOfOtherMemory(t *testing.T) {
+	m, other := newMem(t, Config{}), newMem(t, Config{})
+	r := alloc(t, m, 8, Stack, "")
+	alloc(t, other, 64, Stack, "")
+	own := m.Snapshot()
+	require.Nil(t, m.Store(r.Base, 8, 7))
+	for _, s := range []*Snapshot{nil, other.Snapshot()} {
+		m.Restore(s)
+		v, f := m.Load(r.Base, 8)
+		require.Nil(t, f)
+		assert.EqualValues(t, 7, v)
+	}
+	m.Restore(own)
+	v, f := m.Load(r.Base, 8)
+	require.Nil(t, f)
+	assert.Zero(t, v)
+	closed, err := New(Config{})
+	require.NoError(t, err)
+	s := closed.Snapshot()
+	closed.Close()
+	closed.Restore(s)
+}

@@ -30,3 +30,16 @@ func TestReadReleased(t *testing.T) {
 	assert.Empty(t, m.Released(0))
 	assert.Empty(t, m.Released(^uint64(0)))
 }
+
+// TestReleasedViews: what a view showed is not in memory, so that nothing can be read of it once it
+// is freed.
+func TestReleasedViews(t *testing.T) {
+	for _, view := range []View{nil, constView(7)} {
+		m := newMem(t, Config{})
+		r, err := m.Alloc(24, Region{Kind: Context, Name: "ctx", View: view})
+		require.NoError(t, err)
+		m.Free(r)
+		assert.Equal(t, view == nil, m.ReadReleased(r.Base, make([]byte, 8)))
+		assert.Equal(t, view == nil, m.Released(r.Base) != "")
+	}
+}
