@@ -97,6 +97,9 @@ func TestSegmentHeaders(t *testing.T) {
 			} else {
 				assert.EqualValues(t, nextIPv6, got[40])
 				assert.EqualValues(t, 33, got[7], "hop limit")
+				if c.want == 0 {
+					assert.Equal(t, netip.MustParseAddr("fd00::99").AsSlice(), got[8:24], "from the route's address")
+				}
 				assert.Equal(t, before, got[40+len(c.hdr):])
 			}
 		})

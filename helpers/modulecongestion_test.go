@@ -244,3 +244,70 @@ func TestModuleCongestionErrors(t *testing.T) {
 	assert.Equal(t, vm.BadArgument, f.Kind)
 	assert.Contains(t, f.Error(), "mss_cache")
 }
+
+// TestLargestBandwidths: the filter of BBR keeps the three largest samples of parts of the last ten
+// rounds (minmax_running_max).
+func TestLargestBandwidths(t *testing.T) {
+	type samples = [3]bandwidthSample
+	r := moduleRig(t, uapi.VersionCode(6, 12), "tcp_bbr")
+	sk := r.tcp(nil)
+	c, err := r.kernel.ConnectionAt(sk.Addr(), "bbr")
+	require.NoError(t, err)
+	b := &bbr{connection: &connection{Connection: c}}
+	for _, tt := range []struct {
+		name string
+		have samples
+		t, v uint32
+		want samples
+	}{
+		{"the largest", samples{{1, 90}, {2, 80}, {3, 70}}, 4, 91, samples{{4, 91}, {4, 91}, {4, 91}}},
+		{"as large", samples{{1, 90}, {2, 80}, {3, 70}}, 4, 90, samples{{4, 90}, {4, 90}, {4, 90}}},
+		{"the second", samples{{1, 90}, {2, 80}, {3, 70}}, 4, 80, samples{{1, 90}, {4, 80}, {4, 80}}},
+		{"the third", samples{{1, 90}, {2, 80}, {3, 70}}, 4, 70, samples{{1, 90}, {2, 80}, {4, 70}}},
+		{"a small one", samples{{1, 90}, {2, 80}, {3, 70}}, 4, 69, samples{{1, 90}, {2, 80}, {3, 70}}},
+		{"the largest is ten rounds old", samples{{1, 90}, {2, 80}, {3, 70}}, 11, 9, samples{{1, 90}, {2, 80}, {3, 70}}},
+		{"and older", samples{{1, 90}, {2, 80}, {3, 70}}, 12, 9, samples{{2, 80}, {3, 70}, {12, 9}}},
+		{"two are older", samples{{1, 90}, {2, 80}, {3, 70}}, 13, 9, samples{{3, 70}, {13, 9}, {13, 9}}},
+		{"all are ten rounds old", samples{{1, 90}, {1, 90}, {1, 90}}, 11, 9, samples{{1, 90}, {11, 9}, {11, 9}}},
+		{"all are older", samples{{1, 90}, {1, 90}, {1, 90}}, 12, 9, samples{{12, 9}, {12, 9}, {12, 9}}},
+		{"a quarter without a second", samples{{1, 90}, {1, 90}, {1, 90}}, 3, 9, samples{{1, 90}, {1, 90}, {1, 90}}},
+		{"more than a quarter", samples{{1, 90}, {1, 90}, {1, 90}}, 4, 9, samples{{1, 90}, {4, 9}, {4, 9}}},
+		{"half without a third", samples{{1, 90}, {3, 80}, {3, 80}}, 6, 9, samples{{1, 90}, {3, 80}, {3, 80}}},
+		{"more than half", samples{{1, 90}, {3, 80}, {3, 80}}, 7, 9, samples{{1, 90}, {3, 80}, {7, 9}}},
+	} {
+		b.setSamples(tt.have)
+		b.addSample(tt.t, tt.v)
+		var got samples
+		for i, p := range samplePaths {
+			got[i] = bandwidthSample{b.own(p[0]), b.own(p[1])}
+		}
+		assert.Equal(t, tt.want, got, tt.name)
+	}
+}
+
+// TestIntervalsWithLosses: an interval of four rounds or more in which 50 of 256 packets or more are
+// lost tells of a policer (bbr_lt_bw_sampling).
+func TestIntervalsWithLosses(t *testing.T) {
+	r := moduleRig(t, uapi.VersionCode(6, 12), "tcp_bbr")
+	for _, tt := range []struct {
+		rounds, lost, delivered uint64
+		losses                  int32
+		ended                   bool
+	}{
+		{4, 50, 256, 1, true}, {4, 49, 256, 1, false}, {3, 50, 256, 1, true}, {2, 50, 256, 1, false}, {15, 50, 256, 1, true}, {4, 50, 0, 1, false}, {4, 50, 256, 0, false}, {4, 51, 257, 1, true}, {4, 50, 257, 1, false},
+	} {
+		sk := r.tcp(map[string]uint64{"lost": tt.lost, "delivered": tt.delivered, "delivered_mstamp": 5000})
+		c, err := r.kernel.ConnectionAt(sk.Addr(), "bbr")
+		require.NoError(t, err)
+		b := &bbr{connection: &connection{Connection: c}}
+		for _, f := range []string{"lt_last_stamp", "lt_last_lost", "lt_last_delivered", "lt_use_bw", "lt_bw"} {
+			b.setOwn(f, 0)
+		}
+		b.setOwn("lt_is_sampling", 1)
+		b.setOwn("round_start", 1)
+		b.setOwn("lt_rtt_cnt", uint32(tt.rounds))
+		b.sampleLongTerm(&rateSample{losses: tt.losses})
+		require.NoError(t, c.Err)
+		assert.Equal(t, tt.ended, b.own("lt_bw") != 0, "%+v", tt)
+	}
+}

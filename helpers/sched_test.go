@@ -112,6 +112,12 @@ func TestQueuesOfASchedule(t *testing.T) {
 					task := p.s.pointer(p.s.Sim.Tasks()[0])
 					p.is(task, "scx_bpf_dsq_peek", queue)
 					p.is(0, "bpf_iter_scx_dsq_new", it, queue, 0)
+					p.is(0, "bpf_iter_scx_dsq_destroy", it)
+					p.is(0, "bpf_iter_scx_dsq_next", it) // the visit has ended
+					p.is(0, "bpf_iter_scx_dsq_new", it, queue, 0)
+					p.is(uint64(uint32(uapi.ENOENT.Neg())), "bpf_iter_scx_dsq_new", it, 99, 0)
+					p.is(0, "bpf_iter_scx_dsq_next", it) // and there is no other
+					p.is(0, "bpf_iter_scx_dsq_new", it, queue, 0)
 					p.is(task, "bpf_iter_scx_dsq_next", it)
 					p.is(0, "bpf_iter_scx_dsq_next", it)
 					for _, set := range []string{"scx_bpf_dsq_move_set_slice", "scx_bpf_dispatch_from_dsq_set_slice", "scx_bpf_dsq_move_set_vtime", "scx_bpf_dispatch_from_dsq_set_vtime"} {

@@ -239,3 +239,32 @@ func TestSnapshotsOfOtherMemory(t *testing.T) {
 	closed.Close()
 	closed.Restore(s)
 }
+
+// TestStoresToSealedMemory: the first store to a block after a snapshot breaks its seal alone, and
+// restoring takes it back.
+func TestStoresToSealedMemory(t *testing.T) {
+	m := newMem(t, Config{TrackStores: 1})
+	r, err := m.Alloc(1<<16, Region{Kind: MapValue, Name: "m"})
+	require.NoError(t, err)
+	at := (r.Base - m.base + 2*sealBlock) &^ (sealBlock - 1) // a block inside
+	for range 3 {
+		s := m.Snapshot()
+		require.True(t, m.sealed(at))
+		v, f := m.Load(m.base+at, 8)
+		require.Nil(t, f)
+		require.Zero(t, v)
+		assert.True(t, m.sealed(at), "a load")
+		require.Nil(t, m.Store(m.base+at+8, 8, 7))
+		assert.False(t, m.sealed(at))
+		assert.True(t, m.sealed(at+sealBlock), "another block")
+		require.Nil(t, m.Store(m.base+at+2*sealBlock-4, 8, 7))
+		assert.False(t, m.sealed(at+sealBlock), "across two blocks")
+		assert.False(t, m.sealed(at+2*sealBlock))
+		m.Restore(s)
+		for _, off := range []uint64{8, 2*sealBlock - 4} {
+			v, f = m.Load(m.base+at+off, 8)
+			require.Nil(t, f)
+			assert.Zero(t, v)
+		}
+	}
+}
