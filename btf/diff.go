@@ -283,7 +283,7 @@ func (s *Spec) flatten(t *Type, base uint32, out *[]flatMember, budget *int) {
 		m := &t.Members[i]
 		off, width := s.MemberBits(t, m)
 		in := s.SkipMods(m.Type)
-		if m.Name == "" && in.Kind.IsComposite() {
+		if m.Name == "" { // padding, which has no members, or a struct or union
 			s.flatten(in, base+off, out, budget)
 			continue
 		}
@@ -295,7 +295,7 @@ func (s *Spec) flatten(t *Type, base uint32, out *[]flatMember, budget *int) {
 	}
 }
 
-// diffMembers pairs members by name. Unnamed members, which are padding, are compared in order.
+// diffMembers pairs members by name.
 func diffMembers(a, b []flatMember) []Change {
 	var out []Change
 	used := make([]bool, len(b))
@@ -310,9 +310,6 @@ func diffMembers(a, b []flatMember) []Change {
 	}
 	for i := range a {
 		m := &a[i]
-		if m.name == "" {
-			continue
-		}
 		at := find(m.name)
 		if at < 0 {
 			out = append(out, Change{Kind: Removed, Path: m.name, Old: m.typ + " at " + m.place()})
@@ -330,7 +327,7 @@ func diffMembers(a, b []flatMember) []Change {
 		}
 	}
 	for i := range b {
-		if !used[i] && b[i].name != "" {
+		if !used[i] {
 			out = append(out, Change{Kind: Added, Path: b[i].name, New: b[i].typ + " at " + b[i].place()})
 		}
 	}

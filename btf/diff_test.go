@@ -109,3 +109,33 @@ func TestSubset(t *testing.T) {
 	_, err = NewSubset(split)
 	assert.ErrorIs(t, err, ErrInvalid)
 }
+
+// TestUnnamedMembers: those of unnamed structs and unions are members of the struct around; other
+// members without a name are padding.
+func TestUnnamedMembers(t *testing.T) {
+	build := func(pad, at uint32) *Spec {
+		b := NewBuilder(nil)
+		i32 := b.Int("int", 4, IntSigned)
+		in := b.Struct("", 8, Member{Name: "x", Type: i32}, Member{Name: "y", Type: i32, BitOffset: at})
+		b.Add(Type{Kind: KindStruct, Name: "s", Size: 12, Flag: true, Members: []Member{{Type: i32, BitfieldSize: pad}, {Type: b.Mod(KindConst, "", in), BitOffset: 32}}})
+		s, err := b.Spec(binary.LittleEndian)
+		require.NoError(t, err)
+		return s
+	}
+	for _, tt := range []struct {
+		pad, at uint32
+		want    []Change
+	}{
+		{3, 32, nil},
+		{4, 32, nil},
+		{3, 0, []Change{{Kind: Moved, Path: "y", Old: "offset 8", New: "offset 4"}}},
+	} {
+		d, err := DiffNamed(build(3, 32), build(tt.pad, tt.at), "struct s")
+		require.NoError(t, err)
+		var got []Change
+		for _, x := range d {
+			got = append(got, x.Changes...)
+		}
+		assert.Equal(t, tt.want, got, "%+v", tt)
+	}
+}

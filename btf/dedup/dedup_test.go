@@ -185,3 +185,23 @@ func FuzzDedup(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// Arrays of the same contents are the same, though they are entries of their own; what else has the
+// same contents is not (btf_dedup_identical_arrays).
+func TestIdenticalArrays(t *testing.T) {
+	b := btf.NewBuilder(nil)
+	i := b.Int("int", 4, btf.IntSigned)
+	one, same, longer := b.Array(i, i, 3), b.Array(i, i, 3), b.Array(i, i, 4)
+	p, q := b.Ptr(i), b.Ptr(i)
+	spec, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	types, err := Of(spec)
+	require.NoError(t, err)
+	d := &deduper{Types: types}
+	for _, tt := range []struct {
+		x, y btf.ID
+		want bool
+	}{{one, same, true}, {one, longer, false}, {one, p, false}, {p, one, false}, {p, q, false}} {
+		assert.Equal(t, tt.want, d.sameArray(uint32(tt.x), uint32(tt.y)), "%d and %d", tt.x, tt.y)
+	}
+}

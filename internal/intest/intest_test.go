@@ -3,6 +3,7 @@ package intest
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -269,4 +270,36 @@ func TestCancelledRunsEnd(t *testing.T) {
 	cancel()
 	_, err := r.All(ctx)
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// TestTheLastLinesOfAWay: three lines, each once, where it was last.
+func TestTheLastLinesOfAWay(t *testing.T) {
+	r := open(t, "intest_xdp.o", Options{})
+	p := r.m.Linked().Programs[0]
+	own, ok := p.LineAt(0)
+	require.True(t, ok)
+	var at []int // instructions of different lines
+	seen := map[uint32]bool{}
+	for pc := range p.Insns {
+		if l, ok := p.LineAt(pc); ok && l.File == own.File && l.Line != 0 && strings.Trim(l.Text, "{} \t;") != "" && !seen[l.Line] {
+			seen[l.Line] = true
+			at = append(at, pc)
+		}
+	}
+	require.GreaterOrEqual(t, len(at), 4)
+	for _, c := range []struct{ steps, want []int }{
+		{[]int{0, 1}, []int{0, 1}}, {[]int{0, 1, 2}, []int{0, 1, 2}}, {[]int{0, 1, 2, 3}, []int{1, 2, 3}},
+		{[]int{0, 1, 0}, []int{1, 0}}, {[]int{0, 1, 2, 1}, []int{0, 2, 1}}, {[]int{0, 0, 0, 1}, []int{0, 1}}, {[]int{0, 1, 2, 2, 3}, []int{1, 2, 3}},
+	} {
+		w := &wayTracer{}
+		for _, i := range c.steps {
+			w.Step(p, at[i], 0, nil, nil)
+		}
+		var want []Place
+		for _, i := range c.want {
+			l, _ := p.LineAt(at[i])
+			want = append(want, Place{l.File, l.Line, l.Text})
+		}
+		assert.Equal(t, want, w.lines, "%v", c.steps)
+	}
 }

@@ -145,5 +145,8 @@ func TestWhatIsNoReportIsAMistake(t *testing.T) {
 		var got Result
 		r.report(&got)
 		assert.Equal(t, want, got.Status, "% x", text)
+		if text != "" && want == Unknown {
+			assert.Equal(t, []string{"(suite_result_map holds something else from byte 0 on)"}, got.Logs)
+		}
 	}
 }
