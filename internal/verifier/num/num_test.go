@@ -1,6 +1,7 @@
 package num
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -269,6 +270,29 @@ func TestConstantsHoldTheirResults(t *testing.T) {
 		got.SignExtend(size)
 		if !assert.True(t, contains(&got, uint64(signExtend(x, size))), "%d signed bytes of %#x in %+v: %+v", size, x, a, got) {
 			return
+		}
+	}
+}
+
+// TestSignsAreExtendedByShifts: a shift to the left by 32 makes a range of the low half's, whose
+// negative ends releases before Lsh32 did not know.
+func TestSignsAreExtendedByShifts(t *testing.T) {
+	for _, c := range []struct{ low, high int32 }{{0, 5}, {1, 5}, {-1, 5}, {-5, -1}, {-5, 0}, {0, 0}} {
+		for _, all := range []bool{false, true} {
+			b := Unbounded
+			b.Low.SMin, b.Low.SMax = c.low, c.high
+			n := Exactly(32)
+			b.Lsh(&n, Rules{Lsh32: all})
+			low, high := int64(math.MinInt64), int64(math.MaxInt64)
+			if all || c.low >= 0 {
+				low = int64(c.low) << 32
+			}
+			if all || c.high >= 0 {
+				high = int64(c.high) << 32
+			}
+			assert.Equal(t, low, b.SMin, "%+v %v", c, all)
+			assert.LessOrEqual(t, b.SMax, high, "%+v %v", c, all)
+			assert.GreaterOrEqual(t, b.SMax, high&^math.MaxUint32, "%+v %v", c, all)
 		}
 	}
 }
