@@ -581,3 +581,51 @@ func TestTargetsOfKernelsWithoutTypes(t *testing.T) {
 		assert.Equal(t, c.want, got, "%q", c.to)
 	}
 }
+
+// No function that an exception's callback leads to makes a tail call, whatever that one calls in
+// its turn (check_max_stack_depth_subprog).
+func TestTailCallsOfExceptionCallbacks(t *testing.T) {
+	call := func(at, to int32) decode.Insn { return decode.Insn{Code: 0x85, Src: 1, Imm: to - at - 1} }
+	exit := decode.Insn{Code: 0x95}
+	for _, c := range []struct {
+		exception bool
+		tail      int // the function with a tail call: the first that is called, the one that it calls, or one that is called later
+		want      refusal.ID
+	}{
+		{true, -1, refusal.None}, {true, 0, refusal.None}, {true, 1, refusal.CannotTailCallWithinExceptionCb}, {true, 2, refusal.CannotTailCallWithinExceptionCb},
+		{true, 3, refusal.CannotTailCallWithinExceptionCb}, {false, 1, refusal.None}, {false, 2, refusal.None}, {false, 3, refusal.None},
+	} {
+		e := explorerOn(since.R(6, 12))
+		e.insns = []decode.Insn{call(0, 3), call(1, 6), exit, call(3, 5), exit, exit, exit}
+		e.aux = make([]insnAux, len(e.insns))
+		e.subs = []subprog{{start: 0, isException: c.exception}, {start: 3}, {start: 5}, {start: 6}, {start: 7}}
+		if c.tail >= 0 {
+			e.subs[c.tail].tailCall = true
+		}
+		assert.Equal(t, c.want, e.refusedWith(t, func() { e.limits.chainDepth(0, false) }), "%+v", c)
+	}
+}
+
+// A state that was evicted while paths from it were open is given back once all are explored
+// (maybe_free_verifier_state).
+func TestEvictedStatesAreGivenBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		branches int // of the evicted state
+		evicted  bool
+		freed    bool
+	}{"the last path": {1, true, true}, "another path is open": {2, true, false}, "not evicted": {1, false, false}} {
+		e := explorerOn(since.R(6, 18))
+		e.subs = []subprog{{}, {start: 1}}
+		e.aux = make([]insnAux, 1)
+		first, evicted, now := stateAt(0), stateAt(0), stateAt(0)
+		first.branches, evicted.branches, now.branches = 2, c.branches, 1
+		evicted.parent, now.parent, evicted.inFree = first, evicted, c.evicted
+		for _, s := range []*state{first, evicted, now} {
+			s.frames[0].pool = &e.pool
+		}
+		e.checkpoints.freeCount = 1
+		e.checkpoints.finish(now)
+		assert.Equal(t, c.freed, e.checkpoints.freeCount == 0, name)
+		assert.Equal(t, c.evicted && !c.freed, evicted.inFree, name)
+	}
+}

@@ -35,6 +35,7 @@ func TestExceptionCallbacksAreNamedByTags(t *testing.T) {
 		{"before exceptions", since.R(6, 6), []string{"exception_callback:cb"}, btf.LinkageGlobal, false, 0, "", 0},
 		{"the first release with them", since.R(6, 7), []string{"exception_callback:cb"}, btf.LinkageGlobal, true, 0, "", 2},
 		{"two", since.R(6, 12), []string{"exception_callback:cb", "exception_callback:cb"}, btf.LinkageGlobal, true, uapi.EEXIST, "multiple exception callback tags for main subprog", 0},
+		{"one, and another tag", since.R(6, 12), []string{"exception_callback:cb", "callback:cb"}, btf.LinkageGlobal, true, 0, "", 2},
 		{"no such function", since.R(6, 12), []string{"exception_callback:db"}, btf.LinkageGlobal, true, uapi.ENOENT, "exception callback 'db' could not be found in BTF", 0},
 		{"a static function", since.R(6, 12), []string{"exception_callback:cb"}, btf.LinkageStatic, true, uapi.EINVAL, "exception callback 'cb' must have global linkage", 0},
 		{"not in func_info", since.R(6, 12), []string{"exception_callback:cb"}, btf.LinkageGlobal, false, uapi.EINVAL, "exception callback type id not found in func_info", 0},

@@ -91,22 +91,3 @@ func TestOrderOfFunctionRecords(t *testing.T) {
 		}
 	}
 }
-
-// No function that an exception's callback leads to makes a tail call, whatever that one calls in
-// its turn (check_max_stack_depth_subprog).
-func TestTailCallsOfExceptionCallbacks(t *testing.T) {
-	b := btf.NewBuilder(nil)
-	word, long := b.Int("int", 4, btf.IntSigned), b.Int("unsigned long", 8, 0)
-	ctx := b.Ptr(b.Struct("__sk_buff", 4, btf.Member{Name: "len", Type: word}))
-	function := func(name string, param, linkage uint32) btf.ID {
-		fp := b.Add(btf.Type{Kind: btf.KindFuncProto, Ref: word, Params: []btf.Param{{Name: "p", Type: btf.ID(param)}}})
-		return b.Add(btf.Type{Kind: btf.KindFunc, Name: name, Ref: fp, Linkage: linkage})
-	}
-	main, cb := function("main", uint32(ctx), btf.LinkageGlobal), function("cb", uint32(long), btf.LinkageGlobal)
-	f, g := function("f", uint32(ctx), btf.LinkageGlobal), function("g", uint32(long), btf.LinkageGlobal)
-	b.Add(btf.Type{Kind: btf.KindDeclTag, Name: "exception_callback:cb", Ref: main, ComponentIdx: -1})
-	spec, err := b.Spec(binary.LittleEndian)
-	require.NoError(t, err)
-	array := &verifier.Map{Name: "m", Type: uapi.MapTypeProgArray, KeySize: 4, ValueSize: 4, MaxEntries: 1}
-	_, _, _, _, _ = array, cb, f, g, spec
-}
