@@ -629,3 +629,30 @@ func TestEvictedStatesAreGivenBack(t *testing.T) {
 		assert.Equal(t, c.evicted && !c.freed, evicted.inFree, name)
 	}
 }
+
+// A comparison with 0 releases what failed to be acquired only where the pointer may be null
+// (check_cond_jmp_op).
+func TestWhichPointersAreCheckedForNull(t *testing.T) {
+	for _, c := range []struct {
+		typ      regType
+		imm      int32
+		op       num.Cond
+		cur, not int // references on both ways
+	}{
+		{ptrBTF | maybeNull, 0, num.Eq, 1, 0}, {ptrBTF | maybeNull, 0, num.Ne, 0, 1}, {ptrBTF | maybeNull, 0, num.Gt, 1, 1}, {ptrBTF | maybeNull, 1, num.Eq, 1, 1},
+		{ptrBTF, 0, num.Eq, 1, 1}, {ptrBTF, 0, num.Ne, 1, 1},
+	} {
+		e := explorerOn(since.R(7, 2))
+		cur, other := e.begin(), stateAt(0)
+		for _, s := range []*state{cur, other} {
+			s.refs = []ref{{id: 5}}
+			s.regs()[1].pointer(c.typ)
+			s.regs()[1].id, s.regs()[1].ref = 5, 5
+		}
+		zero := &reg{}
+		zero.constant(uint64(c.imm))
+		e.conditions.comparePointers(&decode.Insn{Code: 0x15, Dst: 1, Imm: c.imm}, other, &cur.regs()[1], zero, c.op, false)
+		assert.Len(t, cur.refs, c.cur, "%+v", c)
+		assert.Len(t, other.refs, c.not, "%+v", c)
+	}
+}

@@ -91,3 +91,40 @@ func TestOrderOfFunctionRecords(t *testing.T) {
 		}
 	}
 }
+
+// From 7.2.7 on the walk back knows that a function ends in a packet load if the packet is too short
+// (backtrack_insn).
+func TestPrecisionAcrossLoadsFromPackets(t *testing.T) {
+	b := btf.NewBuilder(nil)
+	word := b.Int("int", 4, btf.IntSigned)
+	ctx := b.Ptr(b.Struct("__sk_buff", 4, btf.Member{Name: "len", Type: word}))
+	fp := b.Add(btf.Type{Kind: btf.KindFuncProto, Ref: word, Params: []btf.Param{{Name: "ctx", Type: ctx}}})
+	main := b.Add(btf.Type{Kind: btf.KindFunc, Name: "main", Ref: fp, Linkage: btf.LinkageGlobal})
+	loads := b.Add(btf.Type{Kind: btf.KindFunc, Name: "loads", Ref: fp, Linkage: btf.LinkageStatic})
+	spec, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	for patch, want := range map[int]string{6: "verifier bug: subprog exit from frame 0", 7: ""} {
+		p := &verifier.Program{Type: uapi.ProgTypeSocketFilter, BTF: spec, Funcs: []verifier.FuncInfo{{Type: main, Name: "main"}, {Insn: 11, Type: loads, Name: "loads"}}}
+		v := verdict(t, &verifier.Kernel{Release: since.R(7, 2), Patch: patch}, p,
+			"r8 = r1\ncall 7\nr6 = r0\nr6 &= 7\nr1 = r8\ncall +5\nr1 = r10\nr1 += r6\n*(u8 *)(r1 - 8) = 0\nr0 = 0\nexit\nr6 = r1\nr0 = *(u8 *)skb[0]\nexit")
+		assert.Equal(t, want, v.Message, "7.2.%d", patch)
+		assert.Equal(t, want == "", v.Outcome == verifier.Accepted, "7.2.%d", patch)
+	}
+}
+
+// A call of a function that the kernel lacks is allowed where no path leads, although the analysis
+// of the stack comes by there.
+func TestCallsOfMissingFunctionsWithoutPath(t *testing.T) {
+	for _, release := range []uapi.Release{since.R(6, 12), since.R(6, 18), since.R(7, 1), since.R(7, 2)} {
+		for text, want := range map[string]string{"if r0 < 8": "", "if r0 < 7": "invalid kernel function call not eliminated in verifier pass"} {
+			insns, err := decode.Assemble("call 7\nr0 &= 7\n" + text + " goto +3\nr1 = r10\nr1 += -8\ncall 7\nr0 = 0\nexit")
+			require.NoError(t, err)
+			insns[5].Src, insns[5].Imm = 2, 0
+			p := &verifier.Program{Type: uapi.ProgTypeSocketFilter, License: "GPL", Insns: insns, Refs: map[int]verifier.Ref{5: {Kind: verifier.RefKfunc, Name: "gone", Missing: true}}}
+			v, err := verifier.Verify(t.Context(), &verifier.Kernel{Release: release}, p, verifier.Options{})
+			require.NoError(t, err)
+			assert.Equal(t, want, v.Message, "%v: %s", release, text)
+			assert.Equal(t, want == "", v.Outcome == verifier.Accepted, "%v: %s", release, text)
+		}
+	}
+}
