@@ -144,3 +144,23 @@ func TestInsertedCodeMovesNothingElse(t *testing.T) {
 		}
 	}
 }
+
+// What is released in a branch keeps the result that the program has set before.
+func TestResultsAreKeptWhereReferencesAreReleased(t *testing.T) {
+	for name, c := range map[string]struct{ before, after string }{"no result yet": {"", "r0 = 2\n"}, "a result": {"r0 = 2\n", ""}, "a result that is not constant": {"r0 = r7\nr0 &= 7\nr0 ^= r7\n", ""}} {
+		insns, err := decode.Assemble("r1 = map_fd(0)\nr2 = 8\nr3 = 0\ncall 131\nif r0 == 0 goto out\nr6 = r0\ncall 7\nr7 = r0\n" + c.before +
+			"if r7 > 5 goto out\nr1 = r6\nr2 = 0\ncall 133\nr0 = 1\nout: " + c.after + "exit")
+		require.NoError(t, err)
+		m := &verifier.Map{Name: "m", Type: uapi.MapTypeRingbuf, MaxEntries: 4096}
+		p := &verifier.Program{Name: "p", Type: uapi.ProgTypeSocketFilter, Insns: insns, Refs: map[int]verifier.Ref{0: {Kind: verifier.RefMap, Map: m}}}
+		k := &verifier.Kernel{Release: since.R(6, 12)}
+		v, err := verifier.Verify(context.Background(), k, p, verifier.Options{})
+		require.NoError(t, err)
+		require.Equal(t, verifier.Refused, v.Outcome)
+		require.Contains(t, v.Message, "Unreleased reference")
+		s, err := mend.Suggest(context.Background(), k, p, v, nil)
+		require.NoError(t, err)
+		require.NotNil(t, s, name)
+		assert.Equal(t, "with `bpf_ringbuf_discard(it, 0);` the program loads", s.Text(), name)
+	}
+}

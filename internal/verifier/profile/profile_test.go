@@ -162,3 +162,16 @@ func TestSourceIsAnnotated(t *testing.T) {
 	assert.Contains(t, b.String(), `style="--heat:100%"`)
 	assert.NotRegexp(t, `(?:src|href)="https?:`, b.String(), "the page needs nothing from elsewhere")
 }
+
+// Loops have the kind of what ends them.
+func TestKindsOfLoops(t *testing.T) {
+	for _, c := range []struct{ object, program, want string }{
+		{"clang-14/needs.o", "iterates", "iterator"}, {"clang-22-v4/isa_v4.o", "may_goto", "may_goto"},
+	} {
+		p, _ := made(t, c.object, c.program, since.R(6, 12))
+		require.NotEmpty(t, p.Loops, c.program)
+		for _, l := range p.Loops {
+			assert.Equal(t, c.want, l.Kind, c.program)
+		}
+	}
+}
