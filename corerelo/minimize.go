@@ -90,9 +90,7 @@ func (m *Minimizer) keepRejected(rel *Relocation, r *Rejection) {
 	case IncompatibleType:
 		// Without the member of the wrong type, one of the same name could be found at a deeper
 		// level.
-		if r.Step < len(rel.Local.Path) {
-			m.keepNamed(skip(m.target, r.at), rel.Local.Path[r.Step].Name, 0)
-		}
+		m.keepNamed(skip(m.target, r.at), rel.Local.Path[r.Step].Name, 0)
 	case OutOfBounds:
 		// An array without elements is flexible only if it is the last member.
 		m.keepPath(r.Spec.Root, r.Spec.Raw)

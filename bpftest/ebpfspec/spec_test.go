@@ -1,6 +1,8 @@
 package ebpfspec_test
 
 import (
+	"bytes"
+	"debug/elf"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -208,4 +210,35 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		_, err := k.TryLoad(ebpfspec.Of(spec))
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// TestRelocationsOfASpec: calls have relocations of calls, of functions of the kernel too, and
+// addresses those of addresses.
+func TestRelocationsOfASpec(t *testing.T) {
+	const abs64, rel32 = 1, 10 // R_BPF_64_64, R_BPF_64_32
+	seen := map[byte]int{}
+	for _, name := range []string{"needs.o", "subprog.o"} {
+		spec, err := ebpf.LoadCollectionSpec("../../testdata/objects/clang-14/" + name)
+		require.NoError(t, err)
+		_, b, err := ebpfspec.Of(spec).Object()
+		require.NoError(t, err)
+		f, err := elf.NewFile(bytes.NewReader(b))
+		require.NoError(t, err)
+		for _, s := range f.Sections {
+			if s.Type != elf.SHT_REL || f.Sections[s.Info].Flags&elf.SHF_EXECINSTR == 0 {
+				continue
+			}
+			rels, err := s.Data()
+			require.NoError(t, err)
+			code, err := f.Sections[s.Info].Data()
+			require.NoError(t, err)
+			for ; len(rels) >= 16; rels = rels[16:] {
+				op := code[f.ByteOrder.Uint64(rels)]
+				seen[op]++
+				assert.Equal(t, map[byte]uint32{0x85: rel32, 0x18: abs64}[op], uint32(f.ByteOrder.Uint64(rels[8:])), "%s %s: %#x", name, s.Name, op)
+			}
+		}
+	}
+	assert.NotZero(t, seen[0x85])
+	assert.NotZero(t, seen[0x18])
 }

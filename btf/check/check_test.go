@@ -437,6 +437,7 @@ func TestProblemsNameTypeAndRule(t *testing.T) {
 		errno uapi.Errno
 	}{
 		{"loop of pointers", func(b *btf.Builder) { b.Ptr(2); b.Ptr(1) }, RuleLoop, 1, uapi.EEXIST},
+		{"loop of pointers behind a modifier of a member", func(b *btf.Builder) { b.Struct("s", 8, at("m", 2, 0)); b.Mod(btf.KindConst, "", 4); b.Ptr(2); b.Ptr(3) }, RuleLoop, 3, uapi.EEXIST},
 		{"struct that has itself", func(b *btf.Builder) { b.Struct("s", 4, at("s", 2, 0)); b.Mod(btf.KindConst, "", 1) }, RuleLoop, 1, uapi.EEXIST},
 		{"typedef without name", func(b *btf.Builder) { b.Mod(btf.KindTypedef, "", 0) }, RuleName, 1, uapi.EINVAL},
 		{"member after the end", func(b *btf.Builder) { b.Struct("s", 4, at("a", b.Int("long", 8, 0), 0)) }, RuleMember, 2, uapi.EINVAL},

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"encoding/binary"
 	"os"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
@@ -73,6 +75,47 @@ func TestBaked(t *testing.T) {
 	assert.Equal(t, "by_load", found[2].Program)
 	assert.False(t, Stable("task_struct"))
 	assert.True(t, Stable("iphdr"))
+}
+
+// Jumps out of the program lead nowhere.
+func TestJumpsOutOfPrograms(t *testing.T) {
+	l := linked(t, "../../testdata/objects/clang-14/baked.o")
+	for off := int16(-4); off <= 4; off++ {
+		for _, code := range []uint8{0x15, 0x05, 0x55} {
+			m := *l
+			m.Programs = []*loader.LinkedProgram{{Program: l.Programs[0].Program, Insns: []decode.Insn{{Code: 0xb7}, {Code: code, Dst: 1, Off: off}, {Code: 0x95}}}}
+			assert.Empty(t, Find(&m), "%#x by %d", code, off)
+		}
+	}
+}
+
+// A read of a whole struct, as the object declares it, is of several fields if that has several; of
+// a struct without a declaration, if no field there has its size.
+func TestReadsOfSeveralFields(t *testing.T) {
+	b := btf.NewBuilder(nil)
+	char, long := b.Int("char", 1, 0), b.Int("long", 8, btf.IntSigned)
+	name := b.Array(char, long, 16)
+	one := b.Struct("one", 16, btf.Member{Name: "name", Type: name})
+	two := b.Struct("two", 16, btf.Member{Name: "a", Type: long}, btf.Member{Name: "b", Type: long, BitOffset: 64})
+	small := b.Struct("small", 8, btf.Member{Name: "a", Type: long})
+	spec, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	f := &finder{spec: spec}
+	for _, c := range []struct {
+		id       btf.ID
+		declared bool
+		size     int
+		want     bool
+	}{
+		{one, true, 16, false}, {two, true, 16, true}, {two, true, 12, false}, {two, true, 8, false}, {small, true, 8, false}, {one, true, 24, false},
+		{one, false, 16, false}, {two, false, 16, true}, {two, false, 8, false}, {small, false, 16, true},
+	} {
+		own := spec
+		if !c.declared {
+			own = nil
+		}
+		assert.Equal(t, c.want, f.several(c.id, own, c.id, c.size), "%+v", c)
+	}
 }
 
 func FuzzFind(f *testing.F) {
