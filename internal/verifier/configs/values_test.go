@@ -4,7 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/uapi"
+	"github.com/bpfrun/bpfrun/internal/uapi/since"
+	"github.com/bpfrun/bpfrun/internal/verifier"
 	"github.com/bpfrun/bpfrun/internal/verifier/num"
 )
 
@@ -32,4 +37,22 @@ func TestLeastValue(t *testing.T) {
 	x, ok := top.least()
 	assert.True(t, ok)
 	assert.Equal(t, uint64(1)<<63|5, x)
+}
+
+// What configurations reach is narrowed while passes and work are left.
+func TestNarrowingIsLimited(t *testing.T) {
+	insns, err := decode.Assemble("r0 = 0\nexit")
+	require.NoError(t, err)
+	for _, c := range []struct{ most, passes, work, want int }{
+		{1, 100, 0, 3}, {1, 100, maxWork - 1, 3}, {1, 100, maxWork, 0}, {1, 100, maxWork + 1, 0}, {1, 3, 0, 3}, {1, 2, 0, 0}, {0, 100, 0, 0},
+	} {
+		e := &explorer{
+			ctx: t.Context(), k: &verifier.Kernel{Release: since.R(6, 12)}, p: &verifier.Program{Type: uapi.ProgTypeSocketFilter, License: "GPL", Insns: insns},
+			constants: []Constant{{Map: "m", Name: "c", Size: 4, Max: 7 * uint64(c.most)}}, byPlace: map[place]int{}, scanned: map[[2]int]bool{}, work: c.work,
+			compares: map[int][]compare{0: {{op: decode.OpJeq64Imm, imm: 3, view: view{mask: 1<<32 - 1}}}},
+			r:        &Result{Read: []int{0}, Reached: []bool{true, true}},
+		}
+		require.NoError(t, e.reach(c.passes))
+		assert.Equal(t, c.want, e.r.Passes, "%+v", c)
+	}
 }
