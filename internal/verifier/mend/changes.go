@@ -293,8 +293,11 @@ func (c *problem) release(alloc int) []candidate {
 		for _, body := range bodies {
 			var next *work
 			if b.Taken {
-				jump := assembled(fmt.Sprintf("goto +%d", len(body)))
-				next = kept.inserted(to, append(jump, body...), func(at int) bool { return at == from }, 1)
+				put, skip := body, 0
+				if to == 0 || kept.p.Insns[to-1].Info().Flags&(decode.FlagJump|decode.FlagExit) == 0 { // what falls into it goes around
+					put, skip = append(assembled(fmt.Sprintf("goto +%d", len(body))), body...), 1
+				}
+				next = kept.inserted(to, put, func(at int) bool { return at == from }, skip)
 			} else {
 				next = kept.inserted(from+1, body, never, 0)
 			}

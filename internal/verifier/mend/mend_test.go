@@ -147,9 +147,13 @@ func TestInsertedCodeMovesNothingElse(t *testing.T) {
 
 // What is released in a branch keeps the result that the program has set before.
 func TestResultsAreKeptWhereReferencesAreReleased(t *testing.T) {
-	for name, c := range map[string]struct{ before, after string }{"no result yet": {"", "r0 = 2\n"}, "a result": {"r0 = 2\n", ""}, "a result that is not constant": {"r0 = r7\nr0 &= 7\nr0 ^= r7\n", ""}} {
+	const apart = "exit\nleaks: " // nothing falls into the code that leaks
+	for name, c := range map[string]struct{ before, after, to string }{
+		"no result yet": {"", "r0 = 2\n", "out"}, "a result": {"r0 = 2\n", "", "out"}, "a result that is not constant": {"r0 = r7\nr0 &= 7\nr0 ^= r7\n", "", "out"},
+		"apart, no result yet": {"", apart + "r0 = 2\n", "leaks"}, "apart, a result that is not constant": {"r0 = r7\nr0 &= 7\nr0 ^= r7\n", apart, "leaks"},
+	} {
 		insns, err := decode.Assemble("r1 = map_fd(0)\nr2 = 8\nr3 = 0\ncall 131\nif r0 == 0 goto out\nr6 = r0\ncall 7\nr7 = r0\n" + c.before +
-			"if r7 > 5 goto out\nr1 = r6\nr2 = 0\ncall 133\nr0 = 1\nout: " + c.after + "exit")
+			"if r7 > 5 goto " + c.to + "\nr1 = r6\nr2 = 0\ncall 133\nr0 = 1\nout: " + c.after + "exit")
 		require.NoError(t, err)
 		m := &verifier.Map{Name: "m", Type: uapi.MapTypeRingbuf, MaxEntries: 4096}
 		p := &verifier.Program{Name: "p", Type: uapi.ProgTypeSocketFilter, Insns: insns, Refs: map[int]verifier.Ref{0: {Kind: verifier.RefMap, Map: m}}}
