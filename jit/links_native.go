@@ -132,7 +132,7 @@ func (e *Engine) arrives(c *code, t *vm.Thread) {
 	}
 	// Code that is still to be compiled again has to be entered by the engine; code without what
 	// follows has to be too.
-	if c.loops || c.mayThin || c.slots[0].entry == 0 || c.calls != nil && c.calls.ledger != e.links.by || c.depth != 0 {
+	if c.loops || c.mayThin || c.calls != nil && c.calls.ledger != e.links.by || c.depth != 0 {
 		return
 	}
 	if key := e.linkKey(t); key != e.links.key {
