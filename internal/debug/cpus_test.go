@@ -386,6 +386,24 @@ func TestProgramsInTurnOnACPU(t *testing.T) {
 	require.ErrorIs(t, err, ErrRange)
 }
 
+// TestGoingElsewhereFromACPUThatIsIdle: where programs ran on others there is a run to go to.
+func TestGoingElsewhereFromACPUThatIsIdle(t *testing.T) {
+	s := open(t, cpusObject)
+	_, err := s.GoTo(bg, 0)
+	require.ErrorIs(t, err, ErrIdle)
+	startOn(t, s, 0, "count")
+	on(t, s, 0, 3)
+	startOn(t, s, 1, "report")
+	on(t, s, 1, 3)
+	for _, pos := range []uint64{1, 5, 2, 6} {
+		_, err = s.GoTo(bg, pos)
+		require.NoError(t, err)
+		require.NoError(t, s.SelectCPU(1))
+		assert.Equal(t, pos < 3, s.State() == Idle, "at %d", pos)
+		assert.Equal(t, pos, s.Pos())
+	}
+}
+
 func TestCPUsThatAreNotThere(t *testing.T) {
 	s := open(t, cpusObject)
 	require.ErrorContains(t, s.SelectCPU(2), "the machine has 2")

@@ -130,7 +130,7 @@ func (s *Session) List(file string, from, to uint32) ([]SourceLine, error) {
 	}
 	var out []SourceLine
 	for n := max(from, 1); n <= to && n < uint32(len(text)); n++ {
-		l := SourceLine{File: file, Line: n, Text: text[n], Code: code[n], Known: src.whole || text[n] != "" || code[n]}
+		l := SourceLine{File: file, Line: n, Text: text[n], Code: code[n], Known: src.whole || code[n]}
 		l.Current = s.live() && current.File == file && current.Line == n
 		for _, b := range s.breaks {
 			for _, p := range b.Places {

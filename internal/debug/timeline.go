@@ -129,13 +129,10 @@ func (tl *timeline) KernelReads() (reads, writes []machine.KernelAccess) {
 
 // Printed returns the lines the run has written to the trace log so far.
 func (tl *timeline) Printed() []string {
-	switch {
-	case tl.result != nil && tl.state == Ended:
-		return tl.result.Trace
-	case tl.run != nil && tl.state == Running:
-		return tl.run.Result().Trace
+	if tl.run == nil {
+		return nil
 	}
-	return nil
+	return tl.run.Printed()
 }
 
 func (tl *timeline) mayRun() error {

@@ -222,7 +222,7 @@ func (sp *stops) takeHits() []WatchHit {
 	// Inspecting values reinstalls the watchpoints, so the accesses are classified first.
 	var accesses []access
 	for _, w := range sp.watches {
-		if w.Enabled && w.Soft() && sp.same(w) {
+		if !w.Enabled || w.Soft() && sp.same(w) {
 			continue
 		}
 		a := access{w: w, wrote: w.Soft()}
@@ -232,7 +232,7 @@ func (sp *stops) takeHits() []WatchHit {
 				a.read = a.read || !h.Write
 			}
 		}
-		if w.Enabled && (a.read || a.wrote) {
+		if a.read || a.wrote {
 			accesses = append(accesses, a)
 		}
 	}

@@ -99,7 +99,7 @@ func (s *Session) whyNot(ctx context.Context, goal func(Place) bool) (*Decision,
 	ways := map[*loader.LinkedProgram][]bool{}
 	leads := func(e *entry, pc int) bool {
 		lp := s.place(e.img, pc).Prog
-		if lp == nil || pc >= len(lp.Insns) {
+		if pc >= len(lp.Insns) {
 			return false
 		}
 		if ways[lp] == nil {

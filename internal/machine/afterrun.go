@@ -79,13 +79,36 @@ func (s *Session) endCall() {
 // join adds what callbacks recorded to the run.
 func (s *Session) join() {
 	s.endCall()
-	var list []*helpers.Run
-	for d := s.late.done; d != nil; d = d.prev {
-		list = append(list, d.run)
-	}
-	if slices.Reverse(list); list != nil {
+	if list := s.late.ended(); list != nil {
 		s.m.env.Run = s.late.main.Join(list)
 	}
+}
+
+// ended returns the records of finished callbacks, oldest first.
+func (l *late) ended() []*helpers.Run {
+	var list []*helpers.Run
+	for d := l.done; d != nil; d = d.prev {
+		list = append(list, d.run)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// Printed returns what the run has written to the trace log so far, callbacks included. The run must
+// be the one that is under way, or over.
+func (s *Session) Printed() []string {
+	now := s.m.env.Run
+	switch {
+	case s.over || now == nil:
+		return s.res.Trace
+	case !s.late.begun || s.late.main == nil:
+		return now.Trace
+	}
+	list := s.late.ended()
+	if s.late.call != nil {
+		list = append(list, now)
+	}
+	return s.late.main.Join(list).Trace
 }
 
 // due advances time to the next timer or work item and returns it; false means that there is none

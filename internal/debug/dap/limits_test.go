@@ -200,3 +200,42 @@ func TestTooManyBreakpointsAreRefused(t *testing.T) {
 	assert.Len(t, c.ask("setFunctionBreakpoints", map[string]any{"breakpoints": points(maxPoints)}).(*dap.SetFunctionBreakpointsResponse).Body.Breakpoints, maxPoints)
 	assert.Contains(t, c.refused("setFunctionBreakpoints", map[string]any{"breakpoints": points(maxPoints + 1)}), "10001 breakpoints, at most 10000")
 }
+
+// TestSourcesByNumber: the text of a source that is on no disk is asked for by its number, which a
+// request has once or twice.
+func TestSourcesByNumber(t *testing.T) {
+	c := connect(t)
+	launched(t, c, "testdata/objects/rust-1.97/rust.o", nil)
+	sources := c.ask("loadedSources", nil).(*dap.LoadedSourcesResponse).Body.Sources
+	n := 0
+	for _, s := range sources {
+		n = max(n, s.SourceReference)
+	}
+	require.Positive(t, n, "%v", sources)
+	for _, args := range []map[string]any{
+		{"sourceReference": n}, {"sourceReference": n, "source": map[string]any{}}, {"sourceReference": 0, "source": map[string]any{"sourceReference": n}},
+		{"sourceReference": n, "source": map[string]any{"sourceReference": n + 1}},
+	} {
+		assert.NotEmpty(t, c.ask("source", args).(*dap.SourceResponse).Body.Content, args)
+	}
+	for _, args := range []map[string]any{
+		{"sourceReference": 0}, {"sourceReference": 0, "source": map[string]any{}}, {"sourceReference": n + 1}, {"sourceReference": -1}, {"sourceReference": 0, "source": map[string]any{"sourceReference": n + 1}},
+	} {
+		assert.Contains(t, c.refused("source", args), "no source", args)
+	}
+}
+
+// TestHowMuchOfAValueIsShown: a list has little of it, and who evaluates or copies gets it all.
+func TestHowMuchOfAValueIsShown(t *testing.T) {
+	c := connect(t)
+	launched(t, c, localsObject, map[string]any{"stopOnEntry": true})
+	c.ask("configurationDone", nil)
+	c.stopped()
+	long := `"` + strings.Repeat("x", 2*maxText) + `"`
+	for context, whole := range map[string]bool{"repl": true, "clipboard": true, "watch": false, "hover": false, "": false} {
+		got := c.eval(long, context)
+		assert.Equal(t, whole, len(got) >= 2*maxText, "%s: %d bytes", context, len(got))
+	}
+	short := `"` + strings.Repeat("x", maxText/2) + `"`
+	assert.Equal(t, short, c.eval(short, "watch"))
+}

@@ -41,9 +41,9 @@ func (vs *Values) binary(op string, x, y *Value) (*Value, error) {
 	}
 	signed := vs.promoted(x, as) && vs.promoted(y, bs)
 	switch { // a header's field is a number as people write it: 53, whatever the order of its bytes
-	case x.Field != nil && y.Field == nil:
+	case x.Field != nil: // two fields are of no type of network order
 		b = meant(y, b)
-	case y.Field != nil && x.Field == nil:
+	case y.Field != nil:
 		a = meant(x, a)
 	}
 	return vs.arith(op, a, b, signed)

@@ -328,9 +328,7 @@ func (ev *Evaluator) evalCall(n *callNode) (*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size < 8 {
-		v &= 1<<(8*size) - 1
-	}
+	v &= 1<<(8*size) - 1
 	return ev.Convert(ev.Number(f.do(ev.m.Memory().ByteOrder(), v), false), t)
 }
 

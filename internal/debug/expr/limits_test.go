@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/debug/expr"
 	"github.com/bpfrun/bpfrun/internal/mem"
+	"github.com/bpfrun/bpfrun/internal/packet"
 )
 
 // region allocates bytes 1, 2, 3 and so on, and returns an evaluator and their address as text.
@@ -110,6 +111,80 @@ func TestLettersOfFormats(t *testing.T) {
 		v, err := ev.Eval(strings.ReplaceAll(tt.text, "A", at))
 		if assert.NoError(t, err, tt.text) {
 			assert.Equal(t, tt.want, ev.Format(v, expr.FormatOptions{Letter: tt.letter}), "%s as %q", tt.text, tt.letter)
+		}
+	}
+}
+
+// packetScope is the scope of a run with a packet.
+type packetScope struct {
+	scope
+	at   uint64
+	data []byte
+}
+
+func (s packetScope) EvalName(string) (*expr.Value, error) { return s.ev.Packet() } // the only name
+func (s packetScope) PacketNow() (uint64, []byte, bool)    { return s.at, s.data, true }
+
+// withPacket returns an evaluator in a run with a packet.
+func withPacket(t *testing.T, text string) *expr.Evaluator {
+	t.Helper()
+	data, err := packet.Parse(text)
+	require.NoError(t, err)
+	ev, m := evaluator(t, names{"$r1": 5})
+	r, err := m.Memory().Alloc(uint64(len(data)), mem.Region{Kind: mem.Packet, Name: "packet"})
+	require.NoError(t, err)
+	copy(m.Memory().Bytes(r), data)
+	s := packetScope{scope{nil, ev}, r.Base, data}
+	ev.Scope, ev.Now = s, s
+	return ev
+}
+
+// TestFieldsAreComparedAsPeopleWriteThem: with numbers in network order by what these mean, with
+// other numbers and with pointers as they are.
+func TestFieldsAreComparedAsPeopleWriteThem(t *testing.T) {
+	ev := withPacket(t, "eth/ip(src=192.0.2.1)/udp(sport=53,dport=80)")
+	for text, want := range map[string]uint64{
+		"pkt.udp.dport == 80": 1, "80 == pkt.udp.dport": 1, "pkt.udp.dport == bpf_htons(80)": 0,
+		"pkt.udp.dport == pkt.udp.dest": 1, "pkt.udp.dest == pkt.udp.dport": 1, "pkt.udp.dest == 80": 0, "pkt.udp.dest == bpf_htons(80)": 1,
+		"pkt.udp.dport - pkt.udp.sport": 27, "pkt.udp.dport > pkt.udp.sport": 1, "pkt.udp.sport > pkt.udp.dest": 0,
+		"pkt.ip.src == 0xc0000201": 1, "pkt.ip.src == (__be32)bpf_htonl(0xc0000201)": 1, "pkt.ip.src == pkt.ip.saddr": 1,
+		"pkt.udp.dport == (__be64 *)80": 1, "(__be64 *)80 == pkt.udp.dport": 1, "pkt.udp.dport == (__be64)80": 0,
+	} {
+		v, err := ev.Eval(text)
+		if assert.NoError(t, err, text) {
+			n, _, err := ev.AsInt(v)
+			assert.NoError(t, err, text)
+			assert.Equal(t, want, n, text)
+		}
+	}
+}
+
+// TestWhichFieldAByteIsIn: the field, else the header; none behind the packet.
+func TestWhichFieldAByteIsIn(t *testing.T) {
+	ev := withPacket(t, "eth/ip(ttl=7)/udp/\"abc\"")
+	for off, want := range map[uint64]string{
+		0: "eth.dst", 5: "eth.dst", 6: "eth.src", 11: "eth.src", 12: "eth.type", 13: "eth.type", 22: "ip.ttl", 33: "ip.dst", 34: "udp.sport", 35: "udp.sport", 36: "udp.dport", 41: "udp.csum",
+		45: "", 1 << 40: "",
+	} {
+		assert.Equal(t, want, ev.PacketField(off), off)
+	}
+	ev, _ = evaluator(t, nil)
+	assert.Empty(t, ev.PacketField(0), "without a packet")
+}
+
+// TestNumbersThatAreConverted become 0 or 1 as bool, whatever their lowest byte; other types keep
+// what fits.
+func TestNumbersThatAreConverted(t *testing.T) {
+	ev, _ := evaluator(t, nil)
+	for text, want := range map[string]uint64{
+		"(bool)0": 0, "(bool)1": 1, "(bool)2": 1, "(bool)256": 1, "(bool)-1": 1, "(_Bool)0": 0, "(unsigned char)256": 0, "(unsigned char)255": 255, "(char)128": negative(128),
+		"bpf_htons(0x10050)": 0x5000, "bpf_htonl(0x100000050)": 0x50000000, "bpf_cpu_to_be64(0xff00000000000001)": 0x01000000000000ff,
+	} {
+		v, err := ev.Eval(text)
+		if assert.NoError(t, err, text) {
+			n, _, err := ev.AsInt(v)
+			assert.NoError(t, err, text)
+			assert.Equal(t, want, n, text)
 		}
 	}
 }

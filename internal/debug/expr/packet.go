@@ -154,7 +154,7 @@ func (vs *Values) PacketField(off uint64) string {
 		return ""
 	}
 	for _, l := range vs.headers(pkt.Data).Layers {
-		if off < uint64(l.Off) || off >= uint64(l.Off+l.Len) {
+		if off >= uint64(l.Off+l.Len) { // the next one begins where it ends
 			continue
 		}
 		for _, f := range l.Fields(pkt.Data) {

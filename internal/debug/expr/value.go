@@ -266,7 +266,7 @@ func (vs *Values) LayoutAt(t Type, addr uint64) Type {
 	b := t.base()
 	switch {
 	case b.Kind == btf.KindFwd:
-	case b.Kind.IsComposite() && b.Name != "" && vs.kernelOwned(addr):
+	case b.Kind.IsComposite() && vs.kernelOwned(addr):
 	default:
 		return t
 	}

@@ -256,3 +256,28 @@ func BenchmarkStep(b *testing.B) {
 		require.NoError(b, r.Execute(context.Background(), "next"))
 	}
 }
+
+// TestPacketsThatAreCut: info packet says after the headers why there are no more of them.
+func TestPacketsThatAreCut(t *testing.T) {
+	for packet, cut := range map[string]bool{"eth/ip/tcp": false, "eth/ip(proto=6)/pad(10)": true} {
+		s := session(t, "examples/xdp/xdp.bpf.o")
+		p, err := debug.LoadPacket(packet)
+		require.NoError(t, err)
+		s.SetPacket(p)
+		_, err = s.Start("filter")
+		require.NoError(t, err)
+		h, err := s.Headers()
+		require.NoError(t, err)
+		require.Equal(t, cut, h.Cut != "", packet)
+		var out bytes.Buffer
+		r := New(s, Config{Out: &out})
+		require.NoError(t, r.Execute(context.Background(), "info packet"))
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		want := 1 + len(h.Layers)
+		if cut {
+			want++
+			assert.Equal(t, h.Cut, lines[len(lines)-1])
+		}
+		assert.Len(t, lines, want)
+	}
+}
