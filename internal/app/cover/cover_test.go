@@ -291,6 +291,22 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
+// TestFilesHaveALimit: one byte more than that is no damage of the file, and is called what it is.
+func TestFilesHaveALimit(t *testing.T) {
+	text := strings.TrimSpace(written(t, ran(t, open(t, "examples/exec/exec.bpf.o"), machine.EngineInterpreter)))
+	size := int64(len(text))
+	for most, want := range map[int64]string{size + 1: "", size: "", size - 1: fmt.Sprintf("the file has more than %d bytes", size-1), 1: "the file has more than 1 bytes"} {
+		_, err := read(strings.NewReader(text), most)
+		if want == "" {
+			assert.NoError(t, err, most)
+			continue
+		}
+		assert.ErrorContains(t, err, want)
+	}
+	_, err := read(strings.NewReader(text[:size-1]), size)
+	assert.ErrorContains(t, err, "the file is truncated")
+}
+
 // TestImpossibleCounts: a file whose counts cannot be, or whose names are missing, is refused,
 // since its sums would be wrong without a word.
 func TestImpossibleCounts(t *testing.T) {

@@ -119,13 +119,16 @@ const maxCount = 1 << 40
 const maxFile = 1 << 30
 
 // Read reads a profile that [Profile.Write] wrote. The error is a *[FormatError].
-func Read(r io.Reader) (*Profile, error) {
-	lr := &io.LimitedReader{R: r, N: maxFile}
+func Read(r io.Reader) (*Profile, error) { return read(r, maxFile) }
+
+// read is Read of a file of at most so many bytes.
+func read(r io.Reader, most int64) (*Profile, error) {
+	lr := &io.LimitedReader{R: r, N: most}
 	dec := json.NewDecoder(lr)
 	p := &Profile{}
 	if err := dec.Decode(p); err != nil {
 		if lr.N == 0 {
-			return nil, &FormatError{fmt.Sprintf("the file has more than %d bytes", maxFile)}
+			return nil, &FormatError{fmt.Sprintf("the file has more than %d bytes", most)}
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			return nil, &FormatError{"the file is truncated"}

@@ -253,7 +253,7 @@ func (s *side) run(ctx context.Context, in *Input) (quick, error) {
 	q := quick{ok: true, fresh: out.New, look: out.Fault != nil, ret: out.Ret}
 	if checker != nil && out.Fault == nil {
 		ev.Ret = out.Ret
-		q.look = q.look || len(checker.End(ev)) > 0
+		q.look = len(checker.End(ev)) > 0
 	}
 	if c := l.Context(); c.Packet != nil && out.Fault == nil {
 		row := progtype.Of(l.Program().Type)

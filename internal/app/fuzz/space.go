@@ -135,7 +135,7 @@ var onlyReads = sync.OnceValue(func() map[uapi.FuncID]bool {
 
 // stored notes that memory at an origin is written.
 func (w *writers) stored(r origin) {
-	if r.def == nil || !r.value || r.def.DataKind == loader.DataRodata { // no program writes constants, whom it passes them to
+	if !r.value || r.def.DataKind == loader.DataRodata { // no program writes constants, whom it passes them to
 		return
 	}
 	if r.def.DataKind == loader.DataNone {

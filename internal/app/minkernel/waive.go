@@ -113,8 +113,8 @@ func (w *waiver) field(p *verifier.Program, lp *loader.LinkedProgram, pc int) {
 	if kind, _, poisoned := corerelo.ParsePoison(p.Insns[pc]); !poisoned || kind != corerelo.PoisonCORE {
 		return
 	}
-	fn, ok := lp.FuncAt(pc)
-	if !ok || fn.Function == nil || pc-fn.Start >= len(fn.Function.Insns) {
+	fn, _ := lp.FuncAt(pc) // the zero one has no instructions
+	if fn.Function == nil || pc-fn.Start >= len(fn.Function.Insns) {
 		return
 	}
 	was := fn.Function.Insns[pc-fn.Start]

@@ -200,7 +200,7 @@ func (p *Player) own(m *Message, on []report.BTFOn, out *Layout) ([]report.BTFOn
 		return on, nil
 	}
 	ids, field, err := o.BTF.Lookup(m.Type)
-	if err != nil || field != "" || len(ids) == 0 {
+	if err != nil || field != "" {
 		out.Why = "the object does not define " + m.Type
 		return on, nil
 	}

@@ -65,11 +65,7 @@ func newPacket(data []byte, start packet.Start) *Packet {
 			pl.Sum, pl.Want = "wrong", want
 		}
 		for _, f := range l.Fields(data) {
-			text := f.Text(data)
-			if len(text) > maxText {
-				text = text[:maxText] + "..."
-			}
-			pl.Fields = append(pl.Fields, PacketField{Path: l.Path() + "." + f.Name, Name: f.Name, Off: f.Off, Bit: f.Bit, Bits: f.Bits, Text: text})
+			pl.Fields = append(pl.Fields, PacketField{Path: l.Path() + "." + f.Name, Name: f.Name, Off: f.Off, Bit: f.Bit, Bits: f.Bits, Text: f.Text(data)})
 		}
 		out.Layers = append(out.Layers, pl)
 	}

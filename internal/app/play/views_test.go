@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/internal/app/report"
 	"github.com/bpfrun/bpfrun/internal/assembly"
+	"github.com/bpfrun/bpfrun/internal/debug"
 )
 
 // faults opens the example with mistakes.
@@ -216,5 +217,28 @@ func TestSearchesFindAndRepeat(t *testing.T) {
 	for _, bad := range []Message{{Do: "fuzz", Runs: -1}, {Do: "fuzz", Runs: maxRuns + 1}, {Do: "race", Runs: maxOrders + 1}, {Do: "race", Program: "nothing"}, {Do: "fuzz", Program: "nothing"}} {
 		bad.Object = o.Object
 		assert.NotNil(t, c.say(bad, nil), "%+v", bad)
+	}
+}
+
+// What is shown of long texts has an end.
+func TestLongTextsAreCut(t *testing.T) {
+	for n, want := range map[int]int{maxText - 1: maxText - 1, maxText: maxText, maxText + 1: maxText + len("...")} {
+		got := (&stepper{}).origin(&debug.Origin{Text: strings.Repeat("x", n), From: []*debug.Origin{{Text: strings.Repeat("y", n)}}})
+		assert.Len(t, got.Text, want)
+		require.Len(t, got.From, 1)
+		assert.Len(t, got.From[0].Text, want)
+	}
+}
+
+// Only a whole type that the object defines is beside those of kernels.
+func TestLayoutOfWhatTheObjectLacks(t *testing.T) {
+	c := newClient(t, Config{})
+	o := c.open("exec")
+	for _, typ := range []string{"kobject", "task_struct.cred", "[1000000]", "struct nothing"} {
+		var l Layout
+		if e := c.say(Message{Do: "layout", Type: typ, Object: o.Object}, &l); e == nil {
+			assert.False(t, l.Own, typ)
+			assert.Contains(t, l.Why, "does not define", typ)
+		}
 	}
 }

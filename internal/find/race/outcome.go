@@ -203,10 +203,7 @@ func (s *system) collect(c *cells, to *collector) {
 		}
 	}
 	for _, def := range s.hashes {
-		m, ok := s.m.Map(def)
-		if !ok {
-			continue
-		}
+		m, _ := s.m.Map(def) // it is there: see hashesOf
 		for _, e := range m.Entries() {
 			to.add(e.Key, func() part { return part{} })
 			for cpu, v := range e.PerCPU {

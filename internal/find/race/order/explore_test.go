@@ -276,3 +276,25 @@ func TestExploringEndsWhenItIsCancelled(t *testing.T) {
 	assert.Equal(t, 1, stats.Orders)
 	assert.False(t, stats.Complete)
 }
+
+// TestRandomOrdersFollowPriorities: without points at which they change, one actor goes first until
+// it is done; each has its turn to be first.
+func TestRandomOrdersFollowPriorities(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	m := &model{programs: [][]op{{{opAdd, 0, 1, 1}, {opAdd, 0, 1, 1}}, {{opAdd, 0, 1, 1}, {opAdd, 0, 1, 1}}, {{opAdd, 0, 1, 1}, {opAdd, 0, 1, 1}}}}
+	first := map[int]int{}
+	e := &Explorer{System: m, Each: func(Order) bool { return true }}
+	_, err := e.Run(context.Background())
+	require.NoError(t, err)
+	e.Each = func(o Order) bool {
+		first[int(o.Trail[0])]++
+		assert.Zero(t, o.Preemptions)
+		return true
+	}
+	for range 60 {
+		e.Random(rng, 0)
+	}
+	for actor := range m.programs {
+		assert.Positive(t, first[actor], "actor %d", actor)
+	}
+}
