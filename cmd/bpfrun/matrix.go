@@ -275,11 +275,10 @@ func findBase(kernels []matrix.Kernel, text string) (int, error) {
 
 // terminalWidth returns the number of columns of a terminal, 0 for anything else.
 func terminalWidth(w io.Writer) int {
-	f := fileOf(w)
-	if f == nil || !isTerminal(w) {
+	if !isTerminal(w) {
 		return 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	width, _, err := term.GetSize(int(fileOf(w).Fd()))
 	if err != nil {
 		return 0
 	}
