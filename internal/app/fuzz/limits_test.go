@@ -16,6 +16,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernel/hook"
 	"github.com/bpfrun/bpfrun/internal/machine"
 	"github.com/bpfrun/bpfrun/internal/machine/finding"
+	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/internal/uapi"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -25,10 +26,16 @@ func fuzzer(t testing.TB, obj *loader.Object, opt Options) *Fuzzer {
 	t.Helper()
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
+	return fuzzerOn(t, obj, loader.NewTarget(embedded.Name, spec), opt)
+}
+
+// fuzzerOn is fuzzer on a kernel.
+func fuzzerOn(t testing.TB, obj *loader.Object, target *loader.Target, opt Options) *Fuzzer {
+	t.Helper()
 	opt.ObjectPath, opt.Scenario.Config.Seed, opt.Seed = filepath.Join(t.TempDir(), "x.o"), 1, 1
 	require.NoError(t, os.WriteFile(opt.ObjectPath, obj.ELF(), 0o600))
 	opt.Note = func(text string) { t.Errorf("note: %s", text) }
-	f, err := New(context.Background(), obj, loader.NewTarget(embedded.Name, spec), opt)
+	f, err := New(context.Background(), obj, target, opt)
 	require.NoError(t, err)
 	t.Cleanup(f.Close)
 	return f
@@ -232,5 +239,46 @@ out:
 			found = found || x.Kind == finding.Full && x.Program == "leave"
 		}
 		assert.Equal(t, want, found, typ)
+	}
+}
+
+// TestBytesOfReports: those that the device has, and that its report has.
+func TestBytesOfReports(t *testing.T) {
+	spec, err := testbtf.Load("../../../testdata/btf/linux-7.2.13-amd64.btf.xz")
+	require.NoError(t, err)
+	obj, err := loader.Open("../../../examples/hidmouse/hidmouse.bpf.o")
+	require.NoError(t, err)
+	f := fuzzerOn(t, obj, loader.NewTarget("7.2", spec), Options{Runs: 1})
+	s := f.first
+	var run string
+	for name, r := range s.runs {
+		if deviceOf(r) != nil {
+			run = name
+		}
+	}
+	in := &Input{Events: []Event{{Run: run}}}
+	_, err = s.examine(context.Background(), in, -1, nil)
+	require.NoError(t, err)
+	require.NotNil(t, s.device)
+	base, size := s.device.Buffer()
+	require.NotZero(t, base)
+	size = min(size, len(f.space.runs[run].ctx))
+	require.Greater(t, size, 2)
+	for _, tt := range []struct {
+		off, size int
+		want      bool
+	}{
+		{0, 1, true}, {0, size, true}, {1, 2, true}, {size - 1, 1, true}, {size - 2, 2, true}, {size, 1, false}, {size - 1, 2, false}, {0, size + 1, false}, {-1, 1, false}, {-1, 2, false}, {-64, 1, false},
+	} {
+		got, ok := s.inReport(in, search.Wish{Kind: search.Memory, Addr: base + uint64(int64(tt.off)), Size: tt.size})
+		assert.Equal(t, tt.want, ok, "%d bytes at %d", tt.size, tt.off)
+		if ok {
+			assert.Equal(t, tt.off, got.off)
+		}
+	}
+	in.Events[0].Ctx = Bytes{1, 2} // a shorter report
+	for off, want := range map[uint64]bool{0: true, 1: true, 2: false} {
+		_, ok := s.inReport(in, search.Wish{Kind: search.Memory, Addr: base + off, Size: 1})
+		assert.Equal(t, want, ok, "byte %d of two", off)
 	}
 }

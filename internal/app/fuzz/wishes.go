@@ -260,7 +260,7 @@ func (f *Fuzzer) decided(s *side, in *Input, before []search.Comparison) (out []
 	for i := len(before) - 1; i >= 0 && len(out) < most; i-- {
 		for _, w := range before[i].Wishes {
 			at, ok := s.locate(in, w)
-			if !ok || !f.varied(at) || at.pointer || w.Kind == search.Element && !f.isInput(at.name) || seen[at.text] {
+			if !ok || !f.varied(at) || at.pointer || seen[at.text] {
 				continue
 			}
 			seen[at.text] = true

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/kernel/object"
 	"github.com/bpfrun/bpfrun/internal/testing/testbtf"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -135,6 +137,27 @@ func TestCancelled(t *testing.T) {
 	cancel()
 	_, err := Run(ctx, open(t, "examples/xdp/xdp.bpf.o"), kernels(k72), Config{})
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// TestNothingRunsOnceCancelled, not even programs of an object that was loaded before.
+func TestNothingRunsOnceCancelled(t *testing.T) {
+	obj := open(t, "examples/xdp/xdp.bpf.o")[0]
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	for _, cancelled := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		if cancelled {
+			cancel()
+		}
+		r := &runner{ctx: ctx, cfg: Config{Unverified: true}}
+		res := r.runObject(obj, &target{t: loader.NewTarget(embedded.Name, spec), types: object.NewTypes()}, nil)
+		require.Len(t, res.cells, len(obj.Programs))
+		for i := range res.cells {
+			assert.Equal(t, cancelled, res.outcomes[i] == nil)
+			assert.Equal(t, cancelled, res.cells[i].Result == RunNone, res.cells[i].Result)
+		}
+		cancel()
+	}
 }
 
 func TestJobsOpenKernelsAhead(t *testing.T) {

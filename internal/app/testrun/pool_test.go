@@ -74,3 +74,28 @@ func TestRunnersAreKeptWithinABound(t *testing.T) {
 	assert.Greater(t, kept, 8)
 	assert.LessOrEqual(t, uint64(kept)*r.Machine().Kernel().Mem().Used(), uint64(keptMemory))
 }
+
+// TestEachTestOfAnObjectIsTold: whether it failed, as its case says.
+func TestEachTestOfAnObjectIsTold(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	obj, err := loader.Open("../../../testdata/objects/clang-14/intest_xdp.o")
+	require.NoError(t, err)
+	for name, only := range map[string]func(string) bool{"all": func(string) bool { return true }, "none": func(string) bool { return false }} {
+		jobs := Jobs([]Chosen{{Input: Input{Object: obj, Path: "x.o"}, Tests: only}}, [][]kernels.Source{{{Path: "embedded"}}}, Plan{
+			Seeds: 1, Open: func(kernels.Source) (*loader.Target, error) { return loader.NewTarget(embedded.Name, spec), nil },
+		})
+		require.Len(t, jobs, 1)
+		var told, failed []bool
+		jobs[0].run(t.Context(), RunOptions{Done: func(f bool) { told = append(told, f) }})
+		for _, c := range jobs[0].Suite.Cases {
+			failed = append(failed, len(c.Failures) > 0)
+		}
+		assert.Equal(t, failed, told, name)
+		if name == "all" {
+			assert.Contains(t, told, false)
+		} else {
+			assert.Empty(t, told)
+		}
+	}
+}
