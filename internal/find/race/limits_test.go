@@ -327,3 +327,46 @@ func TestWhatUserSpaceGets(t *testing.T) {
 		s.x.Close()
 	}
 }
+
+// TestOnlyElementsThatComeAndGoAreReused: an element of an array has one key for good, whatever was
+// looked up.
+func TestOnlyElementsThatComeAndGoAreReused(t *testing.T) {
+	m := textMachine(t, ".map h hash 4 8 2\n.map a array 4 8 2\n.prog p tc\nr0 = 0\nexit\n")
+	key, other := []byte{1, 0, 0, 0}, []byte{9, 0, 0, 0}
+	require.Zero(t, byName(t, m, "h").Update(maps.AllCPUs, key, make([]byte, 8), 0))
+	s, err := newSystem(m, twice("p"), Sequential)
+	require.NoError(t, err)
+	defer s.x.Close()
+	for _, tt := range []struct {
+		table string
+		was   []byte // nil for no lookup
+		gone  bool
+		kind  accessKind
+		want  bool
+	}{
+		{"h", other, false, plainRead, true}, {"h", other, false, plainWrite, true}, {"h", key, false, plainRead, false}, {"h", key, true, plainRead, true}, {"h", nil, false, plainRead, false},
+		{"a", other, false, plainRead, false}, {"a", other, true, plainRead, false}, {"h", other, false, lookup, false},
+	} {
+		addr, errno := byName(t, m, tt.table).Lookup(0, key)
+		require.Zero(t, errno)
+		f := &flow{elems: map[uint64][]byte{}, gone: map[uint64]bool{addr: tt.gone}}
+		if tt.was != nil {
+			f.elems[addr] = tt.was
+		}
+		e := &event{kind: tt.kind, touches: []order.Touch{{Addr: addr + 4, Size: 4}}}
+		newWatch(twice("p")).notice(s, f, e)
+		assert.Equal(t, tt.want, e.stale != nil, "%s: %v, %d", tt.table, tt.was, tt.kind)
+	}
+}
+
+// TestOperationsOfCPUsNeedNoOtherTask: one is made for steps only, which can be in any task.
+func TestOperationsOfCPUsNeedNoOtherTask(t *testing.T) {
+	for step, want := range map[int]bool{0: false, 1: true} {
+		m := textMachine(t, ".map a array 4 8 1\n.prog p tc\nr0 = 0\nexit\n")
+		o := NewOverlaps(m, newest, nil, func() (Config, bool) { return Config{}, true })
+		for range 2 {
+			require.NoError(t, o.Called(context.Background(), Operation{Name: "p", Program: "p", Step: step}))
+			assert.Equal(t, want, o.second != nil, "step %d", step)
+		}
+	}
+}
