@@ -141,9 +141,10 @@ func TestRacesAreWrittenWithTheRunsBefore(t *testing.T) {
 func TestNotesOfBuilds(t *testing.T) {
 	hash := strings.Repeat("h", 20)
 	id := strings.Join([]string{hash, hash, hash, hash}, "/")
-	note := func(owner, id string, size int) []byte {
+	size := uint32(len(id))
+	note := func(owner, id string, size uint32) []byte {
 		b := binary.LittleEndian.AppendUint32(nil, 4)
-		b = binary.LittleEndian.AppendUint32(b, uint32(size))
+		b = binary.LittleEndian.AppendUint32(b, size)
 		return append(append(binary.LittleEndian.AppendUint32(b, 4), owner...), id...)
 	}
 	for name, tt := range map[string]struct {
@@ -151,16 +152,16 @@ func TestNotesOfBuilds(t *testing.T) {
 		data    []byte
 		want    string
 	}{
-		"the id":              {".note.go.buildid", note("Go\x00\x00", id, len(id)), id},
-		"and bytes behind it": {".note.go.buildid", note("Go\x00\x00", id+"xxxx", len(id)), id},
-		"another section":     {".note.gnu.build-id", note("Go\x00\x00", id, len(id)), ""},
-		"another owner":       {".note.go.buildid", note("GNU\x00", id, len(id)), ""},
-		"too short":           {".note.go.buildid", note("Go\x00\x00", id, len(id)+1), ""},
+		"the id":              {".note.go.buildid", note("Go\x00\x00", id, size), id},
+		"and bytes behind it": {".note.go.buildid", note("Go\x00\x00", id+"xxxx", size), id},
+		"another section":     {".note.gnu.build-id", note("Go\x00\x00", id, size), ""},
+		"another owner":       {".note.go.buildid", note("GNU\x00", id, size), ""},
+		"too short":           {".note.go.buildid", note("Go\x00\x00", id, size+1), ""},
 		"much too short":      {".note.go.buildid", note("Go\x00\x00", id, 1<<31), ""},
 		"only a head":         {".note.go.buildid", note("Go\x00\x00", "", 0), ""},
 		"less than a head":    {".note.go.buildid", note("Go\x00", "", 0), ""},
-		"three hashes":        {".note.go.buildid", note("Go\x00\x00", id[21:], len(id)-21), ""},
-		"a short hash":        {".note.go.buildid", note("Go\x00\x00", id[6:], len(id)-6), ""},
+		"three hashes":        {".note.go.buildid", note("Go\x00\x00", id[21:], size-21), ""},
+		"a short hash":        {".note.go.buildid", note("Go\x00\x00", id[6:], size-6), ""},
 		"redacted":            {".note.go.buildid", note("Go\x00\x00", "redacted", 8), ""},
 	} {
 		b := elfbuild.New(binary.LittleEndian)
