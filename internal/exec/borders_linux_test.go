@@ -454,6 +454,7 @@ func TestWhatIsSaidOfLosses(t *testing.T) {
 		"1 record of events was lost: its buffer of 1 bytes was full":      {Map: "events", Records: 1, Holds: 1},
 		"2 records of events were lost":                                    {Map: "events", Records: 2},
 		"1 record of events was lost":                                      {Map: "events", Records: 1},
+		"1 record of a map without a name was lost":                        {Records: 1},
 	} {
 		assert.Equal(t, want, lossText(l))
 	}

@@ -269,12 +269,15 @@ func (s *supervisor) sayLosses() {
 }
 
 func lossText(l bpfsys.Loss) string {
-	records, holds := "records of "+l.Map+" were", ""
+	name, records, holds := l.Map, "records of %s were", ""
+	if name == "" {
+		name = "a map without a name"
+	}
 	if l.Records == 1 {
-		records = "record of " + l.Map + " was"
+		records = "record of %s was"
 	}
 	if l.Holds > 0 { // else they were too large for any buffer
 		holds = fmt.Sprintf(": its buffer of %d bytes was full", l.Holds)
 	}
-	return fmt.Sprintf("%d %s lost%s", l.Records, records, holds)
+	return fmt.Sprintf("%d "+records+" lost%s", l.Records, name, holds)
 }
