@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,7 +42,8 @@ func TestDamagedFilesAreToldInTheSameWords(t *testing.T) {
 	load := func(data []byte) string {
 		s, err := LoadBytes("x", data, nil)
 		if err != nil {
-			return err.Error()
+			text, _, _ := strings.Cut(err.Error(), "unexpected literal count") // the rest depends on the processor
+			return text
 		}
 		return fmt.Sprintf("loaded\t%x", s.Raw())
 	}

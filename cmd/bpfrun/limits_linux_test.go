@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,6 +16,9 @@ import (
 // TestOutputThatAShellDiscards is written: to /dev/null, but not to a descriptor that it closed. Some
 // shells change their own descriptors while a command runs, others those of the command.
 func TestOutputThatAShellDiscards(t *testing.T) {
+	if err := exec.Command("bpfrun", "version").Run(); errors.Is(err, syscall.ENOEXEC) {
+		t.Skip("this processor is emulated by a user program, which starts no programs for it")
+	}
 	for _, shell := range []string{"sh", "bash"} {
 		if _, err := exec.LookPath(shell); err == nil {
 			discards(t, shell)

@@ -154,6 +154,7 @@ func TestWhenNothingIsLeftToRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, at(), "behind the end")
 	assert.False(t, c.atEnd(&transfer{fd: 1 << 20}), "no descriptor")
+	native(t) // states of connections
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -267,6 +268,7 @@ func TestWhichMessagesEndAnAnswer(t *testing.T) {
 
 // TestASocketIsWatchedOnce, however often it joins groups.
 func TestASocketIsWatchedOnce(t *testing.T) {
+	native(t) // generic netlink
 	s, _ := beside(t)
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	require.NoError(t, err)

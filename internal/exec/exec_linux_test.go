@@ -80,6 +80,14 @@ var starts = sync.OnceValue(func() bool {
 	return err != nil || !errors.Is(osexec.Command(self, "-test.run=^$").Run(), unix.ENOEXEC)
 })
 
+// native skips a test of what a user program that emulates this processor does not do as Linux does.
+func native(t testing.TB) {
+	t.Helper()
+	if !starts() {
+		t.Skip("a user program emulates this processor, and not all of Linux")
+	}
+}
+
 // timing names the tests in which the parts of this package run at the same time: with -short, as
 // for the race detector, all of them run.
 var timing = regexp.MustCompile("Thread|Wait|Live|Clos|Timer|Command|Record|Step|Session|Signal|Poll|Event|Process|Task|Socket")
