@@ -78,8 +78,8 @@ func TestBlocks(t *testing.T) {
 	require.Equal(t, b.String(), string(have), "stale: go test ./bpftest -run Blocks -update")
 }
 
-// TestInputsThatAProgramDoesNotHave: what cannot be given to a program is no input, and no problem
-// of it.
+// TestInputsThatAProgramDoesNotHave: values that a program cannot take are left out, without an
+// error.
 func TestInputsThatAProgramDoesNotHave(t *testing.T) {
 	xdp, err := newHarness(New(t).Load("../examples/xdp/xdp.bpf.o").Program("filter"))
 	require.NoError(t, err)

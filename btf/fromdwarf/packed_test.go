@@ -64,8 +64,7 @@ func TestWhichStructsArePacked(t *testing.T) {
 	}
 }
 
-// TestReadingAtTheEnd: as [io.ReaderAt] says, reading nothing is no error where something could be
-// read, nor at the end.
+// TestReadingAtTheEnd: reading zero bytes succeeds inside the data and at its end ([io.ReaderAt]).
 func TestReadingAtTheEnd(t *testing.T) {
 	b := readerOf("abcd")
 	for _, tt := range []struct {

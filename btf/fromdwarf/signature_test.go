@@ -12,8 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// TestParametersOfAFunction: what else is in a function, such as its tags and the mark of variable
-// arguments, is no parameter.
+// TestParametersOfAFunction: tags and the mark of variable arguments do not count as parameters.
 func TestParametersOfAFunction(t *testing.T) {
 	parameter := node{tag: dwarf.TagFormalParameter}
 	for _, tt := range []struct {
